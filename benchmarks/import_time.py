@@ -1,0 +1,42 @@
+"""What importing costs: each statement in fresh interpreters, less the cost of an empty one."""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+
+STATEMENTS = (
+    "import spscanner_rag",
+    "from spscanner_rag import ScanResult",
+    "from spscanner_rag import Scanner",
+    "import torch",
+)
+
+
+def add_commands(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> list[argparse.ArgumentParser]:
+    """Add `import`."""
+    command = commands.add_parser("import", help="seconds that importing the package takes")
+    command.add_argument("--repeats", type=int, default=7, help="interpreters for each statement")
+    command.set_defaults(measure=measure_import)
+    return [command]
+
+
+def measure_import(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Median seconds of each statement; nothing is required of them."""
+    empty = _seconds("pass", arguments.repeats)
+    rows: dict[str, object] = {
+        f"seconds, {statement}": _seconds(statement, arguments.repeats) - empty for statement in STATEMENTS
+    }
+    return rows, True
+
+
+def _seconds(statement: str, repeats: int) -> float:
+    taken = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", statement], check=True)
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken[1:])  # the first one fills the file cache

@@ -1,0 +1,110 @@
+"""Peak memory and time of a scan as the document grows, with the bundled checkpoint on the CPU.
+
+Each size runs in a process of its own, so that neither memory nor warm caches pass from one to the next.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.example_text import QUESTION, example_text
+
+SHORT, MIDDLE, LONG = 30_000, 300_000, 3_000_000
+ALLOWED_GROWTH_MB = 300.0
+ALLOWED_TIME_RATIO = 10.5
+
+
+def add_commands(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> list[argparse.ArgumentParser]:
+    """Add `memory` and `linear`."""
+    memory = commands.add_parser("memory", help=f"peak memory of {LONG:,} against {SHORT:,} characters")
+    memory.set_defaults(measure=measure_memory)
+    linear = commands.add_parser("linear", help=f"time of {LONG:,} against {MIDDLE:,} characters")
+    linear.add_argument("--repeats", type=int, default=3, help="scans of the shorter one; the median counts")
+    linear.set_defaults(measure=measure_linear)
+    for command in (memory, linear):
+        command.add_argument(
+            "--scale", type=float, default=1.0, help="shrink both documents, for a trial run"
+        )
+        command.add_argument("--model", help="checkpoint folder or Hub id; default: the bundled one")
+    return [memory, linear]
+
+
+def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Peak resident memory of a long document's process less that of a short one's, in MB (10^6 bytes)."""
+    short = _scan_in_process(int(SHORT * arguments.scale), 1, arguments.model)
+    long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
+    growth = long["peak_mb"] - short["peak_mb"]
+    rows: dict[str, object] = {
+        f"peak MB, {short['characters']:,} characters": short["peak_mb"],
+        f"peak MB, {long['characters']:,} characters": long["peak_mb"],
+        f"growth MB (at most {ALLOWED_GROWTH_MB:g})": growth,
+    }
+    return rows, growth <= ALLOWED_GROWTH_MB
+
+
+def measure_linear(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Seconds of a long document's scan over those of one a tenth as long, loading left out."""
+    middle = _scan_in_process(int(MIDDLE * arguments.scale), arguments.repeats, arguments.model)
+    long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
+    ratio = long["seconds"] / middle["seconds"]
+    rows: dict[str, object] = {
+        f"seconds, {middle['characters']:,} characters": middle["seconds"],
+        f"seconds, {long['characters']:,} characters": long["seconds"],
+        "characters per second": long["characters"] / long["seconds"],
+        f"ratio (at most {ALLOWED_TIME_RATIO:g})": ratio,
+    }
+    return rows, ratio <= ALLOWED_TIME_RATIO
+
+
+def _scan_in_process(characters: int, repeats: int, model: str | None) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.long_documents", str(characters), str(repeats)]
+    answer = subprocess.run(
+        [*command, *([model] if model else [])], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    numbers: dict[str, float] = json.loads(answer)
+    return numbers
+
+
+def _scan_here(characters: int, repeats: int, model: str | None) -> dict[str, float]:
+    """Scan, and report this process: loading and a first short scan are in the memory, not in the time."""
+    from spscanner_rag import Scanner
+
+    scanner = Scanner.from_pretrained(model, device="cpu")
+    scanner.scan(QUESTION, example_text(min(characters, 3_000)))
+    text = example_text(characters)
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = scanner.scan(QUESTION, text)
+        seconds.append(time.perf_counter() - start)
+    return {
+        "characters": len(text),
+        "sentences": len(result.sentences),
+        "seconds": statistics.median(seconds),
+        "peak_mb": _peak_bytes() / 1e6,
+    }
+
+
+def _peak_bytes() -> int:
+    """Peak resident memory of this process so far."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    # Linux counts into ru_maxrss what the process was before its exec, a copy of the parent; not into VmHWM.
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    _characters, _repeats, *_model = sys.argv[1:]
+    print(json.dumps(_scan_here(int(_characters), int(_repeats), _model[0] if _model else None)))

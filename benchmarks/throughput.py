@@ -1,0 +1,108 @@
+"""Tokens per second against transformers' Mamba-2, on the same random weights of the 130m shape.
+
+transformers writes the weights; `load_model` reads its layout. Both sides then read the same tokens in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+REQUIRED = {"float32": 2.5, "bfloat16": 6.0}
+"""How many times faster than transformers in float32 this package has to be on the 130m shape."""
+TOLERANCE = 1e-3
+"""Largest difference of a hidden state in float32; they are of size 1 after the final norm."""
+SHAPES = {"130m": {"hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50288}}
+SHAPES["tiny"] = {"hidden_size": 128, "num_hidden_layers": 2, "vocab_size": 512}
+
+
+def add_commands(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> list[argparse.ArgumentParser]:
+    """Add `transformers`."""
+    command = commands.add_parser("transformers", help="tokens per second against transformers' Mamba-2")
+    command.add_argument("--tokens", type=int, default=2048, help="tokens of one forward (default: 2048)")
+    command.add_argument("--repeats", type=int, default=5, help="forwards of each kind; the median counts")
+    command.add_argument("--device", default="cpu")
+    command.add_argument("--shape", choices=sorted(SHAPES), default="130m", help="tiny: for a trial run")
+    command.set_defaults(measure=measure_throughput)
+    return [command]
+
+
+def measure_throughput(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Median tokens per second of the four kinds, ratios to transformers in float32, and agreement."""
+    import torch  # here and below: the other benchmarks and --help do without
+
+    with torch.inference_mode():
+        return _measure(arguments)
+
+
+def _measure(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    import torch
+
+    shape = SHAPES[arguments.shape]
+    forwards = _forwards(shape, torch.device(arguments.device))
+    input_ids = torch.randint(shape["vocab_size"], (1, arguments.tokens), device=arguments.device)
+    hidden = {name: forward(input_ids).float() for name, forward in forwards.items()}  # also the warm-up
+    seconds: dict[str, list[float]] = {name: [] for name in forwards}
+    for _ in range(arguments.repeats):  # in turn, so that a busy moment of the machine strikes all alike
+        for name, forward in forwards.items():
+            seconds[name].append(_seconds(forward, input_ids))
+    speed = {name: arguments.tokens / statistics.median(taken) for name, taken in seconds.items()}
+    reference = hidden["transformers float32"]
+    difference = {name: (values - reference).abs().max().item() for name, values in hidden.items()}
+    ratio = {dtype: speed[f"spscanner {dtype}"] / speed["transformers float32"] for dtype in REQUIRED}
+    rows: dict[str, object] = {f"tokens/s, {name}": value for name, value in speed.items()}
+    rows |= {
+        f"{dtype} over transformers float32 (at least {REQUIRED[dtype]:g})": ratio[dtype] for dtype in ratio
+    }
+    rows["bfloat16 over transformers bfloat16"] = speed["spscanner bfloat16"] / speed["transformers bfloat16"]
+    rows |= {f"largest hidden difference, {name}": difference[name] for name in list(hidden)[1:]}
+    rows["threads"] = torch.get_num_threads()
+    agrees = difference["spscanner float32"] <= TOLERANCE
+    fast = all(ratio[dtype] >= REQUIRED[dtype] for dtype in REQUIRED)
+    return rows, agrees and (fast or arguments.shape != "130m")
+
+
+def _forwards(shape: dict[str, int], device: torch.device) -> dict[str, Callable[[Tensor], Tensor]]:
+    """The four kinds: token ids (1, tokens) to hidden states (1, tokens, d_model)."""
+    import torch
+    from transformers import Mamba2Config, Mamba2Model
+
+    from spscanner_rag.checkpoint import load_model
+
+    torch.manual_seed(0)
+    config = Mamba2Config(
+        **shape, num_heads=2 * shape["hidden_size"] // 64, head_dim=64, state_size=128, expand=2, n_groups=1
+    )
+    theirs = Mamba2Model(config).to(device).eval()
+    forwards: dict[str, Callable[[Tensor], Tensor]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        theirs.save_pretrained(folder)
+        for dtype in (torch.float32, torch.bfloat16):
+            name = str(dtype).removeprefix("torch.")
+            reference = Mamba2Model.from_pretrained(folder, dtype=dtype).to(device).eval()
+            ours = load_model(Path(folder), device=device, dtype=dtype, require_head=False)
+            forwards[f"transformers {name}"] = partial(_hidden, reference, use_cache=False)
+            forwards[f"spscanner {name}"] = partial(_hidden, ours)
+    return forwards
+
+
+def _hidden(model: Callable[..., Sequence[Tensor]], input_ids: Tensor, **options: bool) -> Tensor:
+    return model(input_ids, **options)[0]
+
+
+def _seconds(forward: Callable[[Tensor], Tensor], input_ids: Tensor) -> float:
+    start = time.perf_counter()
+    forward(input_ids).sum().item()  # .item() waits for the device
+    return time.perf_counter() - start

@@ -1,0 +1,6 @@
+"""LangChain retriever and compressor of spscanner-rag.
+
+Version 0.1 has no class here yet: call `spscanner_rag.Scanner` directly.
+"""
+
+__all__: list[str] = []

@@ -1,0 +1,31 @@
+"""Read a question and a whole document once and score every sentence."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spscanner_rag.results import Passage, ScanResult, ScoredSentence
+    from spscanner_rag.scanner import Scanner
+
+__version__ = "0.1.0"
+__all__ = ["Passage", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
+
+_MODULES = {
+    "Passage": "spscanner_rag.results",
+    "ScanResult": "spscanner_rag.results",
+    "Scanner": "spscanner_rag.scanner",
+    "ScoredSentence": "spscanner_rag.results",
+}
+
+
+def __getattr__(name: str) -> object:
+    # torch comes with the first use of a name, so that `import spscanner_rag` stays quick.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

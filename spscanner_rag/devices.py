@@ -1,0 +1,90 @@
+"""Where and in which arithmetic a model runs, and why."""
+
+from typing import NamedTuple
+
+import torch
+
+
+class Choice(NamedTuple):
+    """A device and a dtype, each with the reason it was taken."""
+
+    device: torch.device
+    dtype: torch.dtype
+    device_reason: str
+    dtype_reason: str
+
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto") -> Choice:
+    """Resolve "auto" and check what was asked for.
+
+    Parameters
+    ----------
+    device : str or torch.device, default "auto"
+        "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU.
+    dtype : str or torch.dtype, default "auto"
+        "auto" takes bfloat16 where the hardware multiplies it natively, else float32.
+
+    Raises
+    ------
+    ValueError
+        For a device or dtype that is unknown or not there.
+    """
+    place, device_reason = _device(device)
+    if isinstance(dtype, str) and dtype == "auto":
+        number, dtype_reason = _native_dtype(place)
+    else:
+        number, dtype_reason = DTYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype, "as asked for"
+        if number not in DTYPES.values():
+            raise ValueError(f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'")
+        assert isinstance(number, torch.dtype)
+    return Choice(place, number, device_reason, dtype_reason)
+
+
+def _device(device: str | torch.device) -> tuple[torch.device, str]:
+    if isinstance(device, str) and device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda"), "CUDA is available"
+        if torch.backends.mps.is_available():
+            return torch.device("mps"), "no CUDA; MPS is available"
+        return torch.device("cpu"), "neither CUDA nor MPS is available"
+    expected = "expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"
+    if not isinstance(device, str | torch.device):
+        raise ValueError(f"device is {device!r}; {expected}")
+    try:
+        place = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"device is {device!r}; {expected}") from None
+    if place.type not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"device is {str(device)!r}; {expected}")
+    if place.type == "cuda":
+        _require_cuda(place)
+    if place.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("device is 'mps', which this machine does not have; use 'cpu' or 'auto'")
+    return place, "as asked for"
+
+
+def _require_cuda(place: torch.device) -> None:
+    if not torch.cuda.is_available():
+        built = "this torch was built without it" if torch.version.cuda is None else "torch sees no GPU"
+        raise ValueError(f"device is {str(place)!r}, but CUDA is not available ({built}); use 'cpu' or 'auto'")
+    if place.index is not None and place.index >= torch.cuda.device_count():
+        raise ValueError(f"device is {str(place)!r}, but there are {torch.cuda.device_count()} CUDA devices")
+
+
+def _native_dtype(place: torch.device) -> tuple[torch.dtype, str]:
+    if place.type == "cuda":
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+        what = "the GPU"
+    elif place.type == "cpu":
+        # names that torch keeps for its own use: where they are gone, float32 is always right
+        probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+        native = any(getattr(torch.cpu, probe, bool)() for probe in probes)
+        what = "the CPU"
+    else:
+        return torch.float32, "the dtype of MPS here"
+    if native:
+        return torch.bfloat16, f"{what} multiplies it natively"
+    return torch.float32, f"{what} has no native bfloat16"

@@ -1,0 +1,1 @@
+"""Documents with known evidence, and how much of it a scorer finds."""

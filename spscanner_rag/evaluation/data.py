@@ -1,0 +1,120 @@
+"""Question-answering files: one document a line, its questions, the character spans that answer them.
+
+    {"doc_id": str, "source": str, "split": str, "title": str, "text": str,
+     "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
+
+A line may carry more keys; of a question's, ``answerable`` (false: the document does not answer it) and
+``evidence_ambiguous`` (the answer's text repeats, so the span may be the wrong place) are understood.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class DataError(ValueError):
+    """A line of a data file that is not what it should be; names file, line and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about a document and the character spans of the document that answer it."""
+
+    qid: str
+    text: str
+    evidence: tuple[tuple[int, int], ...]
+    answerable: bool = True
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document and its questions."""
+
+    doc_id: str
+    source: str
+    title: str
+    text: str
+    questions: tuple[Question, ...]
+
+
+def read_documents(paths: Iterable[Path]) -> Iterator[Document]:
+    """Documents of ``.jsonl`` or ``.jsonl.gz`` files, one at a time, in order.
+
+    Raises
+    ------
+    DataError
+        For a line that is not JSON, lacks a key, or has evidence outside its text.
+    """
+    for path in paths:
+        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        with opened as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _document(line, f"{path}, line {number}")
+
+
+def relevant_units(
+    starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
+) -> NDArray[np.bool_]:
+    """Which units overlap an evidence span: (units,)."""
+    relevant = np.zeros(len(starts), bool)
+    for start, end in evidence:
+        relevant |= (starts < end) & (ends > start)
+    return relevant
+
+
+def _document(line: str, where: str) -> Document:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where}: expected one JSON object, got {error}") from None
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected a JSON object, got {type(record).__name__}")
+    text = _string(record, "text", where)
+    questions = record.get("questions")
+    if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
+        raise DataError(f"{where}: expected 'questions' to be a list of objects, got {questions!r:.60}")
+    return Document(
+        doc_id=_string(record, "doc_id", where),
+        source=str(record.get("source", "")),
+        title=str(record.get("title", "")),
+        text=text,
+        questions=tuple(_question(question, len(text), where) for question in questions),
+    )
+
+
+def _question(record: dict[str, Any], characters: int, where: str) -> Question:
+    qid = _string(record, "qid", where)
+    evidence = record.get("evidence", [])
+    if not isinstance(evidence, list):
+        raise DataError(f"{where}, question {qid}: expected 'evidence' to be a list of [start, end]")
+    spans = []
+    for span in evidence:
+        is_pair = isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)
+        if not is_pair or not 0 <= span[0] < span[1] <= characters:
+            raise DataError(
+                f"{where}, question {qid}: got evidence {span!r:.60}, "
+                f"expected [start, end] with 0 <= start < end <= {characters}, the length of the text"
+            )
+        spans.append((span[0], span[1]))
+    return Question(
+        qid=qid,
+        text=_string(record, "question", where),
+        evidence=tuple(spans),
+        answerable=record.get("answerable", True) is not False,
+        ambiguous=record.get("evidence_ambiguous", False) is True,
+    )
+
+
+def _string(record: dict[str, Any], key: str, where: str) -> str:
+    value = record.get(key)
+    if not isinstance(value, str):
+        raise DataError(f"{where}: expected a string under {key!r}, got {value!r:.60}")
+    return value

@@ -1,0 +1,164 @@
+"""The in-document lexical channel: which words of a document also occur in the query, and a BM25 score per unit.
+
+A small model can't learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
+the same; here it is told. Everything is relative to one document: the units are BM25's documents, and a word's
+idf is its rarity among them. Nothing depends on the model's tokenizer but the last step, which gives each token
+the class of the word it belongs to.
+"""
+
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import Stemmer
+from numpy.typing import NDArray
+
+IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
+"""Idf values (natural logarithm) between match classes 1 to 5: 5 is the rarest."""
+
+BM25_K1, BM25_B = 1.5, 0.75
+
+STOP_WORDS = frozenset(
+    "a about after all also am an and any are as at be because been before being between both but by can could "
+    "did do does doing done during each for from had has have having he her here hers him his how i if in into is "
+    "it its itself just me more most my no nor not of on once only or other our out over own s same she should so "
+    "some such t than that the their them then there these they this those through to too under until up upon us "
+    "very was we were what when where which while who whom whose why will with would you your".split()
+)
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalIndex:
+    """The words of one document, read once and used for any number of queries.
+
+    The stems are numbered from 0 in order of first appearance; stop words are among them.
+    """
+
+    word_starts: NDArray[np.int64]  # (words,) character positions in the joined model text
+    word_ends: NDArray[np.int64]  # (words,)
+    word_stems: NDArray[np.int32]  # (words,)
+    word_units: NDArray[np.int32]  # (words,) which unit each word begins in
+    stem_numbers: dict[str, int]
+    n_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalMatch:
+    """What a query has in common with a document."""
+
+    token_classes: NDArray[np.uint8]  # (document tokens,): 0 none, 1 to 5 by idf
+    prior: NDArray[np.float32]  # (units,): BM25 score, as z-score over the document's units
+
+
+def index_words(model_texts: Sequence[str]) -> LexicalIndex:
+    """Read the words of a document's units.
+
+    Parameters
+    ----------
+    model_texts : sequence of str
+        The units' ``model_text``, in document order; their concatenation is what the model reads.
+    """
+    starts, ends, stems = array("q"), array("q"), array("i")
+    words_per_unit = array("q")
+    numbers: dict[str, int] = {}
+    number_of_word: dict[str, int] = {}
+    stemmer = _stemmer()
+    offset = 0
+    for text in model_texts:
+        before = len(stems)
+        for match in _WORD.finditer(text):
+            word = match.group()
+            number = number_of_word.get(word)
+            if number is None:
+                number = numbers.setdefault(stemmer.stemWord(word.lower()), len(numbers))
+                number_of_word[word] = number
+            starts.append(match.start() + offset)
+            ends.append(match.end() + offset)
+            stems.append(number)
+        words_per_unit.append(len(stems) - before)
+        offset += len(text)
+    units = np.repeat(np.arange(len(model_texts), dtype=np.int32), np.asarray(words_per_unit, np.int64))
+    return LexicalIndex(
+        np.asarray(starts, np.int64),
+        np.asarray(ends, np.int64),
+        np.asarray(stems, np.int32),
+        units,
+        numbers,
+        len(model_texts),
+    )
+
+
+def query_stems(query: str) -> list[str]:
+    """The distinct stems of a query outside stop words, in order; all its stems if there are no others."""
+    words = [word.lower() for word in _WORD.findall(query)]
+    content = [word for word in words if word not in STOP_WORDS]
+    return list(dict.fromkeys(_stemmer().stemWords(content or words)))
+
+
+def match_query(
+    index: LexicalIndex, query: str, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
+) -> LexicalMatch:
+    """Match a query with a document.
+
+    Parameters
+    ----------
+    index : LexicalIndex
+        From `index_words`.
+    query : str
+    token_starts, token_ends : (document tokens,)
+        Character positions of the model's tokens in the joined model text.
+
+    Returns
+    -------
+    LexicalMatch
+        A token gets the class of the word that its last character belongs to. The prior of a document in
+        which no unit differs from another is 0 throughout.
+    """
+    wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
+    counts = _counts(index, wanted)  # (units, matched stems)
+    frequency = (counts > 0).sum(axis=0)  # (matched stems,) units that hold the stem
+    idf = np.log1p((index.n_units - frequency + 0.5) / (frequency + 0.5))
+
+    class_of_stem = np.zeros(len(index.stem_numbers) + 1, np.uint8)
+    class_of_stem[wanted] = 1 + np.searchsorted(IDF_EDGES, idf, side="right")
+    token_classes = np.zeros(len(token_starts), np.uint8)
+    if len(index.word_starts):
+        # the word that starts last before the token's end, if it reaches into the token
+        word = np.searchsorted(index.word_starts, token_ends, side="left") - 1  # (tokens,)
+        reaches = (word >= 0) & (index.word_ends[word] >= token_ends) & (token_ends > token_starts)
+        token_classes[reaches] = class_of_stem[index.word_stems[word[reaches]]]
+    return LexicalMatch(token_classes, _standardized(_bm25(counts, idf, index)))
+
+
+def _stemmer() -> Stemmer.Stemmer:
+    """Snowball English; words of other languages mostly keep their form. One a call: it is not thread-safe."""
+    return Stemmer.Stemmer("english")
+
+
+def _counts(index: LexicalIndex, wanted: list[int]) -> NDArray[np.int64]:
+    """How often each unit holds each wanted stem: (units, wanted)."""
+    column = np.full(len(index.stem_numbers) + 1, -1, np.int64)
+    column[wanted] = np.arange(len(wanted))
+    columns = column[index.word_stems]  # (words,)
+    found = columns >= 0
+    cells = index.word_units[found].astype(np.int64) * len(wanted) + columns[found]
+    return np.bincount(cells, minlength=index.n_units * len(wanted)).reshape(index.n_units, len(wanted))
+
+
+def _bm25(counts: NDArray[np.int64], idf: NDArray[np.float64], index: LexicalIndex) -> NDArray[np.float64]:
+    """Robertson's BM25 with k1 = 1.5, b = 0.75 and Lucene's never-negative idf: (units,)."""
+    length = np.bincount(index.word_units, minlength=index.n_units)  # (units,) words
+    relative = length / max(length.mean(), 1.0) if index.n_units else length
+    saturation = BM25_K1 * (1 - BM25_B + BM25_B * relative)[:, None]
+    weighted: NDArray[np.float64] = (counts * (BM25_K1 + 1) / (counts + saturation)) @ idf
+    return weighted
+
+
+def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    spread = scores.std() if scores.size else 0.0
+    if spread < 1e-9:
+        return np.zeros(scores.shape, np.float32)
+    return ((scores - scores.mean()) / spread).astype(np.float32)

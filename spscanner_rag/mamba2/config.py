@@ -1,0 +1,314 @@
+"""The shape of a Mamba-2 backbone, read from and written to the ``config.json`` of ``mamba_ssm``."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+_INFINITY: Final = float("inf")
+
+# Fields of `Mamba2Config` that stand in the object "ssm_cfg": arguments of mamba_ssm's `Mamba2`.
+_SSM_FIELDS: Final = (
+    "d_state",
+    "d_conv",
+    "expand",
+    "headdim",
+    "ngroups",
+    "D_has_hdim",
+    "rmsnorm",
+    "norm_before_gate",
+    "dt_limit",
+    "bias",
+    "conv_bias",
+    "chunk_size",
+)
+_TOP_FIELDS: Final = (
+    "d_model",
+    "n_layer",
+    "vocab_size",
+    "pad_vocab_size_multiple",
+    "rms_norm",
+    "residual_in_fp32",
+    "tie_embeddings",
+    "norm_epsilon",
+)
+_REQUIRED: Final = ("d_model", "n_layer", "vocab_size")
+
+# Arguments that set first weights or choose a kernel: finished weights give the same numbers with any value.
+_SSM_IGNORED: Final = frozenset(
+    {
+        "layer",  # read by `_refuse_other_layers`
+        "d_ssm",  # likewise
+        "conv_init",
+        "A_init_range",
+        "dt_min",
+        "dt_max",
+        "dt_init_floor",
+        "use_mem_eff_path",
+        "layer_idx",
+        "process_group",
+        "sequence_parallel",
+        "device",
+        "dtype",
+    }
+)
+_TOP_IGNORED: Final = frozenset(
+    {
+        "ssm_cfg",
+        "attn_layer_idx",  # read by `_refuse_other_layers`
+        "attn_cfg",  # of attention layers, of which there are none
+        "d_intermediate",
+        "fused_add_norm",  # one kernel instead of two
+        "initializer_cfg",
+        "spscanner",  # read by `spscanner_rag.checkpoint`
+        # Descriptions that other tools add
+        "architectures",
+        "dtype",
+        "model_type",
+        "torch_dtype",
+        "transformers_version",
+        "_name_or_path",
+        "bos_token_id",
+        "eos_token_id",
+        "pad_token_id",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Mamba2Config:
+    """Sizes and switches of a Mamba-2 backbone; names and defaults of ``mamba_ssm``.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the residual stream.
+    n_layer : int
+        Number of blocks.
+    vocab_size : int
+        Token ids are below this number.
+    pad_vocab_size_multiple : int, default 8
+        The embedding has ``vocab_size`` rows, rounded up to a multiple of this.
+    rms_norm : bool, default True
+        RMS norm before each block. False (layer norm) is not supported.
+    residual_in_fp32 : bool, default True
+        Keep the residual stream in float32 whatever the dtype of the weights.
+    tie_embeddings : bool, default True
+        Whether the language-model head shares the embedding. That head is never computed here.
+    norm_epsilon : float, default 1e-5
+        Added to the mean square in every RMS norm, the gated one included. ``mamba_ssm`` always has 1e-5;
+        transformers' ``layer_norm_epsilon`` may differ.
+    d_state : int, default 128
+        Size of the state of one channel.
+    d_conv : int, default 4
+        Width of the causal convolution, in tokens.
+    expand : int, default 2
+        ``d_inner = expand * d_model``.
+    headdim : int, default 64
+        Channels per head.
+    ngroups : int, default 1
+        Groups of heads that share B and C, and groups of channels of the gated RMS norm.
+    D_has_hdim : bool, default False
+        One skip weight per channel instead of one per head.
+    rmsnorm : bool, default True
+        Gated RMS norm behind the state space; without it the output is multiplied with the gate alone.
+    norm_before_gate : bool, default False
+        Normalise first and gate then, instead of the other way round.
+    dt_limit : tuple of two floats, default (0, infinity)
+        The time step is clamped to this range, after its softplus.
+    bias : bool, default False
+        Biases in ``in_proj`` and ``out_proj``.
+    conv_bias : bool, default True
+        Bias in the convolution.
+    chunk_size : int, default 256
+        Tokens per chunk of the fused kernels. Changes the order of sums, never what is computed.
+
+    Raises
+    ------
+    ValueError
+        For a value of the wrong type or out of range, for sizes that do not divide, and for layer norm;
+        the message names the key.
+
+    Notes
+    -----
+    Source: ``mamba_ssm/models/config_mamba.py`` and ``mamba_ssm/modules/mamba2.py`` of state-spaces/mamba.
+    """
+
+    d_model: int
+    n_layer: int
+    vocab_size: int
+    pad_vocab_size_multiple: int = 8
+    rms_norm: bool = True
+    residual_in_fp32: bool = True
+    tie_embeddings: bool = True
+    norm_epsilon: float = 1e-5
+    d_state: int = 128
+    d_conv: int = 4
+    expand: int = 2
+    headdim: int = 64
+    ngroups: int = 1
+    D_has_hdim: bool = False
+    rmsnorm: bool = True
+    norm_before_gate: bool = False
+    dt_limit: tuple[float, float] = (0.0, _INFINITY)
+    bias: bool = False
+    conv_bias: bool = True
+    chunk_size: int = 256
+
+    def __post_init__(self) -> None:
+        """Refuse what no model can have, by the key of ``config.json``."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type is int and (type(value) is not int or value < 1):
+                raise ValueError(f"{_key(field.name)} is {value!r}; expected a whole number of at least 1")
+            if field.type is bool and type(value) is not bool:
+                raise ValueError(f"{_key(field.name)} is {value!r}; expected true or false")
+        if type(self.norm_epsilon) not in (int, float) or not 0.0 <= self.norm_epsilon < 1.0:
+            raise ValueError(f"norm_epsilon is {self.norm_epsilon!r}; expected a number from 0 to below 1")
+        object.__setattr__(self, "norm_epsilon", float(self.norm_epsilon))
+        object.__setattr__(self, "dt_limit", _checked_dt_limit(self.dt_limit))
+        if not self.rms_norm:
+            raise ValueError("rms_norm is false: layer norm is not supported; expected true")
+        if self.d_inner % self.headdim:
+            raise ValueError(
+                f"ssm_cfg.headdim is {self.headdim}; expected a divisor of expand * d_model = {self.d_inner}"
+            )
+        if self.nheads % self.ngroups:
+            raise ValueError(
+                f"ssm_cfg.ngroups is {self.ngroups}; expected a divisor of the {self.nheads} heads"
+                " (expand * d_model / headdim)"
+            )
+
+    @property
+    def d_inner(self) -> int:
+        """Channels of the state space: ``expand * d_model``."""
+        return self.expand * self.d_model
+
+    @property
+    def nheads(self) -> int:
+        """Heads of one layer: ``d_inner / headdim``."""
+        return self.d_inner // self.headdim
+
+    @property
+    def conv_dim(self) -> int:
+        """Channels of the convolution, which runs over x, B and C."""
+        return self.d_inner + 2 * self.ngroups * self.d_state
+
+    @property
+    def d_in_proj(self) -> int:
+        """Rows of ``in_proj``: the gate z, then x, B, C, then one time step per head."""
+        return self.d_inner + self.conv_dim + self.nheads
+
+    @property
+    def padded_vocab_size(self) -> int:
+        """Rows of the embedding."""
+        multiple = self.pad_vocab_size_multiple
+        return -(-self.vocab_size // multiple) * multiple
+
+    @classmethod
+    def from_dict(cls, config: Mapping[str, Any]) -> "Mamba2Config":
+        """Read the object in a ``config.json`` of ``mamba_ssm``.
+
+        Parameters
+        ----------
+        config : mapping
+            The parsed JSON object. Keys that only set first weights or choose a kernel are ignored.
+
+        Returns
+        -------
+        Mamba2Config
+
+        Raises
+        ------
+        ValueError
+            For anything that would give other numbers than the original, by name: Mamba-1 (which a missing
+            ``ssm_cfg.layer`` means), attention layers, ``d_intermediate`` above 0, ``ssm_cfg.d_ssm``, layer
+            norm, unknown keys, and whatever `Mamba2Config` itself refuses.
+        """
+        missing = [key for key in _REQUIRED if key not in config]
+        if missing:
+            raise ValueError(f"{missing[0]} is missing; expected the keys of mamba_ssm's config.json")
+        ssm_cfg = config.get("ssm_cfg") or {}
+        if not isinstance(ssm_cfg, Mapping):
+            raise ValueError(f"ssm_cfg is {ssm_cfg!r}; expected an object")
+        _refuse_other_layers(config, ssm_cfg)
+        _refuse_unknown("", config, _TOP_FIELDS, _TOP_IGNORED)
+        _refuse_unknown("ssm_cfg.", ssm_cfg, _SSM_FIELDS, _SSM_IGNORED)
+        top = {key: config[key] for key in _TOP_FIELDS if key in config}
+        return cls(**top, **{key: ssm_cfg[key] for key in _SSM_FIELDS if key in ssm_cfg})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object to write as ``config.json``, in the layout of ``mamba_ssm``.
+
+        Returns
+        -------
+        dict
+            `from_dict` reads it back. ``norm_epsilon`` and ``dt_limit`` are written only where they differ
+            from the default: ``mamba_ssm`` has no key for the first, JSON no word for infinity.
+        """
+        ssm_cfg: dict[str, Any] = {"layer": "Mamba2"}
+        ssm_cfg |= {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
+        if self.dt_limit != (0.0, _INFINITY):
+            ssm_cfg["dt_limit"] = list(self.dt_limit)
+        config: dict[str, Any] = {
+            "d_model": self.d_model,
+            "d_intermediate": 0,
+            "n_layer": self.n_layer,
+            "vocab_size": self.vocab_size,
+            "ssm_cfg": ssm_cfg,
+            "attn_layer_idx": [],
+            "attn_cfg": {},
+            "rms_norm": self.rms_norm,
+            "residual_in_fp32": self.residual_in_fp32,
+            "fused_add_norm": True,
+            "pad_vocab_size_multiple": self.pad_vocab_size_multiple,
+            "tie_embeddings": self.tie_embeddings,
+        }
+        if self.norm_epsilon != 1e-5:
+            config["norm_epsilon"] = self.norm_epsilon
+        return config
+
+
+def _key(field: str) -> str:
+    """Where a field stands in ``config.json``."""
+    return f"ssm_cfg.{field}" if field in _SSM_FIELDS else field
+
+
+def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) -> None:
+    """Refuse layers that are not plain Mamba-2, by name."""
+    layer = ssm_cfg.get("layer", "Mamba1")
+    if layer == "Mamba1":
+        given = "Mamba1" if "layer" in ssm_cfg else "missing, which means Mamba-1"
+        raise ValueError(f"ssm_cfg.layer is {given}: Mamba-1 is not supported; expected Mamba2")
+    if layer != "Mamba2":
+        raise ValueError(f"ssm_cfg.layer is {layer!r}: not a supported kind of layer; expected Mamba2")
+    if ssm_cfg.get("d_ssm") is not None:
+        raise ValueError(f"ssm_cfg.d_ssm is {ssm_cfg['d_ssm']!r}: not supported; expected null or no key")
+    if config.get("attn_layer_idx"):
+        raise ValueError(
+            f"attn_layer_idx is {config['attn_layer_idx']!r}: attention layers are not supported; expected []"
+        )
+    if config.get("d_intermediate"):
+        raise ValueError(
+            f"d_intermediate is {config['d_intermediate']!r}: MLP layers are not supported; expected 0"
+        )
+
+
+def _refuse_unknown(
+    prefix: str, given: Mapping[str, Any], known: tuple[str, ...], ignored: frozenset[str]
+) -> None:
+    """Refuse a key whose meaning is unknown: it might change the numbers."""
+    unknown = sorted(key for key in given if key not in known and key not in ignored)
+    if unknown:
+        raise ValueError(
+            f"{prefix}{unknown[0]} is no key of mamba_ssm's Mamba-2 config.json; expected {', '.join(known)}"
+        )
+
+
+def _checked_dt_limit(value: object) -> tuple[float, float]:
+    """Two numbers, ``0 <= low <= high``, the second possibly infinite."""
+    if isinstance(value, list | tuple) and len(value) == 2 and all(type(v) in (int, float) for v in value):
+        low, high = float(value[0]), float(value[1])
+        if 0.0 <= low <= high and not math.isinf(low):
+            return low, high
+    raise ValueError(f"ssm_cfg.dt_limit is {value!r}; expected two numbers, 0 <= lowest <= highest")

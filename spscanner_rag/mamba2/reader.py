@@ -1,0 +1,122 @@
+"""Token sequences of any length through the model, in segments, for the logits at given positions.
+
+Memory is bounded by the tokens of one step, not by the length of a sequence: what a sequence remembers from
+segment to segment is its `ScanState`. Sequences of similar length share a step.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from spscanner_rag.mamba2.model import ScannerModel
+
+PADDING_SHARE = 0.125
+"""At most this share of a step's tokens is padding: longer differences in length go to separate steps."""
+
+
+class TokenSequence(NamedTuple):
+    """One sequence to read and the positions whose logits are wanted."""
+
+    input_ids: NDArray[np.int32]  # (tokens,)
+    positions: NDArray[np.int64]  # (units,), not decreasing
+    match_classes: NDArray[np.uint8] | None = None  # (tokens,)
+    prior: NDArray[np.float32] | None = None  # (units,)
+
+
+def read_logits(
+    model: ScannerModel,
+    sequences: Sequence[TokenSequence],
+    segment_tokens: int,
+    after_step: Callable[[int], None] | None = None,
+) -> list[NDArray[np.float32]]:
+    """Logits at the positions of each sequence.
+
+    Parameters
+    ----------
+    model : ScannerModel
+    sequences : sequence of TokenSequence
+        All with match classes and priors, or all without, as the model wants.
+    segment_tokens : int
+        Tokens per step, all sequences of the step together.
+    after_step : callable, optional
+        Called after each step with the number of tokens read in it (padding not counted). Whatever it raises
+        ends the reading.
+
+    Returns
+    -------
+    list of (units,) float32 arrays, in the order given
+    """
+    results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
+    lengths = [len(sequence.input_ids) for sequence in sequences]
+    for group in group_by_length(lengths, segment_tokens):
+        logits = _read_group(model, [sequences[i] for i in group], segment_tokens, after_step)
+        for i, values in zip(group, logits, strict=True):
+            results[i] = values
+    return results
+
+
+def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[int]]:
+    """Indices of sequences that are read together, longest first.
+
+    A group's padding stays within `PADDING_SHARE` and its tokens within one step of ``segment_tokens``, so a
+    sequence longer than that is alone.
+    """
+    groups: list[list[int]] = []
+    longest = total = 0
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        together = longest * (len(groups[-1]) + 1) if groups else 0
+        padding = together - (total + lengths[i])
+        if groups and together <= segment_tokens and padding <= PADDING_SHARE * together:
+            groups[-1].append(i)
+            total += lengths[i]
+        else:
+            groups.append([i])
+            longest = total = lengths[i]
+    return groups
+
+
+@torch.inference_mode()
+def _read_group(
+    model: ScannerModel,
+    group: list[TokenSequence],
+    segment_tokens: int,
+    after_step: Callable[[int], None] | None,
+) -> list[NDArray[np.float32]]:
+    rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
+    step = max(1, min(longest, segment_tokens // rows))
+    logits = [np.empty(len(sequence.positions), np.float32) for sequence in group]
+    state = model.initial_state(rows)
+    for start in range(0, longest, step):
+        stop = min(start + step, longest)
+        ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
+        classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
+        match_classes = _padded(classes, stop - start, model.device) if classes else None
+        # Padding stands only after a sequence's end: nothing that is read comes after it.
+        hidden, state = model(ids, state, match_classes)  # (rows, stop - start, d_model)
+        for row, sequence in enumerate(group):
+            first, last = np.searchsorted(sequence.positions, (start, stop))
+            if first < last:
+                inside = torch.from_numpy(sequence.positions[first:last] - start).to(model.device)
+                prior = _prior(sequence, first, last, model.device)
+                logits[row][first:last] = model.score(hidden[row, inside], prior).cpu().numpy()
+        if after_step is not None:
+            after_step(sum(max(0, min(stop, len(s.input_ids)) - start) for s in group))
+    return logits
+
+
+def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.device) -> Tensor:
+    """Rows of at most ``width`` numbers as one tensor, zeros after each row's end: (rows, width)."""
+    padded = np.zeros((len(rows), width), np.int64)
+    for row, values in zip(padded, rows, strict=True):
+        row[: len(values)] = values
+    return torch.from_numpy(padded).to(device)
+
+
+def _prior(sequence: TokenSequence, first: int, last: int, device: torch.device) -> Tensor | None:
+    if sequence.prior is None:
+        return None
+    return torch.from_numpy(sequence.prior[first:last]).to(device)

@@ -1,0 +1,244 @@
+"""Which sentences are kept: ranking, top k, threshold, token budget and neighbours.
+
+Everything here works on sentence numbers, spans and logits; :mod:`spscanner_rag.results` turns the
+chosen numbers into passages.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeGuard, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.token_counts import CountTokens, check_counter
+
+Order = Literal["document", "score"]
+Spans = NDArray[np.int64]
+
+# The original never keeps fewer when the number is given as a share of the sentences.
+MINIMUM_OF_A_SHARE = 10
+
+
+def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Score of each logit, ``1 / (1 + exp(-logit))`` in float64, without overflow at either end."""
+    values = logits.astype(np.float64)
+    tail = np.exp(-np.abs(values))
+    return np.asarray(np.where(values >= 0, 1.0, tail) / (1.0 + tail), dtype=np.float64)
+
+
+def rank(logits: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Sentence numbers from the highest logit to the lowest; of equal ones the earlier sentence first."""
+    return np.argsort(-logits, kind="stable").astype(np.int64)
+
+
+def check_arguments(
+    top_k: object,
+    threshold: object,
+    max_tokens: object,
+    count_tokens: object,
+    context: object,
+    order: object,
+    merge: object,
+) -> None:
+    """Raise ``ValueError`` for the first argument of ``ScanResult.select`` that is out of its range."""
+    if top_k is not None:
+        _check_top_k(top_k)
+    if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
+        raise ValueError(
+            f"threshold: got {threshold!r}; expected a score from 0 to 1, or None: "
+            "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
+        )
+    if max_tokens is not None and (not _is_integer(max_tokens) or max_tokens < 1):
+        raise ValueError(
+            f"max_tokens: got {max_tokens!r}; expected an integer of at least 1, or None for no budget"
+        )
+    check_counter(count_tokens)
+    if not _is_integer(context) or context < 0:
+        raise ValueError(
+            f"context: got {context!r}; expected the number of neighbours on each side, an integer of at "
+            "least 0"
+        )
+    if not isinstance(order, str) or order not in get_args(Order):
+        raise ValueError(f'order: got {order!r}; expected "document" or "score" (best first)')
+    if not isinstance(merge, bool | np.bool_):
+        raise ValueError(f"merge: got {merge!r}; expected True or False")
+
+
+def _check_top_k(top_k: object) -> None:
+    if _is_integer(top_k):
+        if top_k >= 1:
+            return
+    elif _is_number(top_k) and 0 < top_k < 1:
+        return
+    raise ValueError(
+        f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
+        "(both excluded), or None for all"
+    )
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return _is_integer(value) or isinstance(value, float | np.floating)
+
+
+def resolve_top_k(top_k: float | None, n_sentences: int) -> int:
+    """How many sentences ``top_k`` allows.
+
+    A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number
+    that was written: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
+    """
+    if top_k is None:
+        return n_sentences
+    if top_k >= 1:
+        return min(int(top_k), n_sentences)
+    share = math.ceil(Fraction(repr(float(top_k))) * n_sentences)
+    return min(max(share, MINIMUM_OF_A_SHARE), n_sentences)
+
+
+def pick(
+    logits: NDArray[np.float32], scores: NDArray[np.float64], top_k: float | None, threshold: float | None
+) -> NDArray[np.int64]:
+    """Numbers of the sentences within ``top_k`` and at or above ``threshold``, best first."""
+    picks = rank(logits)[: resolve_top_k(top_k, len(logits))]
+    return picks if threshold is None else picks[scores[picks] >= threshold]
+
+
+def with_neighbours(picks: NDArray[np.int64], context: int, n_sentences: int) -> list[int]:
+    """Numbers of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
+    context = min(context, n_sentences)
+    edges = np.zeros(n_sentences + 1, dtype=np.int64)
+    np.add.at(edges, np.maximum(picks - context, 0), 1)
+    np.subtract.at(edges, np.minimum(picks + context + 1, n_sentences), 1)
+    kept: list[int] = np.flatnonzero(np.cumsum(edges[:-1]) > 0).tolist()
+    return kept
+
+
+def runs(kept: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last sentence of each unbroken run in ``kept`` (ascending)."""
+    found: list[tuple[int, int]] = []
+    for number in kept:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+class TokenBudget:
+    """Fills a budget of tokens: the best sentences first, then their neighbours.
+
+    A sentence that no longer fits is passed over and the next one is tried; each is counted once. Every
+    sentence is charged for the line break that may follow it, or for the white space between it and a
+    kept neighbour where that costs more. Tokens need not add up over a joined text, so
+    :meth:`shrink` measures the text that the caller gets.
+
+    Parameters
+    ----------
+    text
+        The document.
+    starts, ends
+        Spans of its sentences, each of shape ``(n,)``.
+    max_tokens
+        The budget, at least 1.
+    count
+        Counts the tokens of a text.
+    """
+
+    def __init__(self, text: str, starts: Spans, ends: Spans, max_tokens: int, count: CountTokens) -> None:
+        self.text = text
+        self.starts: list[int] = starts.tolist()
+        self.ends: list[int] = ends.tolist()
+        self.max_tokens = max_tokens
+        self.count = count
+        self.line_break = count("\n")
+        self.used = 0
+        self.costs: dict[int, int] = {}  # kept sentence -> its charge, in the order they were taken
+        self._gap_costs: dict[str, int] = {"": 0, " ": 0, "\n": 0}
+
+    def fill(self, picks: Sequence[int], context: int) -> None:
+        """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.
+
+        Neighbours are taken nearest first, the one before ahead of the one after; a side ends at the
+        first that does not fit, so that neighbours always connect to their sentence.
+        """
+        for number in picks:
+            if self.used >= self.max_tokens:
+                break
+            self._take(number)
+        if context:
+            before = _NextFree(len(self.starts), step=-1, taken=self.costs)
+            after = _NextFree(len(self.starts), step=1, taken=self.costs)
+            for number in tuple(self.costs):
+                if self.used >= self.max_tokens:
+                    break
+                self._take_neighbours(number, context, before, after)
+
+    def shrink(self, render: Callable[[list[int]], Iterable[str]]) -> list[int]:
+        """Drop what was taken last until each text of ``render(kept)`` fits; the kept numbers, ascending."""
+        order = list(self.costs)
+        while order:
+            kept = sorted(order)
+            over = max(self.count(text) for text in render(kept)) - self.max_tokens
+            if over <= 0:
+                return kept
+            while order and over > 0:
+                over -= max(self.costs[order.pop()], 1)
+        return []
+
+    def _take(self, number: int) -> bool:
+        cost = self.count(self.text[self.starts[number] : self.ends[number]] + "\n")
+        if number - 1 in self.costs:
+            cost += self._gap_cost(number - 1)
+        if number + 1 in self.costs:
+            cost += self._gap_cost(number)
+        if self.used + cost > self.max_tokens:
+            alone = not self.costs and cost - self.line_break <= self.max_tokens
+            if not alone or self.count(self.text[self.starts[number] : self.ends[number]]) > self.max_tokens:
+                return False
+        self.used += cost
+        self.costs[number] = cost
+        return True
+
+    def _take_neighbours(self, number: int, context: int, before: "_NextFree", after: "_NextFree") -> None:
+        open_sides = [before, after]
+        while open_sides:
+            reach = [
+                (abs(found - number), side, found) for side in open_sides if (found := side(number)) >= 0
+            ]
+            reach = [candidate for candidate in reach if candidate[0] <= context]
+            if not reach:
+                return
+            _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
+            open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
+
+    def _gap_cost(self, left: int) -> int:
+        # What the white space after sentence `left` costs beyond the line break already charged.
+        gap = self.text[self.ends[left] : self.starts[left + 1]]
+        if gap not in self._gap_costs:
+            self._gap_costs[gap] = max(0, self.count(gap) - self.line_break)
+        return self._gap_costs[gap]
+
+
+class _NextFree:
+    """The nearest sentence on one side that is not taken yet, in nearly constant time; -1 at the end."""
+
+    def __init__(self, n_sentences: int, step: int, taken: dict[int, int]) -> None:
+        self.n_sentences = n_sentences
+        self.step = step
+        self.taken = taken
+        self.jumps = list(range(step, n_sentences + step, 1))  # of each sentence, where to look next
+
+    def __call__(self, number: int) -> int:
+        passed = [number]
+        found = self.jumps[number]
+        while 0 <= found < self.n_sentences and found in self.taken:
+            passed.append(found)
+            found = self.jumps[found]
+        for sentence in passed:
+            self.jumps[sentence] = found
+        return found if 0 <= found < self.n_sentences else -1

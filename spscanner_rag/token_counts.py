@@ -1,0 +1,142 @@
+"""Token counters for budgets: a callable, or the name of a tiktoken encoding."""
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import tiktoken
+
+CountTokens = Callable[[str], int]
+
+# llama-index-core ships these two files under the names that tiktoken's own cache gives them
+# (the SHA-1 of the address each is fetched from).
+_BUNDLED_FILES = {
+    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
+}
+_CACHE_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
+_environment_lock = threading.Lock()
+
+
+def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
+    """Turn what the caller gave as ``count_tokens`` into a function of a text.
+
+    Parameters
+    ----------
+    count_tokens
+        A callable ``str -> int``, or the name of a tiktoken encoding such as ``"o200k_base"``; a special
+        token that is spelled out in a text is then counted as the ordinary text that it is.
+
+    Returns
+    -------
+    CountTokens
+        Counts the tokens of a text and refuses an answer that is not an integer of at least 0.
+
+    Raises
+    ------
+    ValueError
+        For an encoding that tiktoken does not know, or anything that is neither callable nor a string.
+    OSError
+        When the encoding's file is neither on this machine nor to be had from the network.
+    """
+    if isinstance(count_tokens, str):
+        encoding = _load_encoding(count_tokens)
+        return lambda text: len(encoding.encode_ordinary(text))
+    counter = count_tokens
+
+    def count(text: str) -> int:
+        tokens: object = counter(text)
+        if not isinstance(tokens, int | np.integer) or isinstance(tokens, bool) or tokens < 0:
+            raise ValueError(
+                f"count_tokens returned {tokens!r} for a text of {len(text)} characters; "
+                "expected an integer of at least 0: return the number of tokens, not the tokens"
+            )
+        return int(tokens)
+
+    return count
+
+
+def check_counter(count_tokens: object) -> None:
+    """Raise ``ValueError`` unless ``count_tokens`` is None, callable or a known encoding; load nothing."""
+    if count_tokens is None or callable(count_tokens):
+        return
+    if not isinstance(count_tokens, str):
+        raise ValueError(
+            f"count_tokens: got {type(count_tokens).__name__}; expected a callable str -> int or the name of "
+            'a tiktoken encoding: pass for example "o200k_base"'
+        )
+    names = _tiktoken().list_encoding_names()
+    if count_tokens not in names:
+        raise ValueError(
+            f"count_tokens: got {count_tokens!r}; expected a callable or a tiktoken encoding: "
+            f"use one of {', '.join(sorted(names))}"
+        )
+
+
+def _load_encoding(name: str) -> "tiktoken.Encoding":
+    check_counter(name)
+    try:
+        with _bundled_cache(name):
+            encoding: tiktoken.Encoding = _tiktoken().get_encoding(name)
+            return encoding
+    except OSError as error:  # requests' errors are OSErrors too
+        raise OSError(
+            f"count_tokens={name!r}: the encoding's file could not be fetched ({type(error).__name__}); "
+            "go online once, set TIKTOKEN_CACHE_DIR to a folder that holds it, or pass a callable"
+        ) from error
+
+
+@contextmanager
+def _bundled_cache(name: str) -> Iterator[None]:
+    """Point tiktoken at llama-index-core's copy of an encoding, if it has no cached file of its own.
+
+    Only for as long as the encoding loads, and only where that copy exists, so that nothing is
+    downloaded into, or removed from, another package's folder.
+    """
+    file_name = _BUNDLED_FILES.get(name)
+    own_cache = Path(tempfile.gettempdir(), "data-gym-cache")  # tiktoken's default
+    with _environment_lock:
+        folder = None
+        if (
+            file_name is not None
+            and not any(variable in os.environ for variable in _CACHE_VARIABLES)
+            and not (own_cache / file_name).exists()
+        ):
+            folder = _llama_index_cache(file_name)
+        if folder is None:
+            yield
+            return
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+        try:
+            yield
+        finally:
+            os.environ.pop("TIKTOKEN_CACHE_DIR", None)
+
+
+def _llama_index_cache(file_name: str) -> Path | None:
+    # find_spec of the top package looks at the search path only: nothing of llama_index is imported.
+    spec = find_spec("llama_index")
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        folder = Path(root, "core", "_static", "tiktoken_cache")
+        if (folder / file_name).is_file():
+            return folder
+    return None
+
+
+def _tiktoken() -> ModuleType:
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise ImportError(
+            "counting with an encoding name needs tiktoken: `pip install tiktoken`, or pass a callable"
+        ) from error
+    return tiktoken

@@ -1,0 +1,1 @@
+"""Fine-tuning a scanner, or training a small one from nothing."""

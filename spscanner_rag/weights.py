@@ -1,0 +1,326 @@
+"""Tensor files: what they hold according to their headers, and reading them one tensor at a time.
+
+Nothing is unpickled but tensors, and nothing large is allocated before names, shapes and dtypes are known to
+be those of the model.
+"""
+
+import json
+import pickle
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+SAFETENSORS: Final = "model.safetensors"
+SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
+PICKLED: Final = "pytorch_model.bin"
+
+_FLOATS: Final = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+}
+_UNUSED: Final = frozenset({"lm_head.weight"})
+_FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be found, read, verified or written. The message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorHeader:
+    """One tensor of a file, before it is read.
+
+    Parameters
+    ----------
+    file : Path
+        The file that holds it.
+    stored_name : str
+        Its name in that file.
+    shape : tuple of int
+    dtype : str
+        As torch or safetensors name it.
+    readable : bool
+        Whether it is a dense tensor of 16, 32 or 64 bit floating-point numbers.
+    """
+
+    file: Path
+    stored_name: str
+    shape: tuple[int, ...]
+    dtype: str
+    readable: bool
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file that holds one JSON object.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    CheckpointError
+        If it is absent, a git-LFS pointer, no JSON or no object.
+    """
+    refuse_pointer(path)
+    try:
+        value = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not JSON ({_one_line(error)}); expected a JSON object") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: a JSON {type(value).__name__}; expected an object")
+    return value
+
+
+def refuse_pointer(path: Path) -> None:
+    """Refuse an absent or unreadable file, and the few lines that git leaves in place of a large one.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_LFS_POINTER))
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
+    if start == _LFS_POINTER:
+        raise CheckpointError(f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there")
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a folder holds weights in one of the forms that `read_headers` reads."""
+    return any((folder / name).is_file() for name in (SAFETENSORS, SAFETENSORS_INDEX, PICKLED))
+
+
+def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
+    """List the tensors of a checkpoint folder from the headers of its files.
+
+    Parameters
+    ----------
+    folder : Path
+        ``model.safetensors`` is read if there, else the shards of ``model.safetensors.index.json``, else
+        ``pytorch_model.bin``.
+    rename : callable, default the name itself
+        From the name in the file to the name in the model.
+
+    Returns
+    -------
+    dict from str to TensorHeader
+        By the renamed name.
+
+    Raises
+    ------
+    CheckpointError
+        If no weights are there, a file is truncated or no tensor file, holds other objects than tensors, or
+        two tensors get the same name.
+    """
+    if (folder / SAFETENSORS).is_file():
+        found = list(_safetensors_headers(folder / SAFETENSORS))
+    elif (folder / SAFETENSORS_INDEX).is_file():
+        found = list(_sharded_headers(folder / SAFETENSORS_INDEX))
+    elif (folder / PICKLED).is_file():
+        found = list(_pickled_headers(folder / PICKLED))
+    else:
+        raise CheckpointError(f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}")
+    headers: dict[str, TensorHeader] = {}
+    for header in found:
+        name = rename(header.stored_name)
+        if name in headers:
+            raise CheckpointError(
+                f"{header.file}: tensors {headers[name].stored_name} and {header.stored_name} are both {name}"
+            )
+        headers[name] = header
+    return headers
+
+
+def verify_headers(
+    headers: Mapping[str, TensorHeader], expected: Iterable[tuple[str, tuple[int, ...]]], folder: Path
+) -> None:
+    """Check that a checkpoint holds exactly the tensors of a model. ``lm_head.weight`` is left alone.
+
+    Parameters
+    ----------
+    headers : mapping from str to TensorHeader
+    expected : iterable of name and shape
+    folder : Path
+        Named where a tensor is missing.
+
+    Raises
+    ------
+    CheckpointError
+        For the first missing, wrongly shaped, not floating-point or extra tensor.
+    """
+    unseen = dict(headers)
+    for name, shape in expected:
+        header = unseen.pop(name, None)
+        if header is None:
+            raise CheckpointError(f"{folder}: tensor {name} is missing; expected it with shape {list(shape)}")
+        where = f"{header.file}: tensor {header.stored_name}"
+        if header.shape != shape:
+            raise CheckpointError(
+                f"{where} has shape {list(header.shape)}; config.json asks for {list(shape)}"
+            )
+        if not header.readable:
+            raise CheckpointError(
+                f"{where} is {header.dtype}; expected dense float64, float32, float16 or bfloat16"
+            )
+    extra = [header for name, header in unseen.items() if name not in _UNUSED]
+    if extra:
+        raise CheckpointError(
+            f"{extra[0].file}: tensor {extra[0].stored_name} has no place in the model of config.json"
+        )
+
+
+def read_tensors(
+    headers: Mapping[str, TensorHeader], *, device: torch.device | str, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """Read verified tensors one by one, so that only one is ever held twice.
+
+    Parameters
+    ----------
+    headers : mapping from str to TensorHeader
+        Already verified. ``lm_head.weight`` is skipped.
+    device : torch.device or str
+        Where to put them.
+    dtype : torch.dtype
+        What to turn them into; ``A_log``, ``dt_bias`` and ``D`` become float32 whatever it is.
+
+    Returns
+    -------
+    dict from str to Tensor
+        Copies, independent of the files.
+
+    Raises
+    ------
+    CheckpointError
+        If a tensor holds NaN or infinity, or cannot be read.
+    """
+    tensors: dict[str, Tensor] = {}
+    for file in dict.fromkeys(header.file for header in headers.values()):
+        wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
+        for name, stored_name, tensor in _stored_tensors(file, wanted):
+            refuse_not_finite(tensor, f"{file}: tensor {stored_name}")
+            tensors[name] = tensor.to(device=device, dtype=stored_dtype(name, dtype), copy=True)
+    return tensors
+
+
+def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype of a parameter in a model of the given dtype."""
+    return torch.float32 if name.rpartition(".")[2] in _FLOAT32_PARAMETERS else dtype
+
+
+def refuse_not_finite(tensor: Tensor, where: str) -> None:
+    """Refuse NaN and infinity. The extremes show both, without a mask as large as the tensor.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    if not all(torch.isfinite(extreme) for extreme in torch.aminmax(tensor)):
+        raise CheckpointError(f"{where} holds NaN or infinity; expected finite weights")
+
+
+def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
+    """Headers of one safetensors file, which the library checks against the length of the file."""
+    refuse_pointer(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - not a mapping
+                part = file.get_slice(name)
+                dtype = part.get_dtype()
+                yield TensorHeader(path, name, tuple(part.get_shape()), dtype, dtype in _FLOATS)
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"{path}: truncated, or no safetensors file ({_one_line(error)}); download or save it again"
+        ) from None
+
+
+def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
+    """Headers of all shards that an index names."""
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(shard, str) for shard in weight_map.values()):
+        raise CheckpointError(f"{index}: no weight_map from tensors to files; expected one")
+    for shard in sorted(set(weight_map.values())):
+        if Path(shard).name != shard or "\\" in shard:
+            raise CheckpointError(f"{index}: shard {shard!r}; expected the name of a file beside the index")
+        for header in _safetensors_headers(index.parent / shard):
+            if weight_map.pop(header.stored_name, None) != shard:
+                raise CheckpointError(
+                    f"{header.file}: tensor {header.stored_name} is not in {index.name} there"
+                )
+            yield header
+    if weight_map:
+        name, shard = next(iter(weight_map.items()))
+        raise CheckpointError(
+            f"{index.parent / shard}: tensor {name} is missing, which {index.name} promises"
+        )
+
+
+def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
+    """Headers of a file of torch: on the meta device tensors have no storage."""
+    size = path.stat().st_size
+    for name, tensor in _unpickle(path, "meta").items():
+        if tensor.numel() * tensor.element_size() > size:
+            raise CheckpointError(f"{path}: tensor {name} claims more bytes than the file's {size}")
+        readable = tensor.layout == torch.strided and tensor.dtype in _FLOATS.values()
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        yield TensorHeader(path, name, tuple(tensor.shape), dtype, readable)
+
+
+def _stored_tensors(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str, Tensor]]:
+    """Yield name, stored name and tensor, each mapped from the file rather than read as a whole."""
+    if path.name == PICKLED:
+        stored = _unpickle(path, "cpu")
+        yield from ((name, stored_name, stored[stored_name]) for name, stored_name in wanted.items())
+        return
+    with safe_open(path, framework="pt") as file:
+        for name, stored_name in wanted.items():
+            yield name, stored_name, file.get_tensor(stored_name)
+
+
+def _unpickle(path: Path, device: str) -> dict[str, Tensor]:
+    """Map a state dict saved by torch. ``weights_only`` builds tensors and plain containers, nothing else."""
+    refuse_pointer(path)
+    if not zipfile.is_zipfile(path):
+        raise CheckpointError(
+            f"{path}: truncated, or older than torch 1.6; download it, or save it with torch.save, again"
+        )
+    try:
+        state = torch.load(path, map_location=device, weights_only=True, mmap=True)
+    except pickle.UnpicklingError:
+        raise CheckpointError(
+            f"{path}: refused, since it holds Python objects other than tensors, which could run code;"
+            " save the state dict alone, or as safetensors"
+        ) from None
+    except Exception as error:  # a damaged stream can lead the unpickler to raise anything
+        raise CheckpointError(
+            f"{path}: damaged, or no file of torch.save ({_one_line(error)}); download or save it again"
+        ) from None
+    if not isinstance(state, dict):
+        raise CheckpointError(
+            f"{path}: a {type(state).__name__}; expected a state dict from names to tensors"
+        )
+    for name, value in state.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise CheckpointError(f"{path}: entry {name!r} is a {type(value).__name__}; expected a tensor")
+    return state
+
+
+def _one_line(error: BaseException) -> str:
+    """The first line of a message, or the kind of the error where there is none."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__

@@ -1,0 +1,121 @@
+"""Half-overlapping windows of whole units, and the mean of a unit's logits over them.
+
+The published scanners read long documents this way. Source: ``sliding_window`` in ``evaluate.py`` of
+https://github.com/MambaRetriever/MambaRetriever, commit 54c3463.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tuple[int, int]]:
+    """First and last unit, both inclusive, of every window over a document.
+
+    A window starts at a unit and holds as many whole units as end less than ``window_tokens`` behind
+    its first token; the next one starts at the last unit that begins in its first half. The last
+    window is moved back so that it is full. A unit longer than a window is a window of its own, and
+    so longer than asked for. Every unit is in at least one window.
+
+    Parameters
+    ----------
+    unit_ends : int64 array, shape (units,)
+        Index of each unit's last token among the document's tokens (without the question), never
+        decreasing.
+    window_tokens : int
+        Document tokens per window, at least 1.
+
+    Returns
+    -------
+    list of (int, int)
+        In document order; empty without units.
+
+    Raises
+    ------
+    ValueError
+        If ``window_tokens`` is below 1.
+    """
+    if window_tokens < 1:
+        raise ValueError(f"window_tokens is {window_tokens}, expected at least 1, or None for no windows")
+    if not len(unit_ends):
+        return []
+    unit_starts = np.concatenate(([0], unit_ends[:-1] + 1))
+    final = len(unit_ends) - 1
+    ranges = []
+    first = unread = 0
+    while True:
+        start = int(unit_starts[first])
+        last = max(int(np.searchsorted(unit_ends, start + window_tokens)) - 1, 0)
+        if unit_ends[last] <= start:
+            last += 1
+        if last >= final:
+            filled = int(np.searchsorted(unit_starts, int(unit_ends[final]) - window_tokens))
+            ranges.append((min(filled, unread, final), final))
+            return ranges
+        last = max(last, first)
+        ranges.append((first, last))
+        unread = last + 1
+        # Guards that the original lacks: go on, and leave no unit out beside one longer than a window.
+        following = int(np.searchsorted(unit_starts, start + window_tokens // 2)) - 1
+        first = min(max(following, first + 1), unread)
+
+
+def average_logits(
+    ranges: Sequence[tuple[int, int]], window_logits: Iterable[ArrayLike], n_units: int
+) -> NDArray[np.float32]:
+    """Mean of each unit's logits over the windows that hold it.
+
+    Parameters
+    ----------
+    ranges : sequence of (int, int)
+        From :func:`window_ranges`.
+    window_logits : iterable of array, shape (units in the window,)
+        One array per window, in the same order. Taken one at a time.
+    n_units : int
+        Units of the document.
+
+    Returns
+    -------
+    float32 array, shape (n_units,)
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit the ranges, or a unit is in no window.
+    """
+    total = np.zeros(n_units, np.float64)
+    count = np.zeros(n_units, np.int64)
+    for (first, last), logits in zip(ranges, window_logits, strict=True):
+        values = np.asarray(logits, dtype=np.float64)
+        if values.shape != (last + 1 - first,):
+            raise ValueError(
+                f"logits of shape {values.shape} for units {first} to {last}, expected one per unit"
+            )
+        total[first : last + 1] += values
+        count[first : last + 1] += 1
+    if n_units and not count.all():
+        raise ValueError(f"unit {int(np.argmin(count))} is in no window, expected every unit in at least one")
+    return (total / np.maximum(count, 1)).astype(np.float32)
+
+
+def require_question_fits(question_tokens: int, window_tokens: int | None) -> None:
+    """Refuse a question that is longer than a window.
+
+    Parameters
+    ----------
+    question_tokens : int
+        Tokens of the question.
+    window_tokens : int or None
+        Tokens per window; None (no windows) takes any question.
+
+    Raises
+    ------
+    ValueError
+        If the question has more tokens than a window.
+    """
+    if window_tokens is not None and question_tokens > window_tokens:
+        raise ValueError(
+            f"the query has {question_tokens} tokens, expected at most {window_tokens} (one window); "
+            "shorten it or raise window_tokens"
+        )

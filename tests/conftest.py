@@ -1,0 +1,100 @@
+"""Fixtures for all tests. No test reaches the network: sockets are blocked and the Hub client is offline."""
+
+import os
+
+# Read when huggingface_hub and transformers are imported, so set before anything else.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+SMALL_TEXT = """\
+The keeper of the lighthouse wrote the date in his book every evening. He signed the treaty, and the
+captain left with 3 ships on 14 May 1911. "Who signed it?" she asked; nobody answered. Dr. Smith's report,
+which the council had ordered in 1908, was 400 pages long. It said: the harbour must be widened! Café, naïve
+and Ωμέγα are words too, and so are 東京 and Москва. The ship's bell rang twice, then the rain began.
+Why did they leave the island? Because the well was dry, and because the winter had been long.
+"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Tiny models are fastest on one thread, and sums come out the same on every machine."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """Every test starts from the same random state, whatever ran before it."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def oracles() -> Path:
+    """Folder with the outputs of the original code; it stands beside a checkout."""
+    folder = Path(os.environ.get("SPSCANNER_ORACLES") or REPOSITORY.parent / "shared" / "oracles")
+    if not folder.is_dir():
+        reason = f"no oracle folder at {folder}: set SPSCANNER_ORACLES to where it is"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def committed_oracles() -> Path:
+    """The part of the oracles that is committed with the tests."""
+    return REPOSITORY / "tests" / "data" / "oracles"
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer() -> Tokenizer:
+    """Byte-level BPE of at most 384 tokens, trained in memory; it can spell every byte."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=384,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([SMALL_TEXT], trainer)
+    return tokenizer
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a small random scanner of our own kind: re-anchoring and the whole lexical channel."""
+    config = Mamba2Config(
+        d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = ScannerModel(config, match_embedding=True, lexical_prior=True)
+        assert model.binary_head is not None
+        # Logits that differ clearly from sentence to sentence, so that rankings can be compared.
+        torch.nn.init.normal_(model.binary_head.weight)
+    settings = ScannerSettings("sentence", reanchor_tokens=64, match=True, prior=True)
+    folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
+    save_checkpoint(folder, model, settings, tiny_tokenizer)
+    return folder

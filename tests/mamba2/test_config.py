@@ -1,0 +1,215 @@
+"""Mamba2Config: mamba-ssm's keys, what follows from them, what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.mamba2.config import Mamba2Config
+
+MAMBA2 = {"d_model": 32, "n_layer": 2, "vocab_size": 101, "ssm_cfg": {"layer": "Mamba2", "headdim": 16}}
+
+
+def with_top(**keys: Any) -> dict[str, Any]:
+    return MAMBA2 | keys
+
+
+def with_ssm(**keys: Any) -> dict[str, Any]:
+    return MAMBA2 | {"ssm_cfg": MAMBA2["ssm_cfg"] | keys}  # type: ignore[operator]
+
+
+def test_sizes_of_the_130m_model() -> None:
+    # mamba2-130m: shapes as in the published file
+    config = Mamba2Config(d_model=768, n_layer=24, vocab_size=50277, pad_vocab_size_multiple=16)
+    assert config.d_inner == 1536
+    assert config.nheads == 24
+    assert config.conv_dim == 1792
+    assert config.d_in_proj == 3352
+    assert config.padded_vocab_size == 50288
+
+
+def test_sizes_with_groups() -> None:
+    config = Mamba2Config(d_model=96, n_layer=3, vocab_size=1003, d_state=16, headdim=32, ngroups=2)
+    assert config.conv_dim == 192 + 2 * 2 * 16
+    assert config.d_in_proj == 454
+    assert config.padded_vocab_size == 1008
+
+
+def test_vocabulary_that_needs_no_padding() -> None:
+    assert Mamba2Config(d_model=32, n_layer=1, vocab_size=64, headdim=32).padded_vocab_size == 64
+
+
+@pytest.mark.parametrize("name", ["two-groups", "long"])
+def test_reads_what_mamba_ssm_writes(committed_oracles: Path, name: str) -> None:
+    raw = json.loads((committed_oracles / "checkpoints" / name / "config.json").read_text())
+    config = Mamba2Config.from_dict(raw)
+    assert (config.d_model, config.n_layer) == (raw["d_model"], raw["n_layer"])
+    assert config.ngroups == raw["ssm_cfg"].get("ngroups", 1)
+    assert config.headdim == 32
+    assert config.chunk_size == 256
+
+
+def test_defaults_are_those_of_mamba_ssm() -> None:
+    config = Mamba2Config.from_dict(with_ssm(headdim=64))
+    assert config == Mamba2Config(d_model=32, n_layer=2, vocab_size=101)
+    assert (config.d_state, config.d_conv, config.expand, config.ngroups) == (128, 4, 2, 1)
+    assert (config.rmsnorm, config.norm_before_gate, config.bias, config.conv_bias) == (
+        True,
+        False,
+        False,
+        True,
+    )
+    assert config.dt_limit == (0.0, float("inf"))
+    assert config.pad_vocab_size_multiple == 8
+
+
+CONFIGS = st.builds(
+    Mamba2Config,
+    d_model=st.sampled_from([32, 48]),
+    n_layer=st.integers(1, 100),
+    vocab_size=st.integers(1, 10**6),
+    pad_vocab_size_multiple=st.integers(1, 64),
+    residual_in_fp32=st.booleans(),
+    tie_embeddings=st.booleans(),
+    norm_epsilon=st.floats(0, 0.5),
+    d_state=st.integers(1, 512),
+    d_conv=st.integers(1, 8),
+    expand=st.integers(1, 4),
+    headdim=st.sampled_from([4, 8]),
+    ngroups=st.sampled_from([1, 2]),
+    D_has_hdim=st.booleans(),
+    rmsnorm=st.booleans(),
+    norm_before_gate=st.booleans(),
+    dt_limit=st.sampled_from([(0.0, float("inf")), (0.001, 0.1), (0.5, float("inf"))]),
+    bias=st.booleans(),
+    conv_bias=st.booleans(),
+    chunk_size=st.integers(1, 1024),
+)
+
+
+@given(CONFIGS)
+def test_round_trip_through_json(config: Mamba2Config) -> None:
+    assert Mamba2Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_default_configuration_is_strict_json_of_known_keys() -> None:
+    written = Mamba2Config(d_model=32, n_layer=1, vocab_size=64).to_dict()
+    json.dumps(written, allow_nan=False)
+    # the fields of mamba_ssm's MambaConfig, which takes no others
+    assert set(written) == {
+        "d_model",
+        "d_intermediate",
+        "n_layer",
+        "vocab_size",
+        "ssm_cfg",
+        "attn_layer_idx",
+        "attn_cfg",
+        "rms_norm",
+        "residual_in_fp32",
+        "fused_add_norm",
+        "pad_vocab_size_multiple",
+        "tie_embeddings",
+    }
+    assert written["ssm_cfg"]["layer"] == "Mamba2"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "conv_init",
+        "A_init_range",
+        "dt_min",
+        "dt_max",
+        "dt_init_floor",
+        "use_mem_eff_path",
+        "layer_idx",
+        "process_group",
+        "sequence_parallel",
+        "device",
+        "dtype",
+    ],
+)
+def test_keys_without_effect_on_finished_weights_are_ignored(key: str) -> None:
+    assert Mamba2Config.from_dict(with_ssm(**{key: 1})) == Mamba2Config.from_dict(MAMBA2)
+
+
+@pytest.mark.parametrize("key", ["fused_add_norm", "attn_cfg", "architectures", "torch_dtype", "spscanner"])
+def test_descriptive_keys_are_ignored(key: str) -> None:
+    assert Mamba2Config.from_dict(with_top(**{key: None})) == Mamba2Config.from_dict(MAMBA2)
+
+
+@pytest.mark.parametrize("keys", [{"d_intermediate": 0}, {"attn_layer_idx": []}, {"attn_layer_idx": None}])
+def test_absent_layers_are_not_refused(keys: dict[str, Any]) -> None:
+    assert Mamba2Config.from_dict(with_top(**keys)) == Mamba2Config.from_dict(MAMBA2)
+
+
+def test_d_ssm_null_is_not_refused() -> None:
+    assert Mamba2Config.from_dict(with_ssm(d_ssm=None)) == Mamba2Config.from_dict(MAMBA2)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (with_top(ssm_cfg={}), r"ssm_cfg\.layer is missing, which means Mamba-1.*expected Mamba2"),
+        (with_top(ssm_cfg=None), r"ssm_cfg\.layer is missing, which means Mamba-1"),
+        ({key: MAMBA2[key] for key in ("d_model", "n_layer", "vocab_size")}, "which means Mamba-1"),
+        (with_ssm(layer="Mamba1"), r"ssm_cfg\.layer is Mamba1"),
+        (with_ssm(layer="Mamba3"), r"ssm_cfg\.layer is 'Mamba3'"),
+        (with_ssm(d_ssm=32), r"ssm_cfg\.d_ssm is 32"),
+        (with_top(attn_layer_idx=[1]), r"attn_layer_idx is \[1\]: attention layers"),
+        (with_top(d_intermediate=64), r"d_intermediate is 64: MLP"),
+        (with_top(rms_norm=False), r"rms_norm is false: layer norm"),
+        (with_top(ssm_cfg=[1]), r"ssm_cfg is \[1\]; expected an object"),
+        (with_top(bidirectional=True), r"^bidirectional is no key"),
+        (with_ssm(activation="relu"), r"^ssm_cfg\.activation is no key"),
+        (with_ssm(headdim=24), r"ssm_cfg\.headdim is 24; expected a divisor of .* 64"),
+        (with_ssm(ngroups=3), r"ssm_cfg\.ngroups is 3; expected a divisor of the 4 heads"),
+        (with_ssm(dt_limit=[0.2, 0.1]), r"ssm_cfg\.dt_limit is \[0\.2, 0\.1\]"),
+        (with_ssm(dt_limit=[-1, 0.1]), r"ssm_cfg\.dt_limit"),
+        (with_ssm(dt_limit=[0.1]), r"ssm_cfg\.dt_limit"),
+        (with_ssm(dt_limit=[0, "inf"]), r"ssm_cfg\.dt_limit"),
+        (with_ssm(dt_limit=[float("nan"), 1]), r"ssm_cfg\.dt_limit"),
+        (with_ssm(dt_limit=7), r"ssm_cfg\.dt_limit is 7"),
+        (with_top(norm_epsilon="small"), "norm_epsilon is 'small'"),
+        (with_top(norm_epsilon=-1e-5), "norm_epsilon is -1e-05"),
+    ],
+)
+def test_refused_by_name(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        Mamba2Config.from_dict(config)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["d_model", "n_layer", "vocab_size"])
+def test_missing_size(key: str) -> None:
+    with pytest.raises(ValueError, match=f"^{key} is missing"):
+        Mamba2Config.from_dict({k: v for k, v in MAMBA2.items() if k != key})
+
+
+@pytest.mark.parametrize("key", ["d_model", "n_layer", "vocab_size", "pad_vocab_size_multiple"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "8", True, None])
+def test_whole_numbers(key: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{key} is .*expected a whole number"):
+        Mamba2Config.from_dict(with_top(**{key: value}))
+
+
+@pytest.mark.parametrize("key", ["d_state", "d_conv", "expand", "headdim", "ngroups", "chunk_size"])
+@pytest.mark.parametrize("value", [0, 2.0, "8", False])
+def test_whole_numbers_of_the_mixer(key: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^ssm_cfg.{key} is .*expected a whole number"):
+        Mamba2Config.from_dict(with_ssm(**{key: value}))
+
+
+@pytest.mark.parametrize("key", ["rms_norm", "residual_in_fp32", "tie_embeddings"])
+def test_switches(key: str) -> None:
+    with pytest.raises(ValueError, match=f"^{key} is 'yes'; expected true or false"):
+        Mamba2Config.from_dict(with_top(**{key: "yes"}))
+
+
+@pytest.mark.parametrize("key", ["D_has_hdim", "rmsnorm", "norm_before_gate", "bias", "conv_bias"])
+def test_switches_of_the_mixer(key: str) -> None:
+    with pytest.raises(ValueError, match=f"^ssm_cfg.{key} is 1; expected true or false"):
+        Mamba2Config.from_dict(with_ssm(**{key: 1}))

@@ -1,0 +1,55 @@
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).resolve().parent.parent / "examples" / "data"
+
+
+@pytest.fixture(scope="module")
+def novel() -> str:
+    return (DATA / "persuasion.txt").read_bytes().decode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1
+    return json.loads(lines[0])
+
+
+def test_the_text_is_long_and_the_one_the_readme_names(novel: str) -> None:
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    assert len(novel) >= 100_000
+    assert f"{len(novel):,} characters" in readme
+    assert hashlib.sha256(novel.encode("utf-8")).hexdigest() in readme
+
+
+def test_the_questions_are_about_that_text(novel: str, document: dict[str, Any]) -> None:
+    assert document["text"] == novel
+    assert {"doc_id", "source", "license", "split", "title", "questions"} <= set(document)
+
+
+def test_evidence_is_whole_sentences_far_from_the_start(document: dict[str, Any]) -> None:
+    text = document["text"]
+    assert len(document["questions"]) == 3
+    for question in document["questions"]:
+        assert question["question"].endswith("?")
+        assert question["answers"]
+        for start, end in question["evidence"]:
+            assert 40_000 < start < end < len(text)
+            assert text[start].isupper()
+            assert text[start - 1].isspace()
+            assert text[end - 1] in ".!"
+            assert text[end].isspace()
+    ids = [question["qid"] for question in document["questions"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_an_answer_stands_in_or_shortly_before_its_evidence(document: dict[str, Any]) -> None:
+    for question in document["questions"]:
+        first = question["evidence"][0]
+        around = " ".join(document["text"][first[0] - 300 : first[1]].split())
+        assert any(answer in around for answer in question["answers"]), question["qid"]

@@ -1,0 +1,240 @@
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import tarfile
+import zipfile
+from importlib.metadata import metadata, requires, version
+from pathlib import Path
+
+import pytest
+import pytest_socket
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import spscanner_rag
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+IMPORT_NAMES = (
+    "spscanner_rag",
+    "langchain_spscanner",
+    "llama_index.postprocessor.spscanner",
+    "llama_index.retrievers.spscanner",
+)
+NEED_A_GPU = {"cuda"}
+NOT_FOR_USERS = {"dev"}
+
+
+def python(code: str, **environment: str) -> str:
+    """Run code in a fresh interpreter that does not see the current folder; return all that it printed."""
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def extras() -> dict[str, set[str]]:
+    """Extra -> the names of what it asks for; "" is the core. Extras within extras come resolved."""
+    found: dict[str, set[str]] = {"": set()}
+    found |= {extra: set() for extra in metadata("spscanner-rag").get_all("Provides-Extra") or []}
+    for line in requires("spscanner-rag") or []:
+        requirement = Requirement(line)
+        extra = re.search(r"extra == '([\w-]+)'", str(requirement.marker).replace('"', "'"))
+        found[extra.group(1) if extra else ""].add(canonicalize_name(requirement.name))
+    return found
+
+
+def test_importing_is_silent_and_light() -> None:
+    heavy = ("torch", "numpy", "tokenizers", "huggingface_hub", "nltk", "transformers")
+    code = f"import sys, spscanner_rag; print([name for name in {heavy} if name in sys.modules])"
+    assert python(code) == "[]\n"
+
+
+def test_importing_everything_opens_no_socket() -> None:
+    code = (
+        "import socket\n"
+        "def refuse(*arguments): raise AssertionError('a socket')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "import spscanner_rag, spscanner_rag.cli\n"
+        "for name in spscanner_rag.__all__: getattr(spscanner_rag, name)\n"
+    )
+    assert python(code, HF_HUB_OFFLINE="0") == ""
+
+
+def test_public_names() -> None:
+    assert set(spscanner_rag.__all__) == {"Scanner", "ScanResult", "ScoredSentence", "Passage", "__version__"}
+    assert set(spscanner_rag.__all__) <= set(dir(spscanner_rag))
+    for name in ("Scanner", "ScanResult", "ScoredSentence", "Passage"):
+        assert getattr(spscanner_rag, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'Scaner'"):
+        spscanner_rag.Scaner  # noqa: B018
+
+
+def test_one_version_everywhere() -> None:
+    assert version("spscanner-rag") == spscanner_rag.__version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+", spscanner_rag.__version__)
+
+
+def test_all_is_the_sum_of_the_extras_that_need_no_gpu() -> None:
+    found = extras()
+    users = set(found) - {"", "all"} - NEED_A_GPU - NOT_FOR_USERS
+    assert found["all"] == set().union(*(found[extra] for extra in users))
+    assert found["all"].isdisjoint(found["cuda"])
+
+
+def test_the_core_needs_no_framework() -> None:
+    optional = {
+        "llama-index-core",
+        "langchain-core",
+        "transformers",
+        "sentence-transformers",
+        "bm25s",
+        "mamba-ssm",
+    }
+    assert extras()[""].isdisjoint(optional)
+    assert optional <= set().union(*extras().values())
+
+
+def test_importing_the_core_loads_no_framework() -> None:
+    optional = (
+        "llama_index",
+        "langchain_core",
+        "transformers",
+        "sentence_transformers",
+        "bm25s",
+        "mamba_ssm",
+    )
+    code = (
+        "import sys, spscanner_rag\n"
+        "spscanner_rag.Scanner, spscanner_rag.ScanResult\n"
+        f"print([name for name in {optional} if name in sys.modules])"
+    )
+    assert python(code) == "[]\n"
+
+
+def test_constraints_pin_every_requirement_within_its_range() -> None:
+    lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    pins = {canonicalize_name(name): pin for name, pin in pairs}
+    tested_apart = {"ray", "mamba-ssm", "causal-conv1d"}
+    for line in requires("spscanner-rag") or []:
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        if name not in tested_apart:
+            assert requirement.specifier.contains(pins[name]), line
+    assert not [pin for pin in pins.values() if "+" in pin], "a local build label fits one index only"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    return Path(next(iter(WheelBuilder(str(REPOSITORY)).build(directory=str(folder), versions=["standard"]))))
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "spscanner_rag",
+        "langchain_spscanner",
+        "llama_index",
+        f"spscanner_rag-{spscanner_rag.__version__}.dist-info",
+    }
+    for name in IMPORT_NAMES:
+        folder = name.replace(".", "/")
+        assert {f"{folder}/__init__.py", f"{folder}/py.typed"} <= set(names)
+    for namespace in ("llama_index", "llama_index/postprocessor", "llama_index/retrievers"):
+        assert f"{namespace}/__init__.py" not in names, "other distributions share this namespace"
+    bundled = {Path(name).name for name in names if name.startswith("spscanner_rag/checkpoints/default/")}
+    assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= bundled
+
+
+def test_the_wheel_imports_beside_llama_index_core(wheel: Path, tmp_path: Path) -> None:
+    pytest.importorskip("llama_index.core")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    code = (
+        "import importlib, importlib.util\n"
+        f"for name in {IMPORT_NAMES}: print(importlib.import_module(name).__file__)\n"
+        "assert importlib.util.find_spec('llama_index.core') is not None\n"
+    )
+    files = python(code, PYTHONPATH=str(tmp_path)).splitlines()
+    assert files == [str(tmp_path.joinpath(*name.split("."), "__init__.py")) for name in IMPORT_NAMES]
+
+
+def test_the_sdist_holds_no_tests_or_benchmarks(tmp_path: Path) -> None:
+    built = next(iter(SdistBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])))
+    with tarfile.open(built) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    assert {name.split("/")[0] for name in names} == {
+        ".gitignore",
+        "CHANGELOG.md",
+        "LICENSE",
+        "PKG-INFO",
+        "README.md",
+        "constraints.txt",
+        "integrations",
+        "pyproject.toml",
+        "spscanner_rag",
+    }
+    assert "spscanner_rag/checkpoints/default/model.safetensors" in names
+
+
+def readme_blocks(language: str) -> list[str]:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+
+
+def test_ci_runs_the_readme_s_second_command() -> None:
+    _scan, tests, *_ = readme_blocks("sh")
+    assert "pytest" in tests
+    assert tests.strip() in (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_readme_s_first_command_scans_a_file_that_is_there() -> None:
+    arguments = readme_blocks("sh")[0].split()
+    document = arguments[arguments.index("scan") + 1]
+    assert len((REPOSITORY / document).read_text(encoding="utf-8")) >= 100_000
+    assert {"-c", "constraints.txt", "."} <= set(arguments)
+
+
+def test_the_readme_names_every_extra() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    missing = [
+        extra for extra in extras() if f"`{extra}`" not in readme and extra not in {"", *NOT_FOR_USERS}
+    ]
+    assert not missing
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_readme_s_first_command_finds_sentences() -> None:
+    arguments = shlex.split(readme_blocks("sh")[0])
+    scan = arguments[arguments.index("scan") :]
+    command = [sys.executable, "-m", "spscanner_rag.cli", *scan]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=800)
+    assert done.returncode == 0, done.stderr
+    assert "Cobb" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_readme_s_python_example_runs() -> None:
+    example = readme_blocks("python")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=REPOSITORY, capture_output=True, text=True, timeout=800
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^0\.\d{3}  \d+-\d+  ", done.stdout, re.MULTILINE)) == 5
+
+
+def test_tests_cannot_reach_the_network() -> None:
+    with pytest.raises(pytest_socket.SocketBlockedError):
+        socket.socket(socket.AF_INET)
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
