@@ -10,6 +10,7 @@ import typer
 from spscanner_rag import __version__
 from spscanner_rag.commands.info import info
 from spscanner_rag.commands.scan import JSON_LAYOUT, scan
+from spscanner_rag.commands.train import train
 from spscanner_rag.documents import one_line
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog=JSON_LAYOUT)(scan)
+app.command()(train)
 app.command()(info)
 
 

@@ -17,8 +17,8 @@ from spscanner_rag.devices import Choice, choose
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.reading import PreparedText, QueryOnText, Reading
 from spscanner_rag.results import ScanResult
-from spscanner_rag.segmentation import ReferenceSegmenter, Segmenter, SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.units import Segmenter, Unit, readable
 from spscanner_rag.windows import average_logits, require_question_fits, window_ranges
 
 SEGMENT_TOKENS = {"cpu": 2048, "mps": 4096, "cuda": 32768}
@@ -92,7 +92,7 @@ class Scanner:
         self.window_tokens = _at_least_one("window_tokens", window_tokens)
         default = SEGMENT_TOKENS.get(self.device.type, SEGMENT_TOKENS["cpu"])
         self.segment_tokens = _at_least_one("segment_tokens", segment_tokens) or default
-        self._reading = Reading(
+        self.reading = Reading(
             tokenizer=checkpoint.tokenizer,
             segmenter=self._segmenter(segmenter or settings.segmenter, local_files_only),
             end_rule="contained" if settings.segmenter == "reference" else "last_character",
@@ -264,13 +264,13 @@ class Scanner:
             As for `scan`.
         """
         _check_pair(query, text)
-        cut = self._reading.prepare(text, units)
+        cut = self.reading.prepare(text, units)
         scan = self._scan(query, text, cut)
         return next(iter(self._logits([scan], _Meter(None, None))))
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this scanner's own tokenizer, without special tokens."""
-        return len(self.checkpoint.tokenizer.encode(_readable(text), add_special_tokens=False).ids)
+        return len(self.checkpoint.tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
     def _segmenter(self, segmenter: Segmenter | str, local_files_only: bool) -> Segmenter:
         if segmenter == "sentence":
@@ -288,11 +288,11 @@ class Scanner:
         cut, cut_text = None, None
         for query, text in pairs:
             if cut is None or text is not cut_text:
-                cut, cut_text = self._reading.prepare(text), text
+                cut, cut_text = self.reading.prepare(text), text
             yield self._scan(query, text, cut)
 
     def _scan(self, query: str, text: str, cut: PreparedText) -> _Scan:
-        laid = self._reading.lay(query, cut)
+        laid = self.reading.lay(query, cut)
         if not cut.units:
             return _Scan(query, text, cut, laid, [])
         require_question_fits(len(laid.question_ids), self.window_tokens)
@@ -313,7 +313,7 @@ class Scanner:
 
     def _logits(self, scans: list[_Scan], meter: _Meter) -> Iterator[NDArray[np.float32]]:
         sequences = [
-            self._reading.sequence(scan.laid, scan.cut, first, last)
+            self.reading.sequence(scan.laid, scan.cut, first, last)
             for scan in scans
             for first, last in scan.windows
         ]
@@ -366,7 +366,3 @@ def _at_least_one(name: str, value: int | None) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"{name} is {value!r}; expected a whole number of at least 1")
     return value
-
-
-def _readable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8") if any("\ud800" <= c <= "\udfff" for c in text) else text

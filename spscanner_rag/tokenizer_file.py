@@ -47,13 +47,13 @@ def find_tokenizer(
             " expected a tokenizers.Tokenizer, a tokenizer.json, a folder that holds one, or a Hub id"
         )
     if given is None and (folder / TOKENIZER).is_file():
-        return _read_tokenizer(folder / TOKENIZER)
+        return read_tokenizer(folder / TOKENIZER)
     if given is None and not published:
         raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
     if given is not None:
         path = Path(given).expanduser()
         if path.exists():
-            return _read_tokenizer(path / TOKENIZER if path.is_dir() else path)
+            return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
         if isinstance(given, Path) or hub.is_local_path(given):
             raise CheckpointError(
                 f"tokenizer {given}: no such file or folder; expected a {TOKENIZER} or a Hub id"
@@ -62,11 +62,17 @@ def find_tokenizer(
         fetched = hub.download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), **hub_options)
     except CheckpointError as error:
         raise CheckpointError(f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH") from None
-    return _read_tokenizer(fetched / TOKENIZER)
+    return read_tokenizer(fetched / TOKENIZER)
 
 
-def _read_tokenizer(path: Path) -> Tokenizer:
-    """Read a ``tokenizer.json``."""
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Read a ``tokenizer.json``, without the truncation and padding stored in it.
+
+    Raises
+    ------
+    CheckpointError
+        If it is absent, a git-LFS pointer or no tokenizer.
+    """
     refuse_pointer(path)
     try:
         return without_limits(Tokenizer.from_file(str(path)))

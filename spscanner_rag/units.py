@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 _NOT_SPACE = re.compile(r"\S")
@@ -86,10 +87,10 @@ def cut_long(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int,
 def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
     """The place in ``low`` to ``high`` to cut at, near ``target``."""
     for pattern in _BREAKS:
-        places: list[int] = [match.start() for match in pattern.finditer(text, low, high + 1)]
+        places = [match.start() for match in pattern.finditer(text, low, high + 1)]
         if places:
             return min(places, key=lambda place: abs(place - target))
-    for place in (*range(target, low, -1), *range(target + 1, high + 1)):
+    for place in chain(range(target, low, -1), range(target + 1, high + 1)):
         if not _joins(text, start, place):
             return place
     return target

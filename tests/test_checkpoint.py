@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,14 @@ def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
 def test_no_integer_precision(folder: Path) -> None:
     with pytest.raises(CheckpointError, match=r"dtype is torch\.int8; expected a floating-point one"):
         load_model(folder, dtype=torch.int8)
+
+
+def test_loading_does_not_pull_in_the_compiler(folder: Path) -> None:
+    program = (
+        "import sys; from spscanner_rag.checkpoint import load_model; "
+        "load_model(sys.argv[1]); sys.exit('torch._inductor' in sys.modules or 'sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(folder)], check=False).returncode == 0
 
 
 def test_loading_draws_no_random_numbers(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Documents to training sequences: a question, a stretch of its document, a label for every sentence."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -56,13 +57,17 @@ class ExampleSource:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
         self.documents = list(documents)
         self._questions: dict[str, list[tuple[int, int]]] = {}  # source: (document, question) numbers
+        self._taught: set[int] = set()  # documents with teacher scores
+        seen: Counter[str] = Counter()
         for number, document in enumerate(self.documents):
+            seen[document.source] += 1
+            if teacher is not None and seen[document.source] <= (recipe.teacher_documents or len(self.documents)):
+                self._taught.add(number)
             for place, question in enumerate(document.questions):
                 if question.evidence and question.answerable and not question.ambiguous:
                     self._questions.setdefault(document.source, []).append((number, place))
-        self.source_weights = _source_weights(
-            {source: len(questions) for source, questions in self._questions.items()}, recipe
-        )
+        self.questions_by_source = {source: len(found) for source, found in sorted(self._questions.items())}
+        self.source_weights = _source_weights(self.questions_by_source, recipe)
         if not any(self.source_weights.values()):
             raise ValueError("got no question with evidence to train on; see the data format in the README")
         self._texts: dict[int, PreparedText] = {}
@@ -99,7 +104,7 @@ class ExampleSource:
         if len(sequence.input_ids) > 2 * length:
             return None  # a single unit far longer than the sequence
         inside = slice(first, last + 1)
-        teacher = None if self.teacher is None else self._cosines(document, text, place)[inside]
+        teacher = self._cosines(document, text, place)[inside] if document_number in self._taught else None
         return Example(sequence, relevant[inside], teacher)
 
     def _cosines(self, document: Document, text: PreparedText, place: int) -> NDArray[np.float32]:
@@ -121,7 +126,7 @@ def _source_weights(questions: Mapping[str, int], recipe: Recipe) -> dict[str, f
         raise ValueError(f"source_weights names {unknown[0]!r}; the data has {', '.join(sorted(questions))}")
     return {
         source: factors.get(source, 1.0) * min(1.0, n / recipe.source_cap) ** recipe.source_smoothing
-        for source, n in sorted(questions.items())
+        for source, n in questions.items()
     }
 
 

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import group_by_length
+from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.training.examples import Example, ExampleSource
 from spscanner_rag.training.recipe import Recipe
 
@@ -134,7 +135,8 @@ class Trainer:
     def _loss(self, examples: Sequence[Example], total_units: int) -> Tensor:
         """This pass's share of the step's loss."""
         recipe, device = self.recipe, self.model.device
-        width = max(len(example.sequence.input_ids) for example in examples)
+        longest = max(len(example.sequence.input_ids) for example in examples)
+        width = -(-longest // CHUNK_TOKENS) * CHUNK_TOKENS  # whole chunks: no copies for padding
         ids = _stacked([example.sequence.input_ids for example in examples], width, device)
         classes = [e.sequence.match_classes for e in examples if e.sequence.match_classes is not None]
         with torch.autocast(device.type, torch.bfloat16, enabled=recipe.dtype == "bfloat16"):

@@ -38,12 +38,17 @@ class Recipe:
     teacher : str, default ""
         `sentence-transformers` model whose cosines a second head learns; empty for none.
     teacher_weight : float, default 0.3
+    teacher_documents : int, default 0
+        Only the first so many documents of each source get teacher scores, which are the costly part; 0 all.
     random_place_share : float, default 0.0
         Share of sequences cut anywhere in the document instead of around a relevant sentence.
     source_smoothing, source_cap : float and int, default 0.7 and 3000
         A source with n questions is drawn with weight ``min(1, n / cap) ** smoothing``.
     source_weights : dict, default {}
         Factors on those weights by source name, for sources known to be noisy (0 leaves one out).
+    held_out_sources : tuple of str, default ()
+        Sources without a validation file: the tenth of their documents whose ``int(sha1(doc_id), 16)`` is a
+        multiple of 10 is validated on instead of trained on.
     ema_decay : float, default 0.0
         Decay of the moving average of weights that is saved; 0 saves the last weights.
     vocab_size : int, default 16384
@@ -78,10 +83,12 @@ class Recipe:
     ranking_weight: float = 0.0
     teacher: str = ""
     teacher_weight: float = 0.3
+    teacher_documents: int = 0
     random_place_share: float = 0.0
     source_smoothing: float = 0.7
     source_cap: int = 3000
     source_weights: dict[str, float] | None = None
+    held_out_sources: tuple[str, ...] = ()
     ema_decay: float = 0.0
     vocab_size: int = 16384
     reanchor_tokens: int = 0
@@ -139,7 +146,8 @@ def read_recipe(path: Path | None) -> Recipe:
 def _converted(value: object, default: object, where: str) -> object:
     """The value in its field's type; whole numbers serve as floats and lists as tuples."""
     if isinstance(default, tuple) and isinstance(value, list) and value:
-        return tuple(_converted(item, default[0], where) for item in value)
+        example = default[0] if default else ""
+        return tuple(_converted(item, example, where) for item in value)
     if default is None and isinstance(value, dict):
         return {name: _converted(factor, 1.0, f"{where}.{name}") for name, factor in value.items()}
     if type(default) is float and type(value) is int:

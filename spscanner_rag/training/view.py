@@ -1,0 +1,66 @@
+"""What a training run shows in the terminal: a progress bar, or a line now and then."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from spscanner_rag.training.loop import StepReport
+from spscanner_rag.training.validation import Recall
+
+STEPS_PER_LINE = 20
+
+
+class TrainingView:
+    """Shows steps and validations on standard error: a bar in a terminal, else a line every 20 steps.
+
+    Parameters
+    ----------
+    steps : int
+        Of the whole run.
+    enabled : bool
+        False shows validations only.
+    """
+
+    def __init__(self, steps: int, enabled: bool) -> None:
+        self._console = Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+        self._steps, self._enabled = steps, enabled
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not (enabled and self._console.is_terminal),
+        )
+        self._task = self._bar.add_task("training", total=steps)
+        self._mean_loss: float | None = None
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def step(self, report: StepReport) -> None:
+        """Show a step: the mean loss of the last steps, gradient norm and throughput."""
+        before = report.loss if self._mean_loss is None else self._mean_loss
+        self._mean_loss = 0.95 * before + 0.05 * report.loss
+        line = (
+            f"loss {self._mean_loss:.4f}  gradient {report.gradient_norm:.2f}  "
+            f"{report.tokens_per_second:,.0f} tokens/s"
+        )
+        self._bar.update(self._task, completed=report.step, description=line)
+        if self._enabled and self._bar.disable and report.step % STEPS_PER_LINE == 0:
+            self._console.print(f"step {report.step:,} of {self._steps:,}  {line}", soft_wrap=True)
+
+    def validated(self, step: int, recalls: dict[str, Recall]) -> None:
+        """Show recall by source, in percent."""
+        for source, recall in recalls.items():
+            values = "  ".join(f"@{k} {100 * value:5.1f}" for k, value in recall.items())
+            self._console.print(f"step {step:,}  recall  {values}  {source}", soft_wrap=True)
