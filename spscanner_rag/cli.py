@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=None if arguments is None else list(arguments), prog_name="spscanner", standalone_mode=False
         )
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # typer turns the first, and nothing else, into the second
         return _reader_gone()
     except (KeyboardInterrupt, typer.Abort):
         code = 130
@@ -78,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _usage_or_memory(error: Exception) -> int:
     # A usage error is a class of click in older versions of typer and of its own in newer ones.
     format_message = getattr(error, "format_message", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and format_message is not None:
+        sys.stderr.write(f"{format_message()}\n")
+        return 2
     if format_message is not None:
         return _fail(f"{format_message()} Run `spscanner --help`.", 2)
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this

@@ -25,6 +25,9 @@ _DROPPED_CHARACTERS = 1000
 # What it trims from the start of a document. Not all of white space.
 _TRIMMED = " \n\xa0\r\t\x0c\u2003"
 
+# More of the two words at a full stop than NLTK ever needs.
+_CONTEXT_CHARACTERS = 2000
+
 _WORD = re.compile(r"\S+")
 _MODEL = "tokenizers/punkt_tab/english/"
 
@@ -205,9 +208,31 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
             "which ships it"
         )
     parameters.ortho_context = _OrthographicContexts(parameters.ortho_context)
-    tokenizer: Any = PunktSentenceTokenizer(parameters)
+    tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
     spans: Callable[[str], Iterator[tuple[int, int]]] = tokenizer.span_tokenize
     return spans
+
+
+def _patient_rules() -> object:
+    """NLTK's rules for a text of any length: newer versions of NLTK give up after five seconds."""
+    from nltk.tokenize.punkt import PunktLanguageVars
+
+    class Rules(PunktLanguageVars):  # type: ignore[misc]
+        def period_context_re(self) -> object:
+            pattern: object = super().period_context_re()
+            try:
+                from nltk import redos
+            except ImportError:  # the versions without a time limit
+                return pattern
+            return redos.compile(pattern, timeout=None)
+
+        def word_tokenize(self, s: str) -> list[str]:
+            # The words at a full stop. The time limit still holds here, hence not more than this.
+            half = _CONTEXT_CHARACTERS // 2
+            words: list[str] = super().word_tokenize(s if len(s) <= 2 * half else s[:half] + s[-half:])
+            return words
+
+    return Rules()
 
 
 def _installed_parameters() -> "PunktParameters | None":

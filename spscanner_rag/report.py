@@ -126,7 +126,7 @@ def _best_sentences(number: int, scanned: ScannedDocument, titled: bool) -> str:
         parts.append(
             f'<li id="l{number}-{sentence}"><a href="#d{number}-{sentence}">'
             f'<span class="rank">{ranks[passage.start]}</span><span class="score">{passage.score:.3f}</span>'
-            f'<span class="place">{line:,}:{column:,}</span>'
+            f'<span class="place">{line}:{column}</span>'
             f'<span class="quote" dir="auto">{html.escape(one_line(passage.text))}</span></a></li>\n'
         )
     parts.append("</ol>\n" if scanned.picks else "")
@@ -134,33 +134,27 @@ def _best_sentences(number: int, scanned: ScannedDocument, titled: bool) -> str:
 
 
 def _article(number: int, scanned: ScannedDocument, shading: Shading) -> Iterator[str]:
+    # Blocks end at line breaks of the document; elsewhere only in a line that is far too long.
     yield f'<article id="d{number}">\n<h2>{_name(scanned)}</h2>\n<div class="text" lang="" dir="auto">'
     text = scanned.document.text
     block = 0  # characters in the open block
     yield "<div>"
     cursor = 0
     for start, end, marked in _marked_sentences(number, scanned, shading):
-        gap = text[cursor:start]
-        cut = _block_end(gap, block)
-        if cut is None:
-            yield _escaped(gap)
-        else:
-            yield f"{_escaped(gap[:cut])}</div>\n<div>{_escaped(gap[cut:])}"
+        gap = text[cursor:start].replace("\r\n", "\n")
+        before, after = gap, None
+        if block >= _BLOCK_CHARACTERS and "\n" in gap:
+            before, _, after = gap.partition("\n")  # the end of the block shows this line break
+        elif block >= _LONGEST_BLOCK_CHARACTERS:
+            after = ""
+        yield _escaped(before)
+        if after is not None:
+            yield f"</div><div>{_escaped(after)}"
             block = 0
         yield marked
         block += end - cursor
         cursor = end
     yield f"{_escaped(text[cursor:])}</div></div>\n</article>\n"
-
-
-def _block_end(gap: str, characters: int) -> int | None:
-    """Where in the white space between two sentences to end a block of so many characters, if at all.
-
-    Blocks end at line breaks of the document; only in a line that is far too long elsewhere.
-    """
-    if characters >= _BLOCK_CHARACTERS and "\n" in gap:
-        return gap.index("\n") + 1
-    return 0 if characters >= _LONGEST_BLOCK_CHARACTERS else None
 
 
 def _marked_sentences(

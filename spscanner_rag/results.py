@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -144,8 +144,9 @@ class ScanResult:
         max_tokens
             Token budget for all that is returned. The best sentences come first, then their neighbours:
             those of the best sentence before those of the second best, nearest first. A sentence that does
-            not fit is passed over for the next; a neighbour only when it connects to its sentence. Both the
-            passages joined by line breaks and :meth:`context` with the same arguments are within the budget.
+            not fit is passed over for the next; a neighbour is taken only when it connects to its sentence.
+            Within the budget are the tokens of all passages counted one by one, those of the passages joined
+            by line breaks, and those of :meth:`context` with the same arguments.
         count_tokens
             What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
             ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
@@ -209,9 +210,16 @@ class ScanResult:
             self.text, self.starts, self.ends, max_tokens, resolve_counter(counter)
         )
         budget.fill(picks.tolist(), context)
-        return budget.shrink(
-            lambda kept: {self._joined(kept, "document", True), self._joined(kept, order, merge)}
-        )
+        return budget.shrink(lambda kept: self._most_tokens(kept, budget.count))
+
+    def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
+        # Of every form that a caller can get, so that what is taken depends on none.
+        merged = (False, True)
+        joined = {self._joined(kept, order, merge) for order in get_args(Order) for merge in merged}
+        apart = [
+            sum(count(part.text) for part in self._passages(kept, "document", merge)) for merge in merged
+        ]
+        return max(*map(count, joined), *apart)
 
     def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
         parts = selection.runs(kept) if merge else [(number, number) for number in kept]

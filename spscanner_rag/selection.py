@@ -5,7 +5,7 @@ chosen numbers into passages.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Literal, TypeGuard, get_args
 
@@ -132,10 +132,10 @@ def runs(kept: Sequence[int]) -> list[tuple[int, int]]:
 class TokenBudget:
     """Fills a budget of tokens: the best sentences first, then their neighbours.
 
-    A sentence that no longer fits is passed over and the next one is tried; each is counted once. Every
-    sentence is charged for the line break that may follow it, or for the white space between it and a
-    kept neighbour where that costs more. Tokens need not add up over a joined text, so
-    :meth:`shrink` measures the text that the caller gets.
+    A sentence that no longer fits is passed over and the next one is tried; each is counted once or twice.
+    Where tokens add up, that is exact: of two forms of the text, sentences one per line and sentences with
+    the white space of the document between adjacent ones, the longer is held against the budget. Tokens of
+    most tokenizers need not add up over a joined text, so :meth:`shrink` measures what the caller gets.
 
     Parameters
     ----------
@@ -156,9 +156,10 @@ class TokenBudget:
         self.max_tokens = max_tokens
         self.count = count
         self.line_break = count("\n")
-        self.used = 0
-        self.costs: dict[int, int] = {}  # kept sentence -> its charge, in the order they were taken
-        self._gap_costs: dict[str, int] = {"": 0, " ": 0, "\n": 0}
+        self.used = 0  # by the kept sentences, each with a line break
+        self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
+        self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
+        self._gap_costs: dict[str, int] = {"\n": 0}
 
     def fill(self, picks: Sequence[int], context: int) -> None:
         """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.
@@ -178,12 +179,12 @@ class TokenBudget:
                     break
                 self._take_neighbours(number, context, before, after)
 
-    def shrink(self, render: Callable[[list[int]], Iterable[str]]) -> list[int]:
-        """Drop what was taken last until each text of ``render(kept)`` fits; the kept numbers, ascending."""
+    def shrink(self, measure: Callable[[list[int]], int]) -> list[int]:
+        """Drop what was taken last until ``measure(kept)`` tokens fit; the kept numbers, ascending."""
         order = list(self.costs)
         while order:
             kept = sorted(order)
-            over = max(self.count(text) for text in render(kept)) - self.max_tokens
+            over = measure(kept) - self.max_tokens
             if over <= 0:
                 return kept
             while order and over > 0:
@@ -191,16 +192,19 @@ class TokenBudget:
         return []
 
     def _take(self, number: int) -> bool:
-        cost = self.count(self.text[self.starts[number] : self.ends[number]] + "\n")
-        if number - 1 in self.costs:
-            cost += self._gap_cost(number - 1)
-        if number + 1 in self.costs:
-            cost += self._gap_cost(number)
-        if self.used + cost > self.max_tokens:
-            alone = not self.costs and cost - self.line_break <= self.max_tokens
-            if not alone or self.count(self.text[self.starts[number] : self.ends[number]]) > self.max_tokens:
-                return False
+        sentence = self.text[self.starts[number] : self.ends[number]]
+        cost = self.count(sentence + "\n")
+        extra = self.extra + sum(
+            self._gap_cost(left)
+            for left in (number - 1, number)
+            if {left, left + 1} - {number} <= self.costs.keys()
+        )
+        others = self.used + max(0, extra)
+        over = others + cost - self.max_tokens
+        if over > 0 and (over > self.line_break or others + self.count(sentence) > self.max_tokens):
+            return False  # not even as the last one, without a line break
         self.used += cost
+        self.extra = extra
         self.costs[number] = cost
         return True
 
@@ -217,10 +221,10 @@ class TokenBudget:
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
 
     def _gap_cost(self, left: int) -> int:
-        # What the white space after sentence `left` costs beyond the line break already charged.
+        # What the white space after sentence `left` takes beyond the line break already counted.
         gap = self.text[self.ends[left] : self.starts[left + 1]]
         if gap not in self._gap_costs:
-            self._gap_costs[gap] = max(0, self.count(gap) - self.line_break)
+            self._gap_costs[gap] = self.count(gap) - self.line_break
         return self._gap_costs[gap]
 
 

@@ -28,12 +28,11 @@ def info(
     dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
 ) -> None:
     """Show versions, the device and dtype chosen, and checkpoint facts."""
+    from spscanner_rag import Scanner
     from spscanner_rag.terminal import print_facts
 
-    print_facts("Versions", _versions(), sys.stdout)
-    from spscanner_rag import Scanner
-
     scanner = Scanner.from_pretrained(model, device=device, dtype=dtype)
+    print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
     print_facts("Checkpoint", _checkpoint(scanner), sys.stdout)
     training = list(_flattened(scanner.checkpoint.settings.training))

@@ -161,8 +161,7 @@ def _check(query: str, selection: dict[str, Any]) -> None:
 def _load_scanner(model: str | None, device: str, dtype: str, segment_tokens: int | None) -> "Scanner":
     from spscanner_rag import Scanner
 
-    options = {} if segment_tokens is None else {"segment_tokens": segment_tokens}
-    return Scanner.from_pretrained(model, device=device, dtype=dtype, **options)
+    return Scanner.from_pretrained(model, device=device, dtype=dtype, segment_tokens=segment_tokens)
 
 
 def _scan_documents(

@@ -1,0 +1,486 @@
+"""The network: against the original's outputs, against a slow reference for every switch, and its state."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+
+from spscanner_rag.checkpoint import load_model
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import MATCH_CLASSES, ScannerModel, ScanState
+
+CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "rmsnorm": {"rmsnorm": False},
+    "norm_before_gate": {"norm_before_gate": True},
+    "dt_limit": {"dt_limit": (0.01, 0.05)},
+    "dt_limit, one side": {"dt_limit": (0.02, math.inf)},
+    "bias": {"bias": True},
+    "conv_bias": {"conv_bias": False},
+    "D_has_hdim": {"D_has_hdim": True},
+    "d_conv 1": {"d_conv": 1},
+    "d_conv 2": {"d_conv": 2},
+    "one group": {"ngroups": 1},
+    "a group per head": {"ngroups": 6},
+    "expand": {"expand": 4},
+    "norm_epsilon": {"norm_epsilon": 0.1},
+}
+"""What differs from CONFIG; `residual_in_fp32` is told apart in bfloat16 alone."""
+
+
+def random_model(config: Mamba2Config, seed: int = 0, **channels: bool) -> ScannerModel:
+    """All weights random and large enough for each of them to count."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(seed)
+        model = ScannerModel(config, **channels)
+        for name, weight in model.named_parameters():
+            noise = torch.randn(weight.shape, generator=random)
+            if name.endswith(("A_log", "dt_bias")):
+                weight += 0.1 * noise
+            elif name.endswith(("norm.weight", "norm_f.weight", ".D")):
+                weight.copy_(1 + 0.3 * noise)
+            elif "embedding" in name:
+                weight.copy_(noise)
+            else:
+                weight.copy_(noise / max(2, weight.shape[-1]) ** 0.5)
+    return model.eval()
+
+
+def random_ids(model: ScannerModel, tokens: int = 50, batch: int = 2) -> Tensor:
+    return torch.randint(model.config.vocab_size, (batch, tokens), generator=torch.Generator().manual_seed(1))
+
+
+@torch.inference_mode()
+def in_segments(model: ScannerModel, ids: Tensor, segment_tokens: int) -> tuple[Tensor, ScanState]:
+    state, parts = None, []
+    for segment in ids.split(segment_tokens, dim=1):
+        hidden, state = model(segment, state)
+        parts.append(hidden)
+    assert state is not None
+    return torch.cat(parts, dim=1), state
+
+
+def logits_and_norms(model: ScannerModel, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    with torch.inference_mode():
+        return torch.stack([model.score(row) for row in hidden]), hidden.float().norm(dim=-1)
+
+
+# Against the original
+
+
+def check_oracle(folder: Path, segment_tokens: int | None, device: str = "cpu") -> None:
+    expected = load_file(folder / "expected.safetensors")
+    model = load_model(folder, device=device)
+    ids = expected["input_ids"].to(device)
+    hidden, _ = in_segments(model, ids, segment_tokens or ids.shape[1])
+    logits, norms = (tensor.cpu() for tensor in logits_and_norms(model, hidden))
+    assert logits.shape == expected["logits"].shape
+    assert (logits - expected["logits"]).abs().max() <= 1e-4
+    assert (norms - expected["last_hidden_state_norm"]).abs().max() <= 1e-4 * norms.max()
+
+
+SEGMENTS = [None, 1, 7, 64, 1000, 4096]
+SEGMENTS_OF_MANY = [None, pytest.param(1, marks=pytest.mark.slow), 7, 64, 1000, 4096]
+
+
+@pytest.mark.parametrize("segment_tokens", SEGMENTS_OF_MANY)
+def test_oracle_two_groups(committed_oracles: Path, segment_tokens: int | None) -> None:
+    check_oracle(committed_oracles / "checkpoints" / "two-groups", segment_tokens)
+
+
+@pytest.mark.parametrize("segment_tokens", SEGMENTS_OF_MANY)
+def test_oracle_long(committed_oracles: Path, segment_tokens: int | None) -> None:
+    check_oracle(committed_oracles / "checkpoints" / "long", segment_tokens)
+
+
+@pytest.mark.parametrize("segment_tokens", SEGMENTS)
+def test_oracle_published_vocabulary(oracles: Path, segment_tokens: int | None) -> None:
+    check_oracle(oracles / "checkpoints" / "tiny-neox-vocab", segment_tokens)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("segment_tokens", [None, 64, 1000])
+@pytest.mark.parametrize("name", ["two-groups", "long"])
+def test_oracle_on_cuda(committed_oracles: Path, name: str, segment_tokens: int | None) -> None:
+    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens, "cuda")
+
+
+@pytest.mark.parametrize("name", ["two-groups", "long"])
+def test_committed_oracles_are_the_originals(oracles: Path, committed_oracles: Path, name: str) -> None:
+    for original in (oracles / "checkpoints" / name).iterdir():
+        copy = committed_oracles / "checkpoints" / name / original.name
+        assert copy.read_bytes() == original.read_bytes(), copy
+
+
+@pytest.mark.parametrize("segment_tokens", [4100, 64])
+def test_bfloat16_ranks_as_float32_does(committed_oracles: Path, segment_tokens: int) -> None:
+    folder = committed_oracles / "checkpoints" / "long"
+    expected = load_file(folder / "expected.safetensors")
+    model = load_model(folder, dtype=torch.bfloat16)
+    hidden, state = in_segments(model, expected["input_ids"], segment_tokens)
+    assert hidden.dtype == torch.bfloat16
+    assert all(layer.ssm.dtype == torch.float32 for layer in state.layers)
+    logits, _ = logits_and_norms(model, hidden)
+    best, expected_best = (set(row[0].topk(50).indices.tolist()) for row in (logits, expected["logits"]))
+    assert len(best & expected_best) >= 45
+
+
+def test_group_norm_is_what_two_groups_needs(committed_oracles: Path) -> None:
+    # normed over all channels at once, the numbers must be others: otherwise the oracle proves little
+    folder = committed_oracles / "checkpoints" / "two-groups"
+    expected = load_file(folder / "expected.safetensors")
+    model = load_model(folder)
+    for layer in model.backbone.layers:
+        layer.mixer.norm.groups = 1
+    hidden, _ = in_segments(model, expected["input_ids"], 700)
+    logits, _ = logits_and_norms(model, hidden)
+    assert (logits - expected["logits"]).abs().max() > 1e-3
+
+
+# Against a reference, for every switch
+
+
+def silu(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return x / (1 + np.exp(-x))
+
+
+def rms_norm(x: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+    normed: NDArray[np.float64] = x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon)
+    return normed
+
+
+def reference_hidden(model: ScannerModel, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Hidden states of one sequence, (tokens, d_model), as mamba_ssm's `Mamba2.step` has it, in float64."""
+    config, weights = model.config, {k: v.double().numpy() for k, v in model.state_dict().items()}
+    residual = weights["backbone.embedding.weight"][ids]
+    for number in range(config.n_layer):
+        own = {
+            name.removeprefix(f"backbone.layers.{number}."): value
+            for name, value in weights.items()
+            if name.startswith(f"backbone.layers.{number}.")
+        }
+        normed = rms_norm(residual, config.norm_epsilon) * own["norm.weight"]
+        residual = residual + reference_mixer(config, own, normed)
+    return rms_norm(residual, config.norm_epsilon) * weights["backbone.norm_f.weight"]
+
+
+def reference_mixer(
+    config: Mamba2Config, weights: dict[str, NDArray[np.float64]], u: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    heads, width, groups, d_state = config.nheads, config.headdim, config.ngroups, config.d_state
+    A, D = -np.exp(weights["mixer.A_log"]), weights["mixer.D"]
+    D = D.reshape(heads, width) if config.D_has_hdim else np.repeat(D[:, None], width, axis=1)
+    taps = weights["mixer.conv1d.weight"][:, 0].T  # (d_conv, conv_dim), the oldest first
+    window = np.zeros((config.d_conv, config.conv_dim))
+    state = np.zeros((heads, width, d_state))
+    out = []
+    for token in u:
+        projected = weights["mixer.in_proj.weight"] @ token + weights.get("mixer.in_proj.bias", 0)
+        z, xBC, dt = np.split(projected, [config.d_inner, config.d_inner + config.conv_dim])
+        window = np.vstack([window[1:], xBC])
+        xBC = silu((window * taps).sum(0) + weights.get("mixer.conv1d.bias", 0))
+        x = xBC[: config.d_inner].reshape(heads, width)
+        B, C = xBC[config.d_inner :].reshape(2, groups, d_state)
+        dt = np.clip(np.log1p(np.exp(dt + weights["mixer.dt_bias"])), *config.dt_limit)
+        for head in range(heads):
+            group = head * groups // heads
+            drive = dt[head] * np.outer(x[head], B[group])
+            state[head] = math.exp(dt[head] * A[head]) * state[head] + drive
+        y = np.stack([state[head] @ C[head * groups // heads] for head in range(heads)]) + D * x
+        y = y.ravel()
+        if not config.rmsnorm:
+            y = y * silu(z)
+        else:
+            y = y if config.norm_before_gate else y * silu(z)
+            y = rms_norm(y.reshape(groups, -1), config.norm_epsilon).ravel() * weights["mixer.norm.weight"]
+            y = y * silu(z) if config.norm_before_gate else y
+        out.append(weights["mixer.out_proj.weight"] @ y + weights.get("mixer.out_proj.bias", 0))
+    return np.stack(out)
+
+
+@pytest.mark.parametrize("name", ["plain", *VARIANTS])
+def test_equals_the_reference(name: str) -> None:
+    model = random_model(dataclasses.replace(CONFIG, **VARIANTS.get(name, {})))
+    ids = random_ids(model)
+    with torch.inference_mode():
+        hidden, _ = model(ids)
+    for row, row_ids in zip(hidden, ids, strict=True):
+        np.testing.assert_allclose(row, reference_hidden(model, row_ids.numpy()), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["plain", "residual_in_fp32", *VARIANTS])
+@pytest.mark.parametrize("segment_tokens", [1, 2, 7, 49])
+def test_in_segments_equals_in_one_pass(name: str, segment_tokens: int) -> None:
+    changes = {"residual_in_fp32": False} if name == "residual_in_fp32" else VARIANTS.get(name, {})
+    model = random_model(dataclasses.replace(CONFIG, **changes))
+    ids = random_ids(model)
+    whole, whole_state = in_segments(model, ids, ids.shape[1])
+    parts, state = in_segments(model, ids, segment_tokens)
+    torch.testing.assert_close(parts, whole, atol=1e-4, rtol=0)
+    for got, expected in zip(state.layers, whole_state.layers, strict=True):
+        torch.testing.assert_close(got.conv, expected.conv, atol=1e-4, rtol=0)
+        torch.testing.assert_close(got.ssm, expected.ssm, atol=1e-4, rtol=1e-4)
+
+
+def shared_weights(model: ScannerModel, other: ScannerModel) -> None:
+    """Give ``other`` all of ``model``'s weights that it has a place for; convolutions their newest taps."""
+    own = other.state_dict()
+    for name, weight in model.state_dict().items():
+        if name not in own:
+            continue
+        if name.endswith("conv1d.weight"):
+            weight = weight[..., -own[name].shape[-1] :]
+        if own[name].shape == weight.shape:
+            own[name] = weight
+    other.load_state_dict(own)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rmsnorm",
+        "norm_before_gate",
+        "dt_limit",
+        "dt_limit, one side",
+        "bias",
+        "conv_bias",
+        "D_has_hdim",
+        "d_conv 1",
+        "d_conv 2",
+        "norm_epsilon",
+    ],
+)
+def test_switch_changes_the_numbers(name: str) -> None:
+    plain = random_model(CONFIG)
+    other = random_model(dataclasses.replace(CONFIG, **VARIANTS[name]), seed=5)
+    shared_weights(plain, other)
+    ids = random_ids(plain)
+    with torch.inference_mode():
+        assert (plain(ids)[0] - other(ids)[0]).abs().max() > 1e-2
+
+
+def test_wide_skip_of_equal_values_is_the_narrow_one() -> None:
+    narrow = random_model(CONFIG)
+    wide = random_model(dataclasses.replace(CONFIG, D_has_hdim=True))
+    shared_weights(narrow, wide)
+    with torch.no_grad():
+        for mine, theirs in zip(wide.backbone.layers, narrow.backbone.layers, strict=True):
+            mine.mixer.D.copy_(theirs.mixer.D.repeat_interleave(CONFIG.headdim))
+        ids = random_ids(wide)
+        torch.testing.assert_close(wide(ids)[0], narrow(ids)[0], atol=1e-5, rtol=0)
+
+
+def test_chunk_size_changes_no_number() -> None:
+    plain = random_model(CONFIG)
+    other = random_model(dataclasses.replace(CONFIG, chunk_size=16))
+    ids = random_ids(plain)
+    with torch.inference_mode():
+        torch.testing.assert_close(plain(ids)[0], other(ids)[0], atol=1e-5, rtol=0)
+
+
+def test_residual_in_float32() -> None:
+    high = random_model(CONFIG)
+    low = random_model(dataclasses.replace(CONFIG, residual_in_fp32=False))
+    ids = random_ids(high)
+    with torch.inference_mode():
+        assert torch.equal(high(ids)[0], low(ids)[0])  # no difference with float32 weights
+        exact = high(ids)[0]
+        rounded, more_rounded = (model.bfloat16()(ids)[0] for model in (high, low))
+    assert not torch.equal(rounded, more_rounded)
+    assert (rounded - exact).square().mean() < (more_rounded - exact).square().mean()
+
+
+# State
+
+
+def test_state_that_is_passed_in_is_not_changed() -> None:
+    model = random_model(CONFIG)
+    ids = random_ids(model)
+    with torch.inference_mode():
+        _, state = model(ids[:, :20])
+        before = [(layer.conv.clone(), layer.ssm.clone()) for layer in state.layers]
+        once, _ = model(ids[:, 20:], state)
+        again, _ = model(ids[:, 20:], state)
+    assert torch.equal(once, again)
+    for layer, (conv, ssm) in zip(state.layers, before, strict=True):
+        assert torch.equal(layer.conv, conv)
+        assert torch.equal(layer.ssm, ssm)
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 200])
+def test_state_holds_no_more_than_itself(tokens: int) -> None:
+    # a view of a segment's activations would keep all of them in memory
+    model = random_model(CONFIG)
+    with torch.inference_mode():
+        _, state = model(random_ids(model, tokens))
+    for layer in state.layers:
+        assert layer.conv.shape == (2, CONFIG.d_conv - 1, CONFIG.conv_dim)
+        assert layer.ssm.shape == (2, CONFIG.nheads, CONFIG.headdim, CONFIG.d_state)
+        for tensor in layer:
+            assert tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+
+
+def test_no_state_is_the_initial_state() -> None:
+    model = random_model(CONFIG)
+    ids = random_ids(model)
+    with torch.inference_mode():
+        assert torch.equal(model(ids)[0], model(ids, model.initial_state(2))[0])
+
+
+def test_state_is_float32_whatever_torch_takes_by_default() -> None:
+    model = random_model(CONFIG)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        state = model.initial_state(1)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert state.layers[0].ssm.dtype == torch.float32
+    assert state.layers[0].conv.dtype == torch.float32
+
+
+def test_later_tokens_change_nothing_before_them() -> None:
+    model = random_model(CONFIG)
+    ids = random_ids(model)
+    changed = ids.clone()
+    changed[:, 30:] = (changed[:, 30:] + 1) % CONFIG.vocab_size
+    with torch.inference_mode():
+        before, after = model(ids)[0], model(changed)[0]
+    torch.testing.assert_close(before[:, :30], after[:, :30], atol=1e-6, rtol=0)
+    assert (before[:, 30:] - after[:, 30:]).abs().max() > 1e-2
+
+
+def test_rows_of_a_batch_do_not_meet() -> None:
+    model = random_model(CONFIG)
+    ids = random_ids(model, batch=3)
+    with torch.inference_mode():
+        together = model(ids)[0]
+        for row in range(3):
+            alone = model(ids[row : row + 1])[0]
+            torch.testing.assert_close(together[row : row + 1], alone, atol=1e-5, rtol=0)
+
+
+def test_gradients_reach_every_parameter() -> None:
+    config = dataclasses.replace(CONFIG, bias=True, D_has_hdim=True)
+    model = random_model(config, match_embedding=True, lexical_prior=True)
+    ids = random_ids(model)
+    hidden, _ = model(ids, match_classes=ids % MATCH_CLASSES)
+    model.score(hidden[0], torch.randn(50)).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+# Match classes, prior, head
+
+
+def test_match_classes_count() -> None:
+    model = random_model(CONFIG, match_embedding=True)
+    ids = random_ids(model)
+    outputs = []
+    with torch.inference_mode():
+        for match_class in range(MATCH_CLASSES):
+            outputs.append(model(ids, match_classes=torch.full_like(ids, match_class))[0])
+    for first in range(MATCH_CLASSES):
+        for second in range(first):
+            assert (outputs[first] - outputs[second]).abs().max() > 1e-2
+
+
+def test_match_embedding_is_added_to_the_token_embedding() -> None:
+    model = random_model(CONFIG, match_embedding=True)
+    assert model.match_embedding is not None
+    plain = random_model(CONFIG)
+    shared_weights(model, plain)
+    ids = random_ids(model)
+    with torch.no_grad():
+        plain.backbone.embedding.weight += model.match_embedding.weight[3]
+        torch.testing.assert_close(model(ids, match_classes=torch.full_like(ids, 3))[0], plain(ids)[0])
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_match_classes_exactly_when_there_is_an_embedding(has: bool) -> None:
+    model = random_model(CONFIG, match_embedding=has)
+    ids = random_ids(model)
+    expected = "got no match classes .* a match embedding" if has else "got match classes .* no match embedding"
+    with pytest.raises(ValueError, match=expected) as caught:
+        model(ids, match_classes=None if has else torch.zeros_like(ids))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_prior_exactly_when_there_is_a_weight(has: bool) -> None:
+    model = random_model(CONFIG, lexical_prior=has)
+    with pytest.raises(ValueError, match="prior"):
+        model.score(torch.zeros(3, CONFIG.d_model), None if has else torch.zeros(3))
+
+
+def test_prior_times_its_weight_is_added() -> None:
+    model = random_model(CONFIG, lexical_prior=True)
+    assert model.lexical_prior is not None
+    hidden = torch.randn(5, CONFIG.d_model)
+    prior = torch.tensor([0.0, 1.0, -2.0, 3.0, 0.5])
+    with torch.inference_mode():
+        without, logits = model.score(hidden, torch.zeros(5)), model.score(hidden, prior)
+        expected = prior * model.lexical_prior.weight[0, 0]
+    torch.testing.assert_close(logits - without, expected, atol=1e-5, rtol=0)
+    assert logits.shape == (5,)
+
+
+def test_logits_are_float32_from_bfloat16_weights() -> None:
+    model = random_model(CONFIG, lexical_prior=True).bfloat16()
+    hidden = torch.randn(5, CONFIG.d_model).bfloat16()
+    with torch.inference_mode():
+        assert model.score(hidden, torch.zeros(5)).dtype == torch.float32
+
+
+def test_score_of_no_unit() -> None:
+    with torch.inference_mode():
+        assert random_model(CONFIG).score(torch.zeros(0, CONFIG.d_model)).shape == (0,)
+
+
+def test_model_without_head() -> None:
+    model = random_model(CONFIG, head=False)
+    with torch.inference_mode():
+        hidden, _ = model(random_ids(model))
+    assert hidden.shape == (2, 50, CONFIG.d_model)
+    with pytest.raises(ValueError, match="no relevance head"):
+        model.score(hidden[0])
+
+
+def test_parameter_names_are_those_of_mamba_ssm() -> None:
+    model = ScannerModel(dataclasses.replace(CONFIG, n_layer=1, bias=True), match_embedding=True, lexical_prior=True)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    mixer = "backbone.layers.0.mixer"
+    assert shapes == {
+        "backbone.embedding.weight": (64, 24),
+        "backbone.layers.0.norm.weight": (24,),
+        f"{mixer}.dt_bias": (6,),
+        f"{mixer}.A_log": (6,),
+        f"{mixer}.D": (6,),
+        f"{mixer}.in_proj.weight": (134, 24),
+        f"{mixer}.in_proj.bias": (134,),
+        f"{mixer}.conv1d.weight": (80, 1, 4),
+        f"{mixer}.conv1d.bias": (80,),
+        f"{mixer}.norm.weight": (48,),
+        f"{mixer}.out_proj.weight": (24, 48),
+        f"{mixer}.out_proj.bias": (24,),
+        "backbone.norm_f.weight": (24,),
+        "binary_head.weight": (1, 24),
+        "binary_head.bias": (1,),
+        "match_embedding.weight": (7, 24),
+        "lexical_prior.weight": (1, 1),
+    }
+
+
+def test_device_and_dtype() -> None:
+    model = random_model(CONFIG).bfloat16()
+    assert model.device == torch.device("cpu")
+    assert model.dtype == torch.bfloat16

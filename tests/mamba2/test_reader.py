@@ -1,0 +1,262 @@
+"""Reading sequences: which share a step, what a step holds, and that none of it changes a logit."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from spscanner_rag.checkpoint import load_model
+from spscanner_rag.mamba2 import reader
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
+
+CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
+
+
+def new_model(*, lexical: bool) -> ScannerModel:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = ScannerModel(CONFIG, match_embedding=lexical, lexical_prior=lexical).eval()
+        assert model.binary_head is not None
+        torch.nn.init.normal_(model.backbone.embedding.weight)
+        torch.nn.init.normal_(model.binary_head.weight)
+        if model.match_embedding is not None:
+            torch.nn.init.normal_(model.match_embedding.weight)
+    return model
+
+
+MODELS = {False: new_model(lexical=False), True: new_model(lexical=True)}
+"""By whether there is a lexical channel."""
+
+
+@pytest.fixture
+def plain() -> ScannerModel:
+    return MODELS[False]
+
+
+@pytest.fixture
+def lexical() -> ScannerModel:
+    return MODELS[True]
+
+
+def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
+    random = np.random.default_rng([tokens, seed])
+    positions = np.sort(random.integers(0, max(tokens, 1), min(tokens, 7)))  # some twice
+    return TokenSequence(
+        random.integers(0, 61, tokens, dtype=np.int32),
+        positions.astype(np.int64),
+        random.integers(0, 7, tokens, dtype=np.uint8) if lexical else None,
+        random.normal(size=len(positions)).astype(np.float32) if lexical else None,
+    )
+
+
+@torch.inference_mode()
+def read_alone(model: ScannerModel, given: TokenSequence) -> NDArray[np.float32]:
+    """One pass over one sequence, without the reader."""
+    if not len(given.input_ids):
+        return np.empty(0, np.float32)
+    ids = torch.from_numpy(given.input_ids.astype(np.int64))[None]
+    classes = None if given.match_classes is None else torch.from_numpy(given.match_classes.astype(np.int64))[None]
+    hidden, _ = model(ids, match_classes=classes)
+    prior = None if given.prior is None else torch.from_numpy(given.prior)
+    logits: NDArray[np.float32] = model.score(hidden[0, torch.from_numpy(given.positions)], prior).numpy()
+    return logits
+
+
+# Which sequences share a step
+
+LENGTHS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 3000)), max_size=40)
+
+
+@settings(max_examples=1000)
+@given(LENGTHS, st.integers(1, 5000))
+@example([], 1)
+@example([0, 0, 0], 1)
+@example([8, 7], 16)
+@example([8, 6], 16)
+def test_groups(lengths: list[int], segment_tokens: int) -> None:
+    groups = group_by_length(lengths, segment_tokens)
+    assert sorted(i for group in groups for i in group) == list(range(len(lengths)))
+    order = [lengths[i] for group in groups for i in group]
+    assert order == sorted(lengths, reverse=True)
+    for group in groups:
+        assert group
+        step = len(group) * lengths[group[0]]
+        padding = step - sum(lengths[i] for i in group)
+        if len(group) > 1:
+            assert step <= segment_tokens
+            assert padding <= PADDING_SHARE * step
+
+
+@settings(max_examples=300)
+@given(LENGTHS, st.integers(1, 5000))
+def test_groups_are_no_smaller_than_they_must_be(lengths: list[int], segment_tokens: int) -> None:
+    groups = group_by_length(lengths, segment_tokens)
+    for group, following in zip(groups, groups[1:], strict=False):
+        joined = [lengths[i] for i in (*group, following[0])]
+        step = len(joined) * joined[0]
+        assert step > segment_tokens or step - sum(joined) > PADDING_SHARE * step
+
+
+def test_equal_lengths_fill_a_step() -> None:
+    assert [len(group) for group in group_by_length([100] * 25, 1000)] == [10, 10, 5]
+
+
+def test_similar_lengths_go_together_and_others_do_not() -> None:
+    assert group_by_length([90, 10, 100, 95], 1000) == [[2, 3, 0], [1]]
+    assert group_by_length([5, 1000, 6, 990, 5], 4000) == [[1, 3], [2, 0, 4]]
+
+
+def test_sequence_longer_than_a_step_is_alone() -> None:
+    assert group_by_length([2000, 1999], 1999) == [[0], [1]]
+
+
+# Logits
+
+
+@pytest.mark.parametrize("segment_tokens", [7, 64, 1000, 4096, 100_000])
+def test_oracle(committed_oracles: Path, segment_tokens: int) -> None:
+    folder = committed_oracles / "checkpoints" / "two-groups"
+    expected = load_file(folder / "expected.safetensors")
+    model = load_model(folder)
+    ids = expected["input_ids"].numpy().astype(np.int32)
+    positions = np.arange(ids.shape[1])
+    logits = read_logits(model, [TokenSequence(row, positions) for row in ids], segment_tokens)
+    assert np.abs(np.stack(logits) - expected["logits"].numpy()).max() <= 1e-4
+
+
+@settings(max_examples=150)
+@given(st.lists(st.integers(0, 60), max_size=8), st.sampled_from([1, 5, 16, 64, 300, 10_000]), st.booleans())
+@example([0], 64, False)
+@example([0, 0, 30], 64, True)
+@example([30, 30, 29, 28], 10_000, True)
+def test_logits_do_not_depend_on_what_else_is_read(
+    lengths: list[int], segment_tokens: int, with_channel: bool
+) -> None:
+    model = MODELS[with_channel]
+    sequences = [sequence(tokens, seed, lexical=with_channel) for seed, tokens in enumerate(lengths)]
+    results = read_logits(model, sequences, segment_tokens)
+    assert len(results) == len(sequences)
+    for got, given in zip(results, sequences, strict=True):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, read_alone(model, given), atol=1e-4, rtol=0)
+
+
+def test_order_of_the_results_is_that_of_the_sequences(plain: ScannerModel) -> None:
+    sequences = [sequence(tokens, seed) for seed, tokens in enumerate([30, 60, 10, 59, 31, 10])]
+    forwards = read_logits(plain, sequences, 128)
+    backwards = read_logits(plain, sequences[::-1], 128)
+    for got, expected in zip(backwards[::-1], forwards, strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-5, rtol=0)
+
+
+def test_no_sequences(plain: ScannerModel) -> None:
+    assert read_logits(plain, [], 64) == []
+
+
+def test_sequence_without_positions_is_read_all_the_same(plain: ScannerModel) -> None:
+    steps: list[int] = []
+    none = TokenSequence(np.arange(50, dtype=np.int32), np.empty(0, np.int64))
+    (logits,) = read_logits(plain, [none], 20, steps.append)
+    assert logits.shape == (0,)
+    assert steps == [20, 20, 10]
+
+
+def test_sequences_are_left_as_they_were(lexical: ScannerModel) -> None:
+    sequences = [sequence(tokens, 0, lexical=True) for tokens in (40, 38)]
+    before = [[None if part is None else part.copy() for part in given] for given in sequences]
+    read_logits(lexical, sequences, 32)
+    for given, then in zip(sequences, before, strict=True):
+        for part, part_then in zip(given, then, strict=True):
+            np.testing.assert_array_equal(part, part_then)  # type: ignore[arg-type]
+
+
+def test_read_only_arrays(lexical: ScannerModel) -> None:
+    given = sequence(40, 0, lexical=True)
+    for part in given:
+        assert part is not None
+        part.setflags(write=False)
+    read_logits(lexical, [given], 32)  # a warning of torch would fail this
+
+
+def test_padding_carries_class_zero_and_is_never_seen(lexical: ScannerModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    # two rows of one step, the shorter one padded at its end
+    monkeypatch.setattr(reader, "PADDING_SHARE", 1.0)
+    long, short = sequence(60, 0, lexical=True), sequence(5, 1, lexical=True)
+    seen = []
+
+    def watch(module: object, args: tuple[torch.Tensor, ...]) -> None:
+        seen.append(tuple(args[0].shape))
+
+    handle = lexical.backbone.embedding.register_forward_pre_hook(watch)
+    results = read_logits(lexical, [short, long], 200)
+    handle.remove()
+    assert seen == [(2, 60)]
+    for got, given in zip(results, (short, long), strict=True):
+        np.testing.assert_allclose(got, read_alone(lexical, given), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("tokens", [[1000], [400, 400, 390], [1000, 30, 30, 7, 0], [10] * 50])
+@pytest.mark.parametrize("segment_tokens", [1, 64, 1000])
+def test_steps_stay_within_segment_tokens(tokens: list[int], segment_tokens: int, plain: ScannerModel) -> None:
+    if segment_tokens == 1:
+        tokens = [n // 10 for n in tokens]
+    sizes: list[int] = []
+
+    def watch(module: object, args: tuple[torch.Tensor, ...]) -> None:
+        sizes.append(args[0].numel())
+
+    handle = plain.backbone.embedding.register_forward_pre_hook(watch)
+    read_logits(plain, [sequence(n, 0) for n in tokens], segment_tokens)
+    handle.remove()
+    assert max(sizes) <= segment_tokens
+    assert sum(sizes) <= sum(tokens) / (1 - PADDING_SHARE) + 1
+
+
+# Progress
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 90), max_size=8), st.integers(1, 200))
+def test_steps_add_up_to_all_tokens(lengths: list[int], segment_tokens: int) -> None:
+    steps: list[int] = []
+    sequences = [sequence(tokens, seed) for seed, tokens in enumerate(lengths)]
+    read_logits(MODELS[False], sequences, segment_tokens, steps.append)
+    assert sum(steps) == sum(lengths)
+    assert all(0 < tokens <= segment_tokens for tokens in steps)
+
+
+def test_what_the_callback_raises_ends_the_reading(plain: ScannerModel) -> None:
+    steps = []
+
+    def stop(tokens: int) -> None:
+        steps.append(tokens)
+        if len(steps) == 2:
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        read_logits(plain, [sequence(100, 0)], 10, stop)
+    assert steps == [10, 10]
+
+
+def test_callback_runs_as_the_caller_does(plain: ScannerModel) -> None:
+    # a caller that trains another model in it needs gradients
+    states = []
+
+    def look(tokens: int) -> None:
+        states.append((torch.is_inference_mode_enabled(), torch.is_grad_enabled()))
+
+    read_logits(plain, [sequence(20, 0)], 10, look)
+    assert states == [(False, True), (False, True)]
+
+
+def test_nothing_is_kept_for_gradients(plain: ScannerModel) -> None:
+    read_logits(plain, [sequence(20, 0)], 10)
+    assert all(parameter.grad is None for parameter in plain.parameters())
+    assert not torch.is_inference_mode_enabled()

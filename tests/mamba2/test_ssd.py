@@ -1,0 +1,235 @@
+"""The SSD operator: the chunked form against the recurrence, and the recurrence against its formula."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from spscanner_rag.mamba2.ssd import ssd_chunked, ssd_recurrence
+
+
+class Shape(NamedTuple):
+    batch: int = 2
+    tokens: int = 33
+    groups: int = 2
+    heads_per_group: int = 2
+    headdim: int = 4
+    d_state: int = 8
+
+
+class Operands(NamedTuple):
+    """In the order of the operator's arguments."""
+
+    x: Tensor
+    dt: Tensor
+    A: Tensor
+    B: Tensor
+    C: Tensor
+    D: Tensor
+    initial_state: Tensor
+
+
+def operands(shape: Shape, *, seed: int = 0, wide_skip: bool = False, zero_state: bool = False) -> Operands:
+    """Random operands of the sizes that a network has: steps log-uniform in [0.001, 1], A in [-16, -1]."""
+    random = torch.Generator().manual_seed(seed)
+
+    def normal(*size: int) -> Tensor:
+        return torch.randn(*size, generator=random)
+
+    batch, tokens, groups, per_group, headdim, d_state = shape
+    heads = groups * per_group
+    state = normal(batch, heads, headdim, d_state)
+    return Operands(
+        x=normal(batch, tokens, heads, headdim),
+        dt=torch.exp(math.log(0.001) * torch.rand(batch, tokens, heads, generator=random)),
+        A=-1 - 15 * torch.rand(heads, generator=random),
+        B=normal(batch, tokens, groups, d_state),
+        C=normal(batch, tokens, groups, d_state),
+        D=normal(heads, headdim) if wide_skip else normal(heads),
+        initial_state=torch.zeros_like(state) if zero_state else state,
+    )
+
+
+def assert_close(got: Tensor, expected: Tensor, tolerance: float = 1e-4) -> None:
+    """Within ``tolerance`` of the largest value."""
+    assert got.shape == expected.shape
+    difference = (got.float() - expected.float()).abs().max() if got.numel() else 0.0
+    scale = expected.float().abs().max() if expected.numel() else 1.0
+    assert float(difference) <= tolerance * max(1.0, float(scale))
+
+
+SHAPES = st.builds(
+    Shape,
+    batch=st.integers(1, 3),
+    tokens=st.integers(1, 70),
+    groups=st.integers(1, 3),
+    heads_per_group=st.integers(1, 3),
+    headdim=st.integers(1, 5),
+    d_state=st.integers(1, 9),
+)
+
+
+def definition(inputs: Operands) -> tuple[np.ndarray, np.ndarray]:
+    """The formula of the module's docstring, number by number, in double precision."""
+    x, dt, A, B, C, D, initial = (tensor.double().numpy() for tensor in inputs)
+    batch, tokens, heads, headdim = x.shape
+    per_group = heads // B.shape[2]
+    y, state = np.zeros_like(x), initial.copy()
+    for b, t, h in np.ndindex(batch, tokens, heads):
+        group = h // per_group
+        decay = math.exp(dt[b, t, h] * A[h])
+        for p in range(headdim):
+            state[b, h, p] = decay * state[b, h, p] + dt[b, t, h] * x[b, t, h, p] * B[b, t, group]
+            skip = D[h] if D.ndim == 1 else D[h, p]
+            y[b, t, h, p] = state[b, h, p] @ C[b, t, group] + skip * x[b, t, h, p]
+    return y, state
+
+
+@pytest.mark.parametrize("wide_skip", [False, True])
+def test_recurrence_is_the_definition(wide_skip: bool) -> None:
+    inputs = operands(Shape(tokens=9), wide_skip=wide_skip)
+    y, state = ssd_recurrence(*inputs)
+    expected_y, expected_state = definition(inputs)
+    np.testing.assert_allclose(y, expected_y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(state, expected_state, rtol=1e-5, atol=1e-5)
+
+
+@settings(max_examples=300)
+@given(
+    SHAPES,
+    st.one_of(st.integers(1, 80), st.sampled_from([1, 2, 16, 64, 256])),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+@example(Shape(tokens=1), 64, False, False, 0)
+@example(Shape(tokens=64), 64, True, False, 0)
+@example(Shape(tokens=65), 64, False, False, 0)
+@example(Shape(tokens=63), 64, True, True, 0)
+def test_chunked_equals_recurrence(
+    shape: Shape, chunk_tokens: int, wide_skip: bool, zero_state: bool, seed: int
+) -> None:
+    inputs = operands(shape, seed=seed, wide_skip=wide_skip, zero_state=zero_state)
+    y, state = ssd_chunked(*inputs, chunk_tokens=chunk_tokens)
+    expected_y, expected_state = ssd_recurrence(*inputs)
+    assert_close(y, expected_y)
+    assert_close(state, expected_state)
+    assert y.dtype == state.dtype == torch.float32
+
+
+def test_default_chunk_on_several_chunks() -> None:
+    inputs = operands(Shape(batch=1, tokens=300, headdim=16, d_state=16))
+    for got, expected in zip(ssd_chunked(*inputs), ssd_recurrence(*inputs), strict=True):
+        assert_close(got, expected)
+
+
+@settings(max_examples=100)
+@given(SHAPES, st.integers(1, 40), st.data())
+def test_carried_state_stands_for_the_tokens_before(shape: Shape, chunk_tokens: int, data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, shape.tokens - 1))
+    x, dt, A, B, C, D, state = inputs = operands(shape)
+    parts = []
+    for part in (slice(0, cut), slice(cut, None)):
+        if x[:, part].shape[1]:
+            y, state = ssd_chunked(x[:, part], dt[:, part], A, B[:, part], C[:, part], D, state, chunk_tokens)
+            parts.append(y)
+    expected_y, expected_state = ssd_recurrence(*inputs)
+    assert_close(torch.cat(parts, dim=1), expected_y)
+    assert_close(state, expected_state)
+
+
+@pytest.mark.parametrize("wide_skip", [False, True])
+@pytest.mark.parametrize("tokens", [1, 24, 37])
+def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -> None:
+    inputs = operands(Shape(tokens=tokens), wide_skip=wide_skip)
+    weight_y = torch.randn_like(inputs.x)
+    weight_state = torch.randn_like(inputs.initial_state)
+    gradients = []
+    for operator in (lambda *g: ssd_chunked(*g, chunk_tokens=8), ssd_recurrence):
+        leaves = [tensor.clone().requires_grad_() for tensor in inputs]
+        y, state = operator(*leaves)
+        loss = (y * weight_y).sum() + (state * weight_state).sum()
+        gradients.append(torch.autograd.grad(loss, leaves))
+    for name, got, expected in zip(Operands._fields, *gradients, strict=True):
+        assert expected.abs().max() > 0, name  # each operand counts
+        assert_close(got, expected)
+
+
+def test_operands_are_left_as_they_were() -> None:
+    inputs = operands(Shape(tokens=70))
+    before = [tensor.clone() for tensor in inputs]
+    ssd_chunked(*inputs, chunk_tokens=16)
+    ssd_recurrence(*inputs)
+    assert all(torch.equal(now, then) for now, then in zip(inputs, before, strict=True))
+
+
+def test_views_that_are_not_contiguous() -> None:
+    # the mixer splits one projection into x, B and C
+    shape = Shape(tokens=20)
+    inputs = operands(shape)
+    strided = [torch.stack((tensor, tensor + 1), dim=-1)[..., 0] for tensor in inputs]
+    assert not strided[0].is_contiguous()
+    for got, expected in zip(ssd_chunked(*strided, chunk_tokens=8), ssd_recurrence(*inputs), strict=True):
+        assert_close(got, expected)
+
+
+def test_step_of_zero_leaves_the_state() -> None:
+    inputs = operands(Shape())
+    inputs = inputs._replace(dt=torch.zeros_like(inputs.dt))
+    _, state = ssd_chunked(*inputs, chunk_tokens=8)
+    assert torch.equal(state, inputs.initial_state)
+
+
+@pytest.mark.parametrize("operator", [ssd_chunked, ssd_recurrence])
+def test_decay_to_nothing_gives_numbers(operator) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    # exp underflows forwards and would overflow backwards
+    inputs = operands(Shape(tokens=100))
+    inputs = inputs._replace(dt=1000 * torch.ones_like(inputs.dt))
+    y, state = operator(*inputs)
+    assert torch.isfinite(y).all()
+    assert torch.isfinite(state).all()
+    # what is left is the last token alone
+    B = inputs.B[:, -1].repeat_interleave(2, dim=1)  # (batch, heads, d_state)
+    assert_close(state, 1000 * inputs.x[:, -1][..., None] * B[:, :, None, :])
+
+
+def test_decay_to_nothing_has_finite_gradients() -> None:
+    inputs = operands(Shape(tokens=40))
+    leaves = [tensor.clone().requires_grad_() for tensor in inputs._replace(dt=1000 * torch.ones_like(inputs.dt))]
+    y, state = ssd_chunked(*leaves, chunk_tokens=16)
+    gradients = torch.autograd.grad(y.sum() + state.sum(), leaves)
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
+
+
+def test_strong_and_weak_decay_side_by_side() -> None:
+    # sums of log decays are large here, while what counts is the small difference of two of them
+    inputs = operands(Shape(batch=1, tokens=256))
+    strong = torch.rand_like(inputs.dt) < 0.2
+    inputs = inputs._replace(dt=torch.where(strong, 5.0, 0.01))
+    for got, expected in zip(ssd_chunked(*inputs), ssd_recurrence(*inputs), strict=True):
+        assert_close(got, expected)
+
+
+def test_bfloat16_operands_keep_a_float32_state() -> None:
+    x, dt, A, B, C, D, initial_state = operands(Shape(tokens=100, headdim=8, d_state=16))
+    low = (x.bfloat16(), dt, A, B.bfloat16(), C.bfloat16(), D, initial_state)
+    y, state = ssd_chunked(*low, chunk_tokens=16)
+    expected_y, expected_state = ssd_recurrence(*low)
+    assert y.dtype == expected_y.dtype == torch.bfloat16
+    assert state.dtype == expected_state.dtype == torch.float32
+    assert_close(y, expected_y, 0.03)
+    assert_close(state, expected_state, 0.03)
+
+
+def test_state_does_not_lose_small_additions_in_bfloat16() -> None:
+    # a state that were bfloat16 would stop growing at 256 times the addition
+    tokens = 2048
+    ones = torch.ones(1, tokens, 1, 1, dtype=torch.bfloat16)
+    dt, A, D = torch.full((1, tokens, 1), 0.01), torch.full((1,), -1e-6), torch.zeros(1)
+    _, state = ssd_chunked(ones, dt, A, ones, ones, D, torch.zeros(1, 1, 1, 1), chunk_tokens=2)
+    assert float(state) == pytest.approx(0.01 * tokens, rel=0.01)
