@@ -82,7 +82,7 @@ def _usage_or_memory(error: Exception) -> int:
         sys.stderr.write(f"{format_message()}\n")
         return 2
     if format_message is not None:
-        return _fail(f"{format_message()} Run `spscanner --help`.", 2)
+        return _fail(f"{str(format_message()).rstrip('.')}: see `spscanner --help`", 2)
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
         return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
     raise error

@@ -33,14 +33,18 @@ def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto
         For a device or dtype that is unknown or not there.
     """
     place, device_reason = _device(device)
-    if isinstance(dtype, str) and dtype == "auto":
+    if dtype == "auto":
         number, dtype_reason = _native_dtype(place)
     else:
-        number, dtype_reason = DTYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype, "as asked for"
-        if number not in DTYPES.values():
-            raise ValueError(f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'")
-        assert isinstance(number, torch.dtype)
+        number, dtype_reason = _asked_dtype(dtype), "as asked for"
     return Choice(place, number, device_reason, dtype_reason)
+
+
+def _asked_dtype(dtype: object) -> torch.dtype:
+    number = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if not isinstance(number, torch.dtype) or number not in DTYPES.values():
+        raise ValueError(f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'")
+    return number
 
 
 def _device(device: str | torch.device) -> tuple[torch.device, str]:
@@ -69,7 +73,9 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
 def _require_cuda(place: torch.device) -> None:
     if not torch.cuda.is_available():
         built = "this torch was built without it" if torch.version.cuda is None else "torch sees no GPU"
-        raise ValueError(f"device is {str(place)!r}, but CUDA is not available ({built}); use 'cpu' or 'auto'")
+        raise ValueError(
+            f"device is {str(place)!r}, but CUDA is not available ({built}); use 'cpu' or 'auto'"
+        )
     if place.index is not None and place.index >= torch.cuda.device_count():
         raise ValueError(f"device is {str(place)!r}, but there are {torch.cuda.device_count()} CUDA devices")
 

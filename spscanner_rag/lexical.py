@@ -161,4 +161,5 @@ def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float32]:
     spread = scores.std() if scores.size else 0.0
     if spread < 1e-9:
         return np.zeros(scores.shape, np.float32)
-    return ((scores - scores.mean()) / spread).astype(np.float32)
+    standardized: NDArray[np.float32] = ((scores - scores.mean()) / spread).astype(np.float32)
+    return standardized

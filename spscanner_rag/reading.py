@@ -11,7 +11,13 @@ from spscanner_rag.lexical import LexicalIndex, match_query
 from spscanner_rag.lexical import index_words as index_words_of
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.units import Segmenter, Unit
-from spscanner_rag.token_stream import DocumentTokens, EndRule, build_stream, tokenize_question, tokenize_units
+from spscanner_rag.token_stream import (
+    DocumentTokens,
+    EndRule,
+    build_stream,
+    tokenize_question,
+    tokenize_units,
+)
 
 REANCHOR_QUESTIONS = 4
 """The question is not repeated before this many times its own length has passed, however short the checkpoint's
@@ -91,10 +97,14 @@ class Reading:
             match.prior if self.lexical_prior else None,
         )
 
-    def sequence(self, laid: QueryOnText, text: PreparedText, first: int = 0, last: int | None = None) -> TokenSequence:
+    def sequence(
+        self, laid: QueryOnText, text: PreparedText, first: int = 0, last: int | None = None
+    ) -> TokenSequence:
         """The tokens of the question and of units ``first`` to ``last`` (inclusive; None: to the end)."""
         last = len(text.units) - 1 if last is None else last
-        every = self.reanchor_tokens and max(self.reanchor_tokens, REANCHOR_QUESTIONS * len(laid.question_ids))
+        every = self.reanchor_tokens and max(
+            self.reanchor_tokens, REANCHOR_QUESTIONS * len(laid.question_ids)
+        )
         stream = build_stream(
             laid.question_ids,
             text.tokens,

@@ -197,16 +197,20 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
     parameters = _installed_parameters() or _bundled_parameters()
+    cause: Exception | None = None
     if parameters is None and not local_files_only:
-        _download()
+        try:
+            _download()
+        except Exception as error:  # of any kind: a network has many ways to fail
+            cause = error
         parameters = _installed_parameters()
     if parameters is None:
         tried = "downloads are off" if local_files_only else "its download failed"
         raise FileNotFoundError(
             f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
-            '`python -m nltk.downloader punkt_tab` once with a network, or `pip install "llama-index-core"`, '
-            "which ships it"
-        )
+            "`python -m nltk.downloader punkt_tab` once with a network, or "
+            '`pip install "spscanner-rag[llama-index]"`, which brings it along'
+        ) from cause
     parameters.ortho_context = _OrthographicContexts(parameters.ortho_context)
     tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
     spans: Callable[[str], Iterator[tuple[int, int]]] = tokenizer.span_tokenize

@@ -251,7 +251,9 @@ class Scanner:
         for scans in self._ahead(self._prepared(pairs)):
             for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
                 results.append(
-                    ScanResult(scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, self.count_tokens)
+                    ScanResult(
+                        scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, self.count_tokens
+                    )
                 )
         return results
 

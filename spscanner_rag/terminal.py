@@ -117,7 +117,7 @@ def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Set
         TimeRemainingColumn(),
     )
     console = open_console(stream)
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=console.is_terminal) as progress:
 
         def start(path: str) -> SetProgress:
             name = encodable(one_line(path), getattr(stream, "encoding", None) or "utf-8")

@@ -257,10 +257,14 @@ def _pieces(tokenizer: Tokenizer, text: str, piece_characters: int) -> Iterator[
     )
     margin = max(_MARGIN_CHARACTERS, 2 * longest_added)
     start, length = 0, piece_characters if _cuttable(tokenizer) else len(text)
+    # Some post-processors count the space before the first token of a text as its own.
+    first_offsets: NDArray[np.int32] | None = None
     while start < len(text):
         stop = min(len(text), start + length + margin)
         encoding = tokenizer.encode(readable(text[start:stop]), add_special_tokens=False)
         tokens, offsets = np.array(encoding.ids, dtype=np.int32), _offsets(encoding) + np.int32(start)
+        if first_offsets is not None:
+            offsets[0] = first_offsets
         if stop == len(text):
             yield tokens, offsets
             return
@@ -268,7 +272,7 @@ def _pieces(tokenizer: Tokenizer, text: str, piece_characters: int) -> Iterator[
             count = _tokens_before(tokenizer, encoding, offsets, text[place:stop], place)
             if count is not None:
                 yield tokens[:count], offsets[:count]
-                start, length = place, piece_characters
+                start, length, first_offsets = place, piece_characters, offsets[count]
                 break
         else:
             length *= 2
@@ -289,7 +293,8 @@ def _tokens_before(
 
     ``encoding`` starts where words part and reaches beyond ``place``; ``rest`` is what it has behind
     it. Words (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut
-    is safe if two words part there and the rest alone becomes the same tokens, at the same places.
+    is safe if two words part there and the rest alone becomes the same tokens, at the same places
+    but for the first.
     """
     after = tokenizer.encode(readable(rest), add_special_tokens=False)
     count = len(encoding.ids) - len(after.ids)
@@ -298,7 +303,8 @@ def _tokens_before(
     words = encoding.word_ids
     if words[count - 1] == words[count] or offsets[count - 1, 1] > place:
         return None
-    return count if np.array_equal(offsets[count:], _offsets(after) + np.int32(place)) else None
+    moved = _offsets(after) + np.int32(place)
+    return count if np.array_equal(offsets[count + 1 :], moved[1:]) else None
 
 
 def _cuttable(tokenizer: Tokenizer) -> bool:

@@ -220,9 +220,10 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
         ),
         (["--threshold", "1.5"], "threshold: got 1.5; expected a score from 0 to 1"),
         (["--threshold", "nan"], "threshold: got nan"),
-        (["--threshold", "high"], "'high' is not a valid float"),
+        (["--threshold", "high"], "'--threshold': got 'high'; expected a number: see"),
         (["--max-tokens", "0"], "max_tokens: got 0"),
         (["--context", "-1"], "context: got -1"),
+        (["--context", "1.5"], "got '1.5'; expected a whole number"),
         (["--count-tokens", "nope"], "use one of"),
         (["--order", "best"], "'best' is not one of 'score', 'document'"),
         (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html'"),
@@ -372,10 +373,9 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} beside the embedding)"
 
 
-def test_info_shows_versions_even_without_a_checkpoint(run: Run, tmp_path: Path) -> None:
+def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
     code, out, err = run("info", tmp_path / "absent")
-    assert code == 2
-    assert f"spscanner-rag    {__version__}" in out
+    assert (code, out) == (2, "")
     assert err.count("\n") == 1
 
 

@@ -66,7 +66,7 @@ any_text = st.one_of(
 
 
 def assert_exact(text: str, units: list[Unit]) -> None:
-    """Spans are trimmed, in order and disjoint, and hold every visible character; joined they are the text."""
+    """Spans are trimmed, ordered, disjoint and hold every visible character; joined they are the text."""
     position = 0
     for unit in units:
         assert position <= unit.start < unit.end <= len(text)
@@ -97,15 +97,15 @@ def test_nothing_visible_gives_no_units(text: str) -> None:
 
 def test_sentences_of_plain_prose() -> None:
     text = (
-        '  Dr. Smith paid 3.5 million, e.g. in May. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '
+        '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '
     )
     assert sentences(text) == [
-        "Dr. Smith paid 3.5 million, e.g. in May.",
+        "Dr. Smith paid 3.5 million, e.g. in rents.",
         '"Why?" she asked; nobody knew!',
         "The rain began.",
     ]
     first, second, last = SentenceSegmenter().segment(text)
-    assert first.model_text == "  Dr. Smith paid 3.5 million, e.g. in May. "
+    assert first.model_text == "  Dr. Smith paid 3.5 million, e.g. in rents. "
     assert second.model_text.endswith("knew!\r\n\r\n")
     assert last.model_text == "The rain began.  "
 
@@ -114,7 +114,7 @@ def test_a_blank_line_ends_a_sentence_even_with_blanks_on_it() -> None:
     assert sentences("A heading\n \t \nThe text below it.") == ["A heading", "The text below it."]
 
 
-@pytest.mark.parametrize("marker", ["2.", "2.1.", "(3.)", "12.4.1."])
+@pytest.mark.parametrize("marker", ["2.", "2.1.", "3.)", "12.4.1."])
 def test_a_list_marker_stays_with_its_sentence(marker: str) -> None:
     text = f"{marker} The tenant pays the rent. He pays it monthly."
     assert sentences(text) == [f"{marker} The tenant pays the rent.", "He pays it monthly."]
@@ -201,7 +201,7 @@ def test_long_texts_are_read_in_pieces_without_a_trace(separator: str) -> None:
 
 
 def test_a_panic_in_sentencex_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
-    class PanicException(BaseException):  # noqa: N818 - the name pyo3 gives it
+    class PanicException(BaseException):  # the name pyo3 gives it
         pass
 
     def panic(language: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from spscanner_rag.documents import Document, ScannedDocument
 from spscanner_rag.results import ScanResult
 from spscanner_rag.terminal import encodable, print_facts, render_documents, scan_progress
 
-HOSTILE = "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r \u202etfel \ud800."
+HOSTILE = (
+    "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
+    " \u202etfel \ud800."
+)
 
 
 class Terminal(io.StringIO):
@@ -20,11 +24,16 @@ class Terminal(io.StringIO):
         return True
 
 
-def view(text: str, top_k: int = 1, context: int = 1, path: str = "a.txt", **options: Any) -> ScannedDocument:
+def view(
+    text: str,
+    top_k: int = 1,
+    context: int = 1,
+    path: str = "a.txt",
+    logits: Sequence[float] | None = None,
+    **options: Any,
+) -> ScannedDocument:
     spans = [match.span() for match in re.finditer(r"[^\s|][^|]*[^\s|]", text)]
-    logits = [-float(number) for number in range(len(spans))]
-    if "logits" in options:
-        logits = options.pop("logits")
+    logits = [-float(number) for number in range(len(spans))] if logits is None else logits
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     result = ScanResult("Who?", text, starts, ends, logits)
     passages = result.select(top_k=top_k, context=context, order="score", **options)
@@ -56,15 +65,13 @@ def test_a_pipe_gets_one_line_a_sentence() -> None:
 
 
 def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
-    scanned = view("One. |Two. |Three. |Four.", top_k=2, context=2, logits=[3, 0, 0, 2], max_tokens=3)
-    assert scanned.passages == ()  # no counter fits three characters
     words = view(
         "One. |Two. |Three. |Four.",
         top_k=2,
         context=2,
         logits=[3, 0, 0, 2],
         max_tokens=3,
-        count_tokens=lambda text: len(text.split()),
+        count_tokens=lambda text: len(re.findall(r"\w+", text)),
     )
     lines = render_documents([words], 2, io.StringIO()).splitlines()
     assert [line for line in lines if line.startswith("   ")] == ["   > One.", "     Two.", "   > Four."]

@@ -66,6 +66,20 @@ def _parse_top_k(value: str) -> float | None:
         ) from None
 
 
+def _parse_number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise typer.BadParameter(f"got {value!r}; expected a number") from None
+
+
+def _parse_whole_number(value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise typer.BadParameter(f"got {value!r}; expected a whole number") from None
+
+
 def scan(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="UTF-8 text files; - is standard input.")
@@ -76,12 +90,21 @@ def scan(
         typer.Option(help='Sentences to show: a number, a share below 1 (at least 10), or "all".'),
     ] = "10",
     threshold: Annotated[
-        float | None, typer.Option(help="Lowest score, 0 to 1, inclusive.", show_default=False)
+        float | None,
+        typer.Option(
+            parser=_parse_number,
+            metavar="NUMBER",
+            help="Lowest score, 0 to 1, inclusive.",
+            show_default=False,
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
-            help="Token budget of each document; the best sentences come first.", show_default=False
+            parser=_parse_whole_number,
+            metavar="NUMBER",
+            help="Token budget of each document; the best sentences come first.",
+            show_default=False,
         ),
     ] = None,
     count_tokens: Annotated[
@@ -96,7 +119,10 @@ def scan(
     context: Annotated[
         int | None,
         typer.Option(
-            help="Neighbours on each side of a sentence; default 1 for text, else 0.", show_default=False
+            parser=_parse_whole_number,
+            metavar="NUMBER",
+            help="Neighbours on each side of a sentence; default 1 for text, else 0.",
+            show_default=False,
         ),
     ] = None,
     order: Annotated[
@@ -116,7 +142,12 @@ def scan(
     dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
     segment_tokens: Annotated[
         int | None,
-        typer.Option(help="Tokens the model reads at a time; default the scanner's.", show_default=False),
+        typer.Option(
+            parser=_parse_whole_number,
+            metavar="NUMBER",
+            help="Tokens the model reads at a time; default the scanner's.",
+            show_default=False,
+        ),
     ] = None,
     progress: Annotated[
         bool | None,

@@ -8,7 +8,9 @@ import typer
 
 def train(
     data: Annotated[list[Path], typer.Option(help="JSONL file to train on (.gz allowed); repeat for more.")],
-    out: Annotated[Path, typer.Option(help="Folder for state, log and checkpoint; a run found there is resumed.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for state, log and checkpoint; a run found there is resumed.")
+    ],
     recipe: Annotated[
         Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Recipe; default: the paper's fine-tuning.")
     ] = None,
@@ -20,7 +22,8 @@ def train(
         list[Path] | None, typer.Option(help="JSONL file to validate on, never trained on; repeat for more.")
     ] = None,
     teacher: Annotated[
-        str | None, typer.Option(help="Teacher instead of the recipe's: a name or folder for sentence-transformers.")
+        str | None,
+        typer.Option(help="Teacher instead of the recipe's: a name or folder for sentence-transformers."),
     ] = None,
     teacher_cache: Annotated[
         Path | None, typer.Option(help="Folder of teacher embeddings; default OUT/teacher.")
@@ -46,4 +49,3 @@ def train(
     run = TrainingRun(files, numbers, choose(device).device)
     with TrainingView(numbers.steps, progress) as view:
         run.train(view.step, view.validated)
-

@@ -53,7 +53,9 @@ def read_documents(paths: Iterable[Path]) -> Iterator[Document]:
         For a line that is not JSON, lacks a key, or has evidence outside its text.
     """
     for path in paths:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        opened = (
+            gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+        )
         with opened as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():

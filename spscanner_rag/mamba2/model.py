@@ -106,10 +106,13 @@ class ScannerModel(nn.Module):
         if (match_classes is None) != (self.match_embedding is None):
             have = "no match embedding" if self.match_embedding is None else "a match embedding"
             got = "no match classes" if match_classes is None else "match classes"
-            raise ValueError(f"got {got} for a model that has {have}: pass match_classes exactly when it has one")
+            raise ValueError(
+                f"got {got} for a model that has {have}: pass match_classes exactly when it has one"
+            )
         if self.match_embedding is not None:
             embedded = embedded + self.match_embedding(match_classes)
-        return self.backbone(embedded, state or self.initial_state(input_ids.shape[0]))
+        hidden, state = self.backbone(embedded, state or self.initial_state(input_ids.shape[0]))
+        return hidden, state
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
         """Relevance logits of units from the hidden states at their ends.
@@ -131,10 +134,14 @@ class ScannerModel(nn.Module):
             If the model has no head, or the prior is missing or of no use.
         """
         if self.binary_head is None:
-            raise ValueError("this model has no relevance head: load one with binary_head, or train one first")
+            raise ValueError(
+                "this model has no relevance head: load one with binary_head, or train one first"
+            )
         if (prior is None) != (self.lexical_prior is None):
             raise ValueError("pass a lexical prior exactly when the model has a lexical_prior weight")
-        logits = F.linear(hidden.float(), self.binary_head.weight.float(), self.binary_head.bias.float())[:, 0]
+        logits = F.linear(hidden.float(), self.binary_head.weight.float(), self.binary_head.bias.float())[
+            :, 0
+        ]
         if self.lexical_prior is not None and prior is not None:
             logits = logits + self.lexical_prior.weight.float()[0, 0] * prior.float()
         return logits
@@ -205,10 +212,11 @@ class Mamba2Mixer(nn.Module):
         """``u``: (batch, tokens, d_model)."""
         config = self.config
         batch, tokens, _ = u.shape
-        z, xBC, dt = self.in_proj(u).split((config.d_inner, config.conv_dim, config.nheads), dim=-1)
+        sizes = (config.d_inner, config.conv_dim, config.nheads)
+        z, xBC, dt = torch.split(self.in_proj(u), sizes, dim=-1)
         xBC, conv_tail = self._convolve(xBC, state.conv)
         group_width = config.ngroups * config.d_state
-        x, B, C = xBC.split((config.d_inner, group_width, group_width), dim=-1)
+        x, B, C = torch.split(xBC, (config.d_inner, group_width, group_width), dim=-1)
         dt = F.softplus(dt.float() + self.dt_bias.float())  # (batch, tokens, nheads)
         if config.dt_limit != (0.0, math.inf):
             dt = dt.clamp(*config.dt_limit)
@@ -236,9 +244,14 @@ class Mamba2Mixer(nn.Module):
         with torch.autocast(xBC.device.type, enabled=False):
             # As a convolution over an image of one row whose channels lie innermost: no copy to put tokens
             # innermost, and on CPU the fastest of the ways to do it.
-            image = extended.to(dtype).transpose(1, 2).unsqueeze(2)  # (batch, conv_dim, 1, d_conv - 1 + tokens)
+            image = (
+                extended.to(dtype).transpose(1, 2).unsqueeze(2)
+            )  # (batch, conv_dim, 1, d_conv - 1 + tokens)
             out = F.conv2d(
-                image, weight.unsqueeze(2), None if bias is None else bias.to(dtype), groups=self.config.conv_dim
+                image,
+                weight.unsqueeze(2),
+                None if bias is None else bias.to(dtype),
+                groups=self.config.conv_dim,
             )
         out = F.silu(out.squeeze(2).transpose(1, 2))  # (batch, tokens, conv_dim)
         return out.to(xBC.dtype), extended[:, tokens:].detach()
@@ -254,7 +267,9 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``x``: (batch, tokens, size)."""
-        return F.rms_norm(x.float(), self.weight.shape, self.weight.float(), self.epsilon).to(self.weight.dtype)
+        return F.rms_norm(x.float(), self.weight.shape, self.weight.float(), self.epsilon).to(
+            self.weight.dtype
+        )
 
 
 class GatedRMSNorm(nn.Module):
@@ -270,6 +285,6 @@ class GatedRMSNorm(nn.Module):
         """``y``, ``z``: (batch, tokens, d_inner)."""
         gate = F.silu(z.float())
         y = y.float() if self.norm_before_gate else y.float() * gate
-        y = F.rms_norm(y.unflatten(-1, (self.groups, -1)), (y.shape[-1] // self.groups,), eps=self.epsilon)
+        y = F.rms_norm(y.view(*y.shape[:-1], self.groups, -1), (y.shape[-1] // self.groups,), eps=self.epsilon)
         y = y.flatten(-2) * self.weight.float()
         return (y * gate if self.norm_before_gate else y).to(z.dtype)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.model import ScannerModel, ScanState
 
 PADDING_SHARE = 0.125
 """At most this share of a step's tokens is padding: longer differences in length go to separate steps."""
@@ -79,7 +79,6 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
     return groups
 
 
-@torch.inference_mode()
 def _read_group(
     model: ScannerModel,
     group: list[TokenSequence],
@@ -89,23 +88,39 @@ def _read_group(
     rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
     step = max(1, min(longest, segment_tokens // rows))
     logits = [np.empty(len(sequence.positions), np.float32) for sequence in group]
-    state = model.initial_state(rows)
+    state = None
     for start in range(0, longest, step):
         stop = min(start + step, longest)
-        ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
-        classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
-        match_classes = _padded(classes, stop - start, model.device) if classes else None
-        # Padding stands only after a sequence's end: nothing that is read comes after it.
-        hidden, state = model(ids, state, match_classes)  # (rows, stop - start, d_model)
-        for row, sequence in enumerate(group):
-            first, last = np.searchsorted(sequence.positions, (start, stop))
-            if first < last:
-                inside = torch.from_numpy(sequence.positions[first:last] - start).to(model.device)
-                prior = _prior(sequence, first, last, model.device)
-                logits[row][first:last] = model.score(hidden[row, inside], prior).cpu().numpy()
+        state = _read_step(model, group, start, stop, state, logits)
         if after_step is not None:
             after_step(sum(max(0, min(stop, len(s.input_ids)) - start) for s in group))
     return logits
+
+
+@torch.inference_mode()
+def _read_step(
+    model: ScannerModel,
+    group: list[TokenSequence],
+    start: int,
+    stop: int,
+    state: ScanState | None,
+    logits: list[NDArray[np.float32]],
+) -> ScanState:
+    """Read tokens ``start`` to ``stop`` of each sequence and fill in their logits."""
+    ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
+    classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
+    match_classes = _padded(classes, stop - start, model.device) if classes else None
+    # Padding stands only after a sequence's end: nothing that is read comes after it.
+    hidden, state = model(ids, state, match_classes)  # (rows, stop - start, d_model)
+    for row, sequence in enumerate(group):
+        first, last = np.searchsorted(sequence.positions, (start, stop))
+        if first < last:
+            inside = torch.from_numpy(sequence.positions[first:last] - start).to(model.device)
+            prior = (
+                None if sequence.prior is None else torch.tensor(sequence.prior[first:last]).to(model.device)
+            )
+            logits[row][first:last] = model.score(hidden[row, inside], prior).cpu().numpy()
+    return state
 
 
 def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.device) -> Tensor:
@@ -114,9 +129,3 @@ def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.devic
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values
     return torch.from_numpy(padded).to(device)
-
-
-def _prior(sequence: TokenSequence, first: int, last: int, device: torch.device) -> Tensor | None:
-    if sequence.prior is None:
-        return None
-    return torch.from_numpy(sequence.prior[first:last]).to(device)

@@ -61,7 +61,9 @@ class ExampleSource:
         seen: Counter[str] = Counter()
         for number, document in enumerate(self.documents):
             seen[document.source] += 1
-            if teacher is not None and seen[document.source] <= (recipe.teacher_documents or len(self.documents)):
+            if teacher is not None and seen[document.source] <= (
+                recipe.teacher_documents or len(self.documents)
+            ):
                 self._taught.add(number)
             for place, question in enumerate(document.questions):
                 if question.evidence and question.answerable and not question.ambiguous:
@@ -130,9 +132,7 @@ def _source_weights(questions: Mapping[str, int], recipe: Recipe) -> dict[str, f
     }
 
 
-def _stretch(
-    unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
-) -> tuple[int, int]:
+def _stretch(unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random) -> tuple[int, int]:
     """First and last unit of a stretch of about ``room`` tokens with ``centre`` at a random place in it."""
     total = int(unit_ends[-1]) + 1
     centre_start = int(unit_ends[centre - 1]) + 1 if centre else 0

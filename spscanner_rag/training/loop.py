@@ -3,9 +3,10 @@
 import json
 import math
 import os
+import pickle
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,8 @@ class Trainer:
         first = number * recipe.sequences_per_step
         examples = [self.source.example(first + i, length) for i in range(recipe.sequences_per_step)]
         rate = learning_rate_at(number, recipe)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         lengths = [len(example.sequence.input_ids) for example in examples]
         total_units = sum(len(example.relevant) for example in examples)
@@ -150,9 +151,11 @@ class Trainer:
             logits = self.model.score(ends, prior)  # (units,)
             relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(device)
             weight = torch.tensor(recipe.positive_weight, device=device)
-            loss = loss + F.binary_cross_entropy_with_logits(
-                logits, relevant, pos_weight=weight, reduction="sum"
-            ) / total_units
+            loss = (
+                loss
+                + F.binary_cross_entropy_with_logits(logits, relevant, pos_weight=weight, reduction="sum")
+                / total_units
+            )
             if recipe.ranking_weight and relevant.any():
                 ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
                 loss = loss + recipe.ranking_weight * ranking / recipe.sequences_per_step
@@ -196,7 +199,12 @@ class Trainer:
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE
-        state = torch.load(path, map_location=self.model.device, weights_only=True)
+        try:
+            state = torch.load(path, map_location=self.model.device, weights_only=True)
+        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise ValueError(
+                f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start anew"
+            ) from None
         if state["recipe"] != json.dumps(self.recipe.to_dict()):
             raise ValueError(
                 f"{path} is the state of a run with another recipe; give that recipe to resume it, "
@@ -205,12 +213,17 @@ class Trainer:
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:
-            raise ValueError(f"{path} is the state of another model: {str(error).splitlines()[-1].strip()}") from None
+            raise ValueError(
+                f"{path} is the state of another model: {str(error).splitlines()[-1].strip()}"
+            ) from None
         if self.teacher_head is not None:
             self.teacher_head.load_state_dict(state["teacher_head"])
         self.average = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
+        log = self.out / LOG_FILE  # without the steps that will be taken again
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True) if log.exists() else []
+        log.write_text("".join(lines[: self.step]), encoding="utf-8")
 
 
 TEACHER_SCALE = 4.0
@@ -233,6 +246,3 @@ def _stacked(rows: Sequence[np.ndarray[Any, Any]], width: int, device: torch.dev
     for target, row in zip(stacked, rows, strict=True):
         target[: len(row)] = row
     return torch.from_numpy(stacked).to(device)
-
-
-ReportStep = Callable[[StepReport], None]

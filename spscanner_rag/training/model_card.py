@@ -20,7 +20,12 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
         ("Architecture", f"Mamba-2, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"),
         ("Parameters", f"{parameters:,}, of which {beside_embedding:,} beside the token embedding"),
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
-        ("Re-anchoring", f"question repeated every {settings.reanchor_tokens} tokens" if settings.reanchor_tokens else "no"),
+        (
+            "Re-anchoring",
+            f"question repeated every {settings.reanchor_tokens} tokens"
+            if settings.reanchor_tokens
+            else "no",
+        ),
         ("Lexical channel", ", ".join(_lexical(settings)) or "no"),
         ("Started from", training["started_from"]),
         ("Steps", f"{training['steps']:,}"),
@@ -40,7 +45,10 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
         "## Sentence recall on documents that were not trained on",
     ]
     if recall:
-        rows = [(source, *(f"{100 * value:.1f}" for value in values.values())) for source, values in recall.items()]
+        rows = [
+            (source, *(f"{100 * value:.1f}" for value in values.values()))
+            for source, values in recall.items()
+        ]
         parts.append(_table(("source", "@1", "@5", "@10", "@50"), rows))
     else:
         parts.append("Not measured: no validation files were given.")
@@ -55,4 +63,6 @@ def _lexical(settings: ScannerSettings) -> list[str]:
 
 def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+    )

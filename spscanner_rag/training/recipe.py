@@ -102,12 +102,21 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse what no run can use."""
-        positive = ("steps", "sequences_per_step", "tokens_per_pass", "save_every", "validate_every", "source_cap")
+        positive = (
+            "steps",
+            "sequences_per_step",
+            "tokens_per_pass",
+            "save_every",
+            "validate_every",
+            "source_cap",
+        )
         for name in positive:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
         if not self.sequence_tokens or min(self.sequence_tokens) < 64:
-            raise ValueError(f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens")
+            raise ValueError(
+                f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens"
+            )
         if len(self.betas) != 2:
             raise ValueError(f"betas is {self.betas}; expected two numbers")
         if self.dtype not in ("bfloat16", "float32"):

@@ -38,7 +38,9 @@ class RunFiles:
     teacher_cache: Path
 
 
-def start_checkpoint(files: RunFiles, recipe: Recipe, documents: Sequence[Document], device: torch.device) -> Checkpoint:
+def start_checkpoint(
+    files: RunFiles, recipe: Recipe, documents: Sequence[Document], device: torch.device
+) -> Checkpoint:
     """The checkpoint that training starts from, in float32.
 
     Raises
@@ -47,7 +49,9 @@ def start_checkpoint(files: RunFiles, recipe: Recipe, documents: Sequence[Docume
         If there is neither or both of a base and a configuration, or one of them is not sound.
     """
     if (files.base is None) == (files.config is None):
-        raise ValueError("expected either a base checkpoint to fine-tune or a model configuration to start from nothing")
+        raise ValueError(
+            "expected either a base checkpoint to fine-tune or a model configuration to start from nothing"
+        )
     if files.base is not None:
         return load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     assert files.config is not None

@@ -52,9 +52,14 @@ def sentence_transformer(name: str, device: str = "cpu") -> Embedder:
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = model.encode(
-            list(texts), batch_size=32, normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False
+            list(texts),
+            batch_size=32,
+            normalize_embeddings=True,
+            convert_to_tensor=True,
+            show_progress_bar=False,
         )
-        return vectors.float().cpu().numpy()
+        array: NDArray[np.float32] = vectors.float().cpu().numpy()
+        return array
 
     return embed
 

@@ -49,7 +49,7 @@ def validate(
     recalls = {}
     for source, pairs in sample.items():
         values: list[Recall] = []
-        for document, questions in _by_document(pairs):
+        for document, questions in by_document(pairs):
             results = scanner.scan_many([(question.text, document.text) for question in questions])
             for question, result in zip(questions, results, strict=True):
                 relevant = relevant_units(result.starts, result.ends, question.evidence)
@@ -67,7 +67,8 @@ def mean_recall(values: list[Recall]) -> Recall:
     return {k: float(np.mean([value[k] for value in values])) if values else 0.0 for k in CUTOFFS}
 
 
-def _by_document(pairs: list[tuple[Document, Question]]) -> Iterator[tuple[Document, list[Question]]]:
+def by_document(pairs: list[tuple[Document, Question]]) -> Iterator[tuple[Document, list[Question]]]:
+    """Pairs gathered by document, so that each document is cut and tokenized once."""
     documents: dict[int, tuple[Document, list[Question]]] = {}
     for document, question in pairs:
         documents.setdefault(id(document), (document, []))[1].append(question)

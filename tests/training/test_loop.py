@@ -1,0 +1,134 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import load_model
+from spscanner_rag.evaluation.data import Document
+from spscanner_rag.reading import Reading
+from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.training.examples import ExampleSource
+from spscanner_rag.training.loop import LOG_FILE, STATE_FILE, Trainer, learning_rate_at
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.teacher import Embedder, TeacherScores
+
+RECIPE = Recipe(
+    steps=12,
+    sequence_tokens=(128, 192),
+    sequences_per_step=4,
+    learning_rate=3e-3,
+    dtype="float32",
+    ema_decay=0.9,
+    ranking_weight=0.5,
+    save_every=3,
+)
+
+
+@pytest.fixture
+def reading(tiny_tokenizer: Tokenizer) -> Reading:
+    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True)
+
+
+def trainer(
+    folder: Path,
+    checkpoint: Path,
+    documents: list[Document],
+    reading: Reading,
+    recipe: Recipe = RECIPE,
+    teacher: TeacherScores | None = None,
+) -> Trainer:
+    source = ExampleSource(documents, reading, recipe, teacher)
+    return Trainer(load_model(checkpoint), source, recipe, folder)
+
+
+def weights(trained: Trainer) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in trained.averaged_weights().items()}
+
+
+def test_the_loss_falls(
+    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading, ones: Embedder
+) -> None:
+    recipe = replace(RECIPE, steps=40, teacher="ones")
+    teacher = TeacherScores("ones", tmp_path / "teacher", lambda name: ones)
+    run = trainer(tmp_path, tiny_checkpoint, documents, reading, recipe, teacher)
+    losses = [report.loss for report in run.run()]
+    assert sum(losses[-5:]) < 0.7 * sum(losses[:5])
+
+
+def test_a_killed_run_goes_on_with_the_same_result(
+    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+) -> None:
+    whole = trainer(tmp_path / "whole", tiny_checkpoint, documents, reading)
+    list(whole.run())
+    killed = trainer(tmp_path / "killed", tiny_checkpoint, documents, reading)
+    run = killed.run()
+    for _ in range(7):  # killed after step 7; the state is that of step 6
+        next(run)
+    resumed = trainer(tmp_path / "killed", tiny_checkpoint, documents, reading)
+    assert resumed.step == 6
+    list(resumed.run())
+    expected, got = weights(whole), weights(resumed)
+    for name, value in expected.items():
+        torch.testing.assert_close(got[name], value, rtol=0, atol=0, msg=name)
+    steps = [json.loads(line)["step"] for line in (tmp_path / "killed" / LOG_FILE).read_text().splitlines()]
+    assert steps == list(range(1, 13))
+
+
+def test_passes_change_memory_not_the_result(
+    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+) -> None:
+    one = trainer(tmp_path / "one", tiny_checkpoint, documents, reading, replace(RECIPE, steps=3))
+    several = trainer(
+        tmp_path / "several", tiny_checkpoint, documents, reading, replace(RECIPE, steps=3, tokens_per_pass=1)
+    )
+    for first, second in zip(one.run(), several.run(), strict=True):
+        assert first.loss == pytest.approx(second.loss, rel=1e-4)
+        assert first.gradient_norm == pytest.approx(second.gradient_norm, rel=1e-3)
+
+
+def test_states_of_other_runs_are_refused(
+    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+) -> None:
+    list(trainer(tmp_path, tiny_checkpoint, documents, reading).run(3))
+    with pytest.raises(ValueError, match="another recipe"):
+        trainer(tmp_path, tiny_checkpoint, documents, reading, replace(RECIPE, seed=1))
+    (tmp_path / STATE_FILE).write_bytes((tmp_path / STATE_FILE).read_bytes()[:1000])
+    with pytest.raises(ValueError, match="cannot be read"):
+        trainer(tmp_path, tiny_checkpoint, documents, reading)
+
+
+def test_a_loss_that_is_no_number_ends_the_run_before_the_weights_change(
+    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+) -> None:
+    run = trainer(tmp_path, tiny_checkpoint, documents, reading)
+    assert run.model.binary_head is not None
+    with torch.no_grad():
+        run.model.binary_head.bias.fill_(torch.nan)
+    before = run.model.backbone.embedding.weight.clone()
+    with pytest.raises(FloatingPointError, match="step 1"):
+        next(run.run())
+    torch.testing.assert_close(run.model.backbone.embedding.weight, before, rtol=0, atol=0)
+
+
+def test_norms_and_decays_are_not_decayed(
+    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+) -> None:
+    run = trainer(tmp_path, tiny_checkpoint, documents, reading)
+    names = {id(parameter): name for name, parameter in run.model.named_parameters()}
+    free = next(group for group in run.optimizer.param_groups if group["weight_decay"] == 0.0)
+    kinds = {names[id(parameter)].rsplit(".", 1)[-1] for parameter in free["params"]}
+    assert kinds == {"A_log", "D", "dt_bias", "bias", "weight"}  # weight: of norms
+    assert all(parameter.dim() == 1 for parameter in free["params"])
+
+
+def test_the_rate_warms_up_and_ends_at_the_final_one() -> None:
+    recipe = Recipe(steps=100, learning_rate=1.0, final_learning_rate=0.1, warmup_share=0.1)
+    rates = [learning_rate_at(step, recipe) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9] == pytest.approx(1.0)
+    assert rates[:10] == sorted(rates[:10])
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[-1] == pytest.approx(0.1, abs=2e-3)

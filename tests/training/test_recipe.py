@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.training.recipe import Recipe, read_recipe
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_a_file_the_recipe_is_the_papers() -> None:
+    recipe = read_recipe(None)
+    assert (recipe.betas, recipe.weight_decay, recipe.gradient_clip) == ((0.9, 0.95), 0.01, 1.0)
+    assert (recipe.learning_rate, recipe.final_learning_rate, recipe.warmup_share) == (1e-4, 1e-5, 0.1)
+    assert recipe.sequences_per_step == 64
+    assert recipe.dtype == "bfloat16"
+
+
+def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
+    recipe = read_recipe(
+        written(tmp_path, "steps = 3\nlearning_rate = 1\nsequence_tokens = [64]\n[source_weights]\na = 2\n")
+    )
+    assert recipe == Recipe(steps=3, learning_rate=1.0, sequence_tokens=(64,), source_weights={"a": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("speed = 1", "unknown key 'speed'"),
+        ("steps = 'many'", "steps: got 'many', expected int"),
+        ("steps = true", "steps: got True, expected int"),
+        ("sequence_tokens = ['a']", "expected int"),
+        ("source_weights = 1", "expected a table"),
+        ("steps = ", "expected a TOML file"),
+        ("steps = 0", "steps is 0; expected at least 1"),
+        ("sequence_tokens = [8]", "expected lengths of at least 64"),
+        ("dtype = 'int8'", "expected 'bfloat16' or 'float32'"),
+        ("betas = [0.9]", "expected two numbers"),
+        ("ema_decay = 1.0", "expected a number from 0 to below 1"),
+    ],
+)
+def test_what_no_run_can_use_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_recipe(written(tmp_path, text))
+
+
+def test_the_committed_recipe_can_be_read() -> None:
+    recipe = read_recipe(Path(__file__).parents[2] / "examples" / "training" / "default.toml")
+    assert recipe.lexical_match
+    assert recipe.lexical_prior
+    assert recipe.reanchor_tokens
