@@ -10,7 +10,6 @@ from tokenizers import Tokenizer
 from spscanner_rag.lexical import LexicalIndex, match_query
 from spscanner_rag.lexical import index_words as index_words_of
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.units import Segmenter, Unit
 from spscanner_rag.token_stream import (
     DocumentTokens,
     EndRule,
@@ -18,6 +17,7 @@ from spscanner_rag.token_stream import (
     tokenize_question,
     tokenize_units,
 )
+from spscanner_rag.units import Segmenter, Unit
 
 REANCHOR_QUESTIONS = 4
 """The question is not repeated before this many times its own length has passed, however short the checkpoint's

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +53,16 @@ def read_documents(paths: Iterable[Path]) -> Iterator[Document]:
         For a line that is not JSON, lacks a key, or has evidence outside its text.
     """
     for path in paths:
-        opened = (
-            gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        )
-        with opened as lines:
+        with _opened(path) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield _document(line, f"{path}, line {number}")
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")
 
 
 def relevant_units(

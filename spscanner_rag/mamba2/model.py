@@ -212,11 +212,11 @@ class Mamba2Mixer(nn.Module):
         """``u``: (batch, tokens, d_model)."""
         config = self.config
         batch, tokens, _ = u.shape
-        sizes = (config.d_inner, config.conv_dim, config.nheads)
+        sizes = [config.d_inner, config.conv_dim, config.nheads]
         z, xBC, dt = torch.split(self.in_proj(u), sizes, dim=-1)
         xBC, conv_tail = self._convolve(xBC, state.conv)
         group_width = config.ngroups * config.d_state
-        x, B, C = torch.split(xBC, (config.d_inner, group_width, group_width), dim=-1)
+        x, B, C = torch.split(xBC, [config.d_inner, group_width, group_width], dim=-1)
         dt = F.softplus(dt.float() + self.dt_bias.float())  # (batch, tokens, nheads)
         if config.dt_limit != (0.0, math.inf):
             dt = dt.clamp(*config.dt_limit)

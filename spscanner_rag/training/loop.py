@@ -123,7 +123,7 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self._parameters(), recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(
-                f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the state of the last save is in "
+                f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the last saved state is in "
                 f"{self.out}; lower the learning rate or the sequence length and start again"
             )
         self.optimizer.step()
@@ -134,7 +134,7 @@ class Trainer:
         return StepReport(self.step, loss, norm.item(), rate, sum(lengths) / elapsed)
 
     def _loss(self, examples: Sequence[Example], total_units: int) -> Tensor:
-        """This pass's share of the step's loss."""
+        """Return this pass's share of the step's loss."""
         recipe, device = self.recipe, self.model.device
         longest = max(len(example.sequence.input_ids) for example in examples)
         width = -(-longest // CHUNK_TOKENS) * CHUNK_TOKENS  # whole chunks: no copies for padding
