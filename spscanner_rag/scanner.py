@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.reading import PreparedText, QueryOnText, Reading
 from spscanner_rag.results import ScanResult
 from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.token_stream import tokenize_question
 from spscanner_rag.units import Segmenter, Unit, readable
 from spscanner_rag.windows import average_logits, require_question_fits, window_ranges
 
@@ -94,7 +96,9 @@ class Scanner:
         self.segment_tokens = _at_least_one("segment_tokens", segment_tokens) or default
         self.reading = Reading(
             tokenizer=checkpoint.tokenizer,
-            segmenter=self._segmenter(segmenter or settings.segmenter, local_files_only),
+            segmenter=self._segmenter(
+                settings.segmenter if segmenter is None else segmenter, local_files_only
+            ),
             end_rule="contained" if settings.segmenter == "reference" else "last_character",
             reanchor_tokens=settings.reanchor_tokens,
             lexical_match=settings.match,
@@ -154,6 +158,9 @@ class Scanner:
         if backend not in ("auto", "torch"):
             raise ValueError(f"backend is {backend!r}; expected 'auto' or 'torch'")
         _at_least_one("segment_tokens", segment_tokens)
+        if not isinstance(window_tokens, _CheckpointDefault):
+            _at_least_one("window_tokens", window_tokens)
+        _check_segmenter(segmenter)
         choice = choose(device, dtype)
         checkpoint = load_checkpoint(
             model,
@@ -244,15 +251,16 @@ class Scanner:
             As for `scan`; all pairs are checked before any is read.
         """
         pairs = list(pairs)
-        for query, text in pairs:
-            _check_pair(query, text)
+        for pair in pairs:
+            self._check_pair(*_as_pair(pair))
         meter = _Meter(progress, cancelled)
+        count_tokens = partial(_count_tokens, self.checkpoint.tokenizer)  # a kept result keeps no model alive
         results: list[ScanResult] = []
         for scans in self._ahead(self._prepared(pairs)):
             for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
                 results.append(
                     ScanResult(
-                        scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, self.count_tokens
+                        scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, count_tokens
                     )
                 )
         return results
@@ -265,26 +273,32 @@ class Scanner:
         ValueError, TypeError
             As for `scan`.
         """
-        _check_pair(query, text)
+        self._check_pair(query, text)
         cut = self.reading.prepare(text, units)
         scan = self._scan(query, text, cut)
         return next(iter(self._logits([scan], _Meter(None, None))))
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this scanner's own tokenizer, without special tokens."""
-        return len(self.checkpoint.tokenizer.encode(readable(text), add_special_tokens=False).ids)
+        return _count_tokens(self.checkpoint.tokenizer, text)
 
     def _segmenter(self, segmenter: Segmenter | str, local_files_only: bool) -> Segmenter:
-        if segmenter == "sentence":
-            return SentenceSegmenter()
+        _check_segmenter(segmenter)
+        if not isinstance(segmenter, str):
+            return segmenter
         if segmenter == "reference":
             return ReferenceSegmenter(self.count_tokens, local_files_only)
-        if isinstance(segmenter, str) or not callable(getattr(segmenter, "segment", None)):
-            raise ValueError(
-                f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
-                " method"
-            )
-        return segmenter
+        return SentenceSegmenter()
+
+    def _check_pair(self, query: object, text: object) -> None:
+        for name, value in (("query", query), ("text", text)):
+            if not isinstance(value, str):
+                raise TypeError(f"{name} is {type(value).__name__}; expected a string (decode bytes first)")
+        if not str(query).strip():
+            raise ValueError("query is empty; expected a question or key words")
+        if self.window_tokens is not None:
+            question_ids = tokenize_question(self.checkpoint.tokenizer, str(query))
+            require_question_fits(len(question_ids), self.window_tokens)
 
     def _prepared(self, pairs: list[tuple[str, str]]) -> Iterator[_Scan]:
         cut, cut_text = None, None
@@ -297,7 +311,6 @@ class Scanner:
         laid = self.reading.lay(query, cut)
         if not cut.units:
             return _Scan(query, text, cut, laid, [])
-        require_question_fits(len(laid.question_ids), self.window_tokens)
         if self.window_tokens is None or self.window_tokens >= len(cut.tokens.input_ids):
             return _Scan(query, text, cut, laid, [(0, len(cut.units) - 1)])
         return _Scan(query, text, cut, laid, window_ranges(cut.tokens.unit_ends, self.window_tokens))
@@ -305,11 +318,13 @@ class Scanner:
     def _ahead(self, scans: Iterator[_Scan]) -> Iterator[list[_Scan]]:
         """Scans in runs that fill several forward passes, so that similar lengths can be read together."""
         run: list[_Scan] = []
+        tokens = 0
         for scan in scans:
             run.append(scan)
-            if sum(len(scan.cut.tokens.input_ids) for scan in run) >= PAIRS_AHEAD * self.segment_tokens:
+            tokens += len(scan.cut.tokens.input_ids)
+            if tokens >= PAIRS_AHEAD * self.segment_tokens:
                 yield run
-                run = []
+                run, tokens = [], 0
         if run:
             yield run
 
@@ -356,12 +371,25 @@ class _Meter:
             raise ScanCancelled(f"cancelled after {self.done} of {self.total} tokens")
 
 
-def _check_pair(query: object, text: object) -> None:
-    for name, value in (("query", query), ("text", text)):
-        if not isinstance(value, str):
-            raise TypeError(f"{name} is {type(value).__name__}; expected a string (decode bytes first)")
-    if not str(query).strip():
-        raise ValueError("query is empty; expected a question or key words")
+def _as_pair(pair: object) -> tuple[object, object]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
+    return pair[0], pair[1]
+
+
+def _check_segmenter(segmenter: object) -> None:
+    if segmenter is None or (isinstance(segmenter, str) and segmenter in ("sentence", "reference")):
+        return
+    is_object = not isinstance(segmenter, str | type) and callable(getattr(segmenter, "segment", None))
+    if not is_object:
+        raise ValueError(
+            f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
+            " method"
+        )
+
+
+def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
+    return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
 
 def _at_least_one(name: str, value: int | None) -> int | None:

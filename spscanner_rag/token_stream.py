@@ -1,33 +1,20 @@
-"""Question and units to the token ids that the model reads, and each unit's last token.
+"""Question and units to the token ids that the model reads, and each unit's last token."""
 
-Documents are tokenized in pieces: one call on 3,000,000 characters costs hundreds of megabytes. The
-pieces are cut where a check shows that the ids stay those of the whole string.
-"""
-
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 
+from spscanner_rag.piecewise import tokenize_in_pieces
 from spscanner_rag.units import Unit, readable
 
-_Tokens = tuple[NDArray[np.int32], NDArray[np.int32]]
 EndRule = Literal["contained", "last_character"]
 
 _PIECE_CHARACTERS = 32_768
-# How far behind a cut the tokenizer must be seen to agree, and where and how often one is tried.
-_MARGIN_CHARACTERS = 64
-_SEARCHED_CHARACTERS = 1024
-_CHECKS = 16
 _NONE = np.zeros(0, np.int32)
-# Cuts between two words, before a single space or line end; then wherever words, symbols and white
-# space meet (text without spaces).
-_CUTS = (re.compile(r"(?<=\S)[ \n](?=\S)"), re.compile(r"(?<=\w)(?!\w)|(?<=[^\w\s])(?=\w)|(?<=\s)(?=\S)"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +118,7 @@ def tokenize_units(
         raise ValueError(f'end_rule is {end_rule!r}, expected "contained" or "last_character"')
     text = "".join(unit.model_text for unit in units)
     ids, starts, ends = [_NONE], [_NONE], [_NONE]
-    for piece_ids, offsets in _pieces(tokenizer, text, piece_characters):
+    for piece_ids, offsets in tokenize_in_pieces(tokenizer, text, piece_characters):
         ids.append(piece_ids)
         starts.append(offsets[:, 0])
         ends.append(offsets[:, 1])
@@ -245,77 +232,9 @@ def _unit_ends(
         found = np.searchsorted(np.maximum.accumulate(ends), unit_stops, side="right") - 1
     else:
         kept = np.fromiter((len(unit.model_text.rstrip()) for unit in units), np.int64, len(units))
-        last_characters = unit_stops - lengths + np.maximum(kept, 1) - 1
+        last_characters = np.minimum(unit_stops - lengths + np.maximum(kept, 1), unit_stops) - 1
         found = np.searchsorted(np.maximum.accumulate(starts), last_characters, side="right") - 1
     return np.maximum.accumulate(np.maximum(found, 0)).astype(np.int64)
-
-
-def _pieces(tokenizer: Tokenizer, text: str, piece_characters: int) -> Iterator[_Tokens]:
-    """Ids and character offsets of the tokens of ``text``, piece by piece."""
-    longest_added = max(
-        (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0
-    )
-    margin = max(_MARGIN_CHARACTERS, 2 * longest_added)
-    start, length = 0, piece_characters if _cuttable(tokenizer) else len(text)
-    # Some post-processors count the space before the first token of a text as its own.
-    first_offsets: NDArray[np.int32] | None = None
-    while start < len(text):
-        stop = min(len(text), start + length + margin)
-        encoding = tokenizer.encode(readable(text[start:stop]), add_special_tokens=False)
-        tokens, offsets = np.array(encoding.ids, dtype=np.int32), _offsets(encoding) + np.int32(start)
-        if first_offsets is not None:
-            offsets[0] = first_offsets
-        if stop == len(text):
-            yield tokens, offsets
-            return
-        for place in _candidates(text, start, start + length):
-            count = _tokens_before(tokenizer, encoding, offsets, text[place:stop], place)
-            if count is not None:
-                yield tokens[:count], offsets[:count]
-                start, length, first_offsets = place, piece_characters, offsets[count]
-                break
-        else:
-            length *= 2
-
-
-def _candidates(text: str, start: int, stop: int) -> Iterator[int]:
-    """A few places shortly before ``stop`` where words may part: a bounded look, whatever the text."""
-    low = max((start + stop + 1) // 2, stop - _SEARCHED_CHARACTERS, start + 1)
-    for pattern in _CUTS:
-        places = [match.start() for match in pattern.finditer(text, low, stop + 1)]
-        yield from reversed(places[-_CHECKS:])
-
-
-def _tokens_before(
-    tokenizer: Tokenizer, encoding: Encoding, offsets: NDArray[np.int32], rest: str, place: int
-) -> int | None:
-    """Number of tokens before ``place`` if the text can be cut there, else None.
-
-    ``encoding`` starts where words part and reaches beyond ``place``; ``rest`` is what it has behind
-    it. Words (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut
-    is safe if two words part there and the rest alone becomes the same tokens, at the same places
-    but for the first.
-    """
-    after = tokenizer.encode(readable(rest), add_special_tokens=False)
-    count = len(encoding.ids) - len(after.ids)
-    if not 0 < count < len(encoding.ids) or encoding.ids[count:] != after.ids:
-        return None
-    words = encoding.word_ids
-    if words[count - 1] == words[count] or offsets[count - 1, 1] > place:
-        return None
-    moved = _offsets(after) + np.int32(place)
-    return count if np.array_equal(offsets[count + 1 :], moved[1:]) else None
-
-
-def _cuttable(tokenizer: Tokenizer) -> bool:
-    """Whether words are tokenized one by one, and always alike."""
-    return tokenizer.pre_tokenizer is not None and not getattr(tokenizer.model, "dropout", None)
-
-
-def _offsets(encoding: Encoding) -> NDArray[np.int32]:
-    """Character offsets, shape (tokens, 2)."""
-    flat = np.fromiter(chain.from_iterable(encoding.offsets), np.int32, 2 * len(encoding.ids))
-    return flat.reshape(-1, 2)
 
 
 def _require_plain(tokenizer: Tokenizer) -> None:

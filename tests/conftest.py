@@ -19,6 +19,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scanner import Scanner
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
@@ -98,3 +99,24 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)
     return folder
+
+
+@pytest.fixture(scope="session")
+def windowed_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reads as the published scanners do (reference units, windows), with the tiny tokenizer."""
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        config = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
+        model = ScannerModel(config)
+        assert model.binary_head is not None
+        torch.nn.init.normal_(model.backbone.embedding.weight)
+        torch.nn.init.normal_(model.binary_head.weight)
+    folder = tmp_path_factory.mktemp("checkpoints") / "windowed"
+    save_checkpoint(folder, model, ScannerSettings("reference", window_tokens=100), tiny_tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
+    """The scanner of `tiny_checkpoint`: float32, on the CPU."""
+    return Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32")

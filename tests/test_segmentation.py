@@ -2,10 +2,11 @@
 
 import sys
 import unicodedata
+from typing import Any
 
 import pytest
 import sentencex
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.segmentation import SentenceSegmenter, Unit
@@ -82,6 +83,7 @@ def sentences(text: str, **options: int) -> list[str]:
     return [text[unit.start : unit.end] for unit in SentenceSegmenter(**options).segment(text)]
 
 
+@settings(max_examples=2000)
 @given(any_text, st.sampled_from([16, 100, 1000]))
 @example("“ x. \u3000J.", 1000)  # sentencex 1.0.32 panics on white space of several bytes
 def test_spans_are_exact_whatever_the_text(text: str, limit: int) -> None:
@@ -192,6 +194,28 @@ def test_a_lone_surrogate_reads_as_a_replacement_character(text: str) -> None:
     assert spans == [unit[:2] for unit in SentenceSegmenter().segment(replaced)]
 
 
+@pytest.mark.parametrize(
+    "mark", ["", ". ", ", ", '"', "“a", "? ", "(a. ", '" "', "\n1. ", "\r\n", "\n\n", "a ", "'. "]
+)
+def test_a_megabyte_is_seen_in_pieces_and_never_many_times(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def watch(language: str, text: str) -> Any:
+        seen.append(len(text))
+        return boundaries(language, text)
+
+    boundaries = sentencex.get_sentence_boundaries
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", watch)
+    text = f"It was {mark}said" * (1_000_000 // (11 + len(mark))) if mark != "a " else mark * 500_000
+    units = SentenceSegmenter().segment(text)
+    assert_exact(text, units)
+    assert max(seen) <= 8192
+    # two passes (the second over long sentences only), each of which may read half of a piece again
+    assert sum(seen) <= 4 * len(text) + 8192
+
+
 @pytest.mark.parametrize("separator", [" ", "\n", "\n\n", "\r\n", "\xa0"])
 def test_long_texts_are_read_in_pieces_without_a_trace(separator: str) -> None:
     expected = [
@@ -230,8 +254,9 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_language_is_used() -> None:
-    text = "Das war z.B. Hans. Er ging."
-    assert len(SentenceSegmenter("de").segment(text)) == 2
+    text = "Siehe Abs. 3 der Verordnung. Er ging."
+    count = {language: len(SentenceSegmenter(language).segment(text)) for language in ("de", "en", "xx")}
+    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is no language: the general rule
 
 
 def test_settings_are_checked() -> None:

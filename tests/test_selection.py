@@ -219,6 +219,12 @@ def test_order_by_score_is_the_same_passages_best_first(
     assert list(by_score) == sorted(in_document, key=lambda passage: (-best_logit(passage), passage.start))
 
 
+def test_scores_that_round_to_one_are_still_ordered() -> None:
+    result = ScanResult("q", "a b c", [0, 2, 4], [1, 3, 5], [40, 88, 60])
+    assert result.scores.tolist() == [1, 1, 1]
+    assert [passage.text for passage in result.select(order="score")] == ["b", "c", "a"]
+
+
 @given(results(), TOP_K, THRESHOLD, CONTEXT, st.none() | st.integers(1, 60))
 def test_asked_twice_the_same(
     result: ScanResult, top_k: float | None, threshold: float | None, context: int, max_tokens: int | None

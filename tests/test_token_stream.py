@@ -110,7 +110,14 @@ def gpt_neox() -> Tokenizer:
     """GPT-NeoX's kind: NFC, runs of spaces as added tokens, offsets without white space."""
     tokenizer = bpe(byte_level(add_prefix_space=False), normalizers.NFC())
     tokenizer.add_tokens([AddedToken(" " * width, normalized=True) for width in range(2, 25)])
-    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
+    return tokenizer
+
+
+def trimmed_offsets() -> Tokenizer:
+    """RoBERTa's kind: the first space of a text belongs to its first token, no other space to any."""
+    tokenizer = bpe(byte_level(add_prefix_space=True))
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
     return tokenizer
 
 
@@ -161,6 +168,7 @@ KINDS: dict[str, Callable[[], Tokenizer]] = {
         byte_level(add_prefix_space=False), normalizers.Sequence([normalizers.NFD(), normalizers.Strip()])
     ),
     "greedy added tokens": greedy_added_tokens,
+    "gpt2 with a prefix space, trimmed": trimmed_offsets,
     "wordpiece": word_piece,
     "unigram": unigram,
     "unigram, first word marked": lambda: unigram(prepend_scheme="first"),
@@ -214,7 +222,7 @@ WITHOUT_SPACES = ["gpt2", "gpt-neox", "cl100k", "nfkc, lower case", "wordpiece"]
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        *[(kind, ENGLISH) for kind in (*WITHOUT_SPACES, "gpt2 with a prefix space", "unigram")],
+        *[(kind, ENGLISH) for kind in (*WITHOUT_SPACES, "gpt2 with a prefix space, trimmed", "unigram")],
         *[(kind, text) for kind in WITHOUT_SPACES for text in (LINES, JAPANESE)],
     ],
 )
@@ -272,6 +280,13 @@ def test_the_two_rules_differ_where_a_token_straddles_the_boundary() -> None:
     units = as_units("one.", "Two", " three")
     assert tokenize_units(tokenizer, units, "contained").unit_ends.tolist() == [0, 1, 2]
     assert tokenize_units(tokenizer, units, "last_character").unit_ends.tolist() == [1, 1, 2]
+
+
+def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer: Tokenizer) -> None:
+    blank = tokenize_units(tiny_tokenizer, as_units("ab", "\n\n", "cd"), "last_character")
+    assert blank.starts[blank.unit_ends].tolist() == [1, 2, 5]
+    empty = tokenize_units(tiny_tokenizer, as_units("", "ab", "", "xy", ""), "last_character")
+    assert empty.starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
 
 
 def test_an_emoji_ends_on_its_last_byte(tiny_tokenizer: Tokenizer) -> None:
@@ -426,6 +441,39 @@ def _repeats(ends: list[int], position: int, every: int) -> Any:
         if end + 1 - position >= every and end < ends[-1]:
             position = end + 1
             yield position
+
+
+def stream_token_by_token(
+    question: list[int], unit_ends: list[int], first: int, last: int, every: int | None
+) -> tuple[list[int], list[int]]:
+    """Stream and unit ends of a document whose tokens are 100, 101, ..., the slow way."""
+    begin = 0 if first == 0 else min(unit_ends[first - 1] + 1, unit_ends[first])
+    ends, stream, place, since = unit_ends[first : last + 1], [*question], {}, 0
+    for token in range(begin, ends[-1] + 1):
+        if every is not None and since >= every and token - 1 in ends:
+            stream, since = [*stream, *question], 0
+        place[token] = len(stream)
+        stream.append(100 + token)
+        since += 1
+    return stream, [place[end] for end in ends]
+
+
+@settings(max_examples=500)
+@given(
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    question=st.integers(0, 4),
+    every=st.none() | st.integers(1, 20),
+    part=st.tuples(st.integers(0, 29), st.integers(0, 29)),
+)
+def test_streams_are_those_of_the_slow_way(
+    lengths: list[int], question: int, every: int | None, part: tuple[int, int]
+) -> None:
+    document = counted(np.cumsum(lengths).tolist())
+    first, last = sorted(place % len(lengths) for place in part)
+    question_ids = np.arange(question, dtype=np.int32)
+    stream = build_stream(question_ids, document, first_unit=first, last_unit=last, reanchor_tokens=every)
+    expected = stream_token_by_token(question_ids.tolist(), document.unit_ends.tolist(), first, last, every)
+    assert (stream.input_ids.tolist(), stream.unit_ends.tolist()) == expected
 
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 1), (1, 0), (0, 3), (3, 3)])

@@ -9,6 +9,7 @@ A line may carry more keys; of a question's, ``answerable`` (false: the document
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,19 +51,13 @@ def read_documents(paths: Iterable[Path]) -> Iterator[Document]:
     Raises
     ------
     DataError
-        For a line that is not JSON, lacks a key, or has evidence outside its text.
+        For a line that is not UTF-8 or not JSON, lacks a key, or has evidence outside its text, and for a
+        damaged ``.gz`` file.
     """
     for path in paths:
-        with _opened(path) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _document(line, f"{path}, line {number}")
-
-
-def _opened(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
+        for number, line in _lines(path):
+            if line.strip():
+                yield _document(line, f"{path}, line {number}")
 
 
 def relevant_units(
@@ -75,10 +70,23 @@ def relevant_units(
     return relevant
 
 
-def _document(line: str, where: str) -> Document:
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines, the first being 1."""
+    number = 0
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataError(f"{path}, line {number + 1}: expected a complete gzip file, got {error}") from None
+
+
+def _document(line: bytes, where: str) -> Document:
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
+        record = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: expected UTF-8, got {error}") from None
+    except (ValueError, RecursionError) as error:  # no JSON, or a number or nesting beyond all reason
         raise DataError(f"{where}: expected one JSON object, got {error}") from None
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected a JSON object, got {type(record).__name__}")
@@ -88,8 +96,8 @@ def _document(line: str, where: str) -> Document:
         raise DataError(f"{where}: expected 'questions' to be a list of objects, got {questions!r:.60}")
     return Document(
         doc_id=_string(record, "doc_id", where),
-        source=str(record.get("source", "")),
-        title=str(record.get("title", "")),
+        source=str(record.get("source") or ""),
+        title=str(record.get("title") or ""),
         text=text,
         questions=tuple(_question(question, len(text), where) for question in questions),
     )

@@ -20,12 +20,20 @@ def recall_at(
         Higher is better; of equal scores the earlier unit comes first.
     relevant : (units,)
     cutoffs : sequence of int
+        Each at least 1.
 
     Raises
     ------
     ValueError
-        If no unit is relevant: recall is not defined then.
+        If no unit is relevant (recall is not defined then), a score is no number, the arrays differ in
+        length, or a cut-off is below 1.
     """
+    if scores.shape != relevant.shape:
+        raise ValueError(f"got {len(scores)} scores for {len(relevant)} units; expected one each")
+    if np.isnan(scores).any():
+        raise ValueError(f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected all to be")
+    if min(cutoffs, default=1) < 1:
+        raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
     total = int(relevant.sum())
     if not total:
         raise ValueError("got no relevant unit; recall needs at least one")

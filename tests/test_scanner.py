@@ -1,0 +1,646 @@
+"""The scanner: its results against the original's and a slow computation, its arguments, progress, threads."""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from spscanner_rag import scanner as module
+from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
+from spscanner_rag.lexical import index_words, match_query
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.results import ScanResult
+from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
+from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.token_stream import tokenize_question, tokenize_units
+from spscanner_rag.units import Unit
+
+QUERY = "Who signed the treaty?"
+TEXT = """\
+The keeper wrote the date in his book. He signed the treaty on 14 May 1911, and the captain left.
+"Who signed it?" she asked; nobody answered. Dr. Smith's report was 400 pages long!
+
+Why did they leave the island? Because the well was dry, and because the winter had been long.
+"""
+TOLERANCE = 1e-4
+
+
+def load(folder: Path, **options: Any) -> Scanner:
+    return Scanner.from_pretrained(folder, device="cpu", dtype="float32", local_files_only=True, **options)
+
+
+@torch.inference_mode()
+def one_by_one(model: ScannerModel, ids: list[int], classes: list[int] | None) -> NDArray[np.float32]:
+    """Hidden states of a sequence, read a token at a time: (tokens, d_model)."""
+    state, hidden = None, []
+    for position, token in enumerate(ids):
+        match = None if classes is None else torch.tensor([[classes[position]]])
+        out, state = model(torch.tensor([[token]]), state, match)
+        hidden.append(out[0, 0].numpy())
+    return np.stack(hidden)
+
+
+def score(model: ScannerModel, hidden: NDArray[np.float32], prior: float | None = None) -> float:
+    with torch.inference_mode():
+        given = None if prior is None else torch.tensor([prior])
+        return float(model.score(torch.from_numpy(hidden)[None], given))
+
+
+# Against the original
+
+
+def test_end_to_end(oracles: Path) -> None:
+    expected = json.loads((oracles / "end_to_end.json").read_text())
+    text = json.loads((oracles / "segmentation" / expected["document"]).read_text())["text"]
+    scanner = load(oracles / "checkpoints" / "tiny-neox-vocab", tokenizer=oracles / "tokenizer" / "gpt-neox-20b.json")
+    assert scanner.checkpoint.published
+    assert scanner.window_tokens == 120_000
+    tokenizer = scanner.checkpoint.tokenizer
+    question_ids = tokenize_question(tokenizer, expected["question"])
+    assert question_ids.tolist() == expected["question_input_ids"]
+    units = ReferenceSegmenter(scanner.count_tokens, local_files_only=True).segment(text)
+    document = tokenize_units(tokenizer, units, "contained")
+    assert len(question_ids) + len(document.input_ids) == expected["n_tokens"]
+    assert (document.unit_ends + len(question_ids)).tolist() == expected["sentence_end_indices"]
+
+    result = scanner.scan(expected["question"], text)
+    assert np.abs(result.logits - np.array(expected["logits"])).max() <= TOLERANCE
+    in_segments = load(
+        oracles / "checkpoints" / "tiny-neox-vocab",
+        tokenizer=oracles / "tokenizer" / "gpt-neox-20b.json",
+        segment_tokens=999,
+    ).scan(expected["question"], text)
+    assert np.abs(in_segments.logits - np.array(expected["logits"])).max() <= TOLERANCE
+    assert "".join("".join(s.text for s in result.sentences).split()) == "".join(text.split())
+
+
+# Against a slow computation
+
+
+def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
+    checkpoint = tiny_scanner.checkpoint
+    tokenizer, text = checkpoint.tokenizer, TEXT * 2
+    result = tiny_scanner.scan(QUERY, text)
+
+    # the stream by hand: question, sentences, the question again after the sentence that fills 64 tokens
+    units = SentenceSegmenter().segment(text)
+    assert [(s.start, s.end) for s in result.sentences] == [(unit.start, unit.end) for unit in units]
+    question = tokenizer.encode(QUERY + "\n").ids
+    every = max(64, 4 * len(question))
+    encoding = tokenizer.encode(text)
+    joined = index_words([unit.model_text for unit in units])
+    spans = np.array(encoding.offsets)
+    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1])
+    ids, classes, ends, since = list(question), [6] * len(question), [], 0
+    remaining = [unit.end - 1 for unit in units]
+    for token, (start, end), token_class in zip(encoding.ids, encoding.offsets, match.token_classes, strict=True):
+        ids.append(token)
+        classes.append(int(token_class))
+        since += 1
+        if remaining and start <= remaining[0] < end:
+            del remaining[0]
+            ends.append(len(ids) - 1)
+            if since >= every and remaining:
+                ids += question
+                classes += [6] * len(question)
+                since = 0
+    assert not remaining
+    assert len(ids) > len(question) + len(encoding.ids)  # it was repeated
+
+    hidden = one_by_one(checkpoint.model, ids, classes)
+    expected = [
+        score(checkpoint.model, hidden[end], float(prior)) for end, prior in zip(ends, match.prior, strict=True)
+    ]
+    np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
+    assert result.logits.std() > 100 * TOLERANCE  # else the comparison says little
+
+
+def windows_by_hand(unit_ends: list[int], window_tokens: int) -> list[tuple[int, int]]:
+    """First and last units of the original's windows, for units that are shorter than half a window."""
+    starts = [0, *(end + 1 for end in unit_ends[:-1])]
+    windows, first = [], 0
+    while True:
+        last = max(unit for unit in range(len(starts)) if unit_ends[unit] < starts[first] + window_tokens)
+        if last == len(starts) - 1:
+            # moved back, to be full
+            first = min(unit for unit in range(len(starts)) if starts[unit] >= unit_ends[-1] - window_tokens)
+            return [*windows, (first, last)]
+        windows.append((first, last))
+        first = max(unit for unit in range(len(starts)) if starts[unit] < starts[first] + window_tokens // 2)
+
+
+@pytest.mark.parametrize("window_tokens", [100, 150, 333])
+def test_windows_equal_reading_each_by_itself(windowed_checkpoint: Path, window_tokens: int) -> None:
+    scanner = load(windowed_checkpoint, window_tokens=window_tokens, segment_tokens=64)
+    text, model = TEXT * 5, scanner.checkpoint.model
+    result = scanner.scan(QUERY, text)
+
+    tokenizer = scanner.checkpoint.tokenizer
+    units = ReferenceSegmenter(scanner.count_tokens, local_files_only=True).segment(text)
+    assert [(s.start, s.end) for s in result.sentences] == [(unit.start, unit.end) for unit in units]
+    document = tokenize_units(tokenizer, units, "contained")
+    ends = document.unit_ends.tolist()
+    question = tokenizer.encode(QUERY + "\n").ids
+    logits: list[list[float]] = [[] for _ in units]
+    windows = windows_by_hand(ends, window_tokens)
+    assert len(windows) > 2
+    for first, last in windows:
+        begin = ends[first - 1] + 1 if first else 0
+        hidden = one_by_one(model, question + document.input_ids[begin : ends[last] + 1].tolist(), None)
+        for unit in range(first, last + 1):
+            logits[unit].append(score(model, hidden[len(question) + ends[unit] - begin]))
+    assert max(len(values) for values in logits) > 1
+    expected = [np.mean(values) for values in logits]
+    np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
+
+
+def test_window_as_long_as_the_document_is_one_pass(windowed_checkpoint: Path) -> None:
+    whole = load(windowed_checkpoint, window_tokens=None).scan(QUERY, TEXT)
+    tokens = len(load(windowed_checkpoint).reading.prepare(TEXT).tokens.input_ids)
+    for window_tokens in (tokens, tokens + 1, 10**9):
+        result = load(windowed_checkpoint, window_tokens=window_tokens).scan(QUERY, TEXT)
+        np.testing.assert_allclose(result.logits, whole.logits, atol=1e-6, rtol=0)
+    shorter = load(windowed_checkpoint, window_tokens=tokens // 2).scan(QUERY, TEXT)
+    assert np.abs(shorter.logits - whole.logits).max() > TOLERANCE
+
+
+def test_window_tokens_by_default_are_the_checkpoints(windowed_checkpoint: Path, tiny_checkpoint: Path) -> None:
+    assert load(windowed_checkpoint).window_tokens == 100
+    assert load(windowed_checkpoint, window_tokens=None).window_tokens is None
+    assert load(windowed_checkpoint, window_tokens=CHECKPOINT_DEFAULT).window_tokens == 100
+    assert load(tiny_checkpoint).window_tokens is None
+    assert load(tiny_checkpoint, window_tokens=200).window_tokens == 200
+    assert repr(CHECKPOINT_DEFAULT) == "CHECKPOINT_DEFAULT"
+
+
+def test_windows_of_our_own_checkpoint(tiny_checkpoint: Path) -> None:
+    # match classes, priors and re-anchoring inside windows: each window is a scan of its units
+    scanner = load(tiny_checkpoint, window_tokens=150)
+    text = TEXT * 3
+    result = scanner.scan(QUERY, text)
+    cut = scanner.reading.prepare(text)
+    laid = scanner.reading.lay(QUERY, cut)
+    logits: list[list[float]] = [[] for _ in cut.units]
+    for first, last in windows_by_hand(cut.tokens.unit_ends.tolist(), 150):
+        sequence = scanner.reading.sequence(laid, cut, first, last)
+        assert sequence.match_classes is not None
+        assert sequence.prior is not None
+        model = scanner.checkpoint.model
+        hidden = one_by_one(model, sequence.input_ids.tolist(), sequence.match_classes.tolist())
+        for unit, position, prior in zip(
+            range(first, last + 1), sequence.positions, sequence.prior.tolist(), strict=True
+        ):
+            logits[unit].append(score(model, hidden[position], prior))
+    expected = [np.mean(values) for values in logits]
+    np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
+
+
+# Results
+
+
+def test_result(tiny_scanner: Scanner) -> None:
+    result = tiny_scanner.scan(QUERY, TEXT)
+    assert isinstance(result, ScanResult)
+    assert (result.query, result.text) == (QUERY, TEXT)
+    assert len(result.sentences) == len(result.logits) >= 6
+    assert result.logits.dtype == np.float32
+    for sentence in result.sentences:
+        assert TEXT[sentence.start : sentence.end] == sentence.text == sentence.text.strip()
+    assert result.count_tokens is not None
+    assert result.count_tokens("The keeper") == tiny_scanner.count_tokens("The keeper") > 0
+    assert len(result.select(top_k=2)) == 2
+
+
+def test_query_counts(tiny_scanner: Scanner) -> None:
+    one, other = (tiny_scanner.scan(query, TEXT).logits for query in (QUERY, "How long was the winter?"))
+    assert np.abs(one - other).max() > 0.01
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\r\n\t", "\u00a0\u2003\u3000", "\x1c\x85"])
+def test_text_without_characters_gives_an_empty_result(tiny_scanner: Scanner, windowed_checkpoint: Path, text: str) -> None:
+    for scanner in (tiny_scanner, load(windowed_checkpoint)):
+        result = scanner.scan(QUERY, text)
+        assert result.sentences == ()
+        assert result.logits.shape == (0,)
+        assert result.select() == ()
+        assert result.context() == ""
+        assert result.text == text
+
+
+def test_scan_many_keeps_the_order(tiny_scanner: Scanner) -> None:
+    pairs = [
+        (QUERY, TEXT),
+        ("winter", "One sentence."),
+        ("island", ""),
+        (QUERY, TEXT * 4),
+        ("report", TEXT),
+        ("winter", "One sentence."),
+        ("well", "\n"),
+    ]
+    results = tiny_scanner.scan_many(pairs)
+    assert [(result.query, result.text) for result in results] == pairs
+    for (query, text), result in zip(pairs, results, strict=True):
+        alone = tiny_scanner.scan(query, text)
+        np.testing.assert_allclose(result.logits, alone.logits, atol=TOLERANCE, rtol=0)
+        assert [s.text for s in result.sentences] == [s.text for s in alone.sentences]
+
+
+def test_scan_many_takes_any_iterable(tiny_scanner: Scanner) -> None:
+    assert tiny_scanner.scan_many([]) == []
+    assert tiny_scanner.scan_many(iter([])) == []
+    results = tiny_scanner.scan_many([query, TEXT] for query in ("one", "two"))
+    assert [result.query for result in results] == ["one", "two"]
+
+
+def test_scan_many_in_several_runs(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(f"{n} treaty", TEXT[: 40 * n]) for n in range(1, 9)]
+    together = tiny_scanner.scan_many(pairs)
+    monkeypatch.setattr(module, "PAIRS_AHEAD", 0)
+    one_by_one = tiny_scanner.scan_many(pairs)
+    for got, expected in zip(one_by_one, together, strict=True):
+        np.testing.assert_allclose(got.logits, expected.logits, atol=TOLERANCE, rtol=0)
+
+
+def test_consecutive_pairs_on_one_text_cut_it_once(tiny_checkpoint: Path) -> None:
+    class Counting(SentenceSegmenter):
+        texts: list[str] = []  # noqa: RUF012
+
+        def segment(self, text: str) -> list[Unit]:
+            self.texts.append(text)
+            return super().segment(text)
+
+    scanner = load(tiny_checkpoint, segmenter=Counting())
+    other = "Another text."
+    scanner.scan_many([("one", TEXT), ("two", TEXT), ("three", other), ("four", TEXT)])
+    assert Counting.texts == [TEXT, other, TEXT]
+
+
+def test_similar_lengths_share_a_pass(tiny_scanner: Scanner) -> None:
+    shapes: list[tuple[int, ...]] = []
+
+    def watch(layer: object, args: tuple[torch.Tensor, ...]) -> None:
+        shapes.append(tuple(args[0].shape))
+
+    handle = tiny_scanner.checkpoint.model.backbone.embedding.register_forward_pre_hook(watch)
+    try:
+        tiny_scanner.scan_many([(f"question {n}?", "It was the sentence of the day.") for n in range(8)])
+    finally:
+        handle.remove()
+    assert len(shapes) == 1
+    assert shapes[0][0] == 8
+
+
+def test_score_units_equals_scan(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
+    for scanner, text in ((tiny_scanner, TEXT), (load(windowed_checkpoint), TEXT * 3)):
+        units = scanner.reading.segmenter.segment(text)
+        logits = scanner.score_units(QUERY, text, units)
+        np.testing.assert_allclose(logits, scanner.scan(QUERY, text).logits, atol=1e-6, rtol=0)
+        assert logits.dtype == np.float32
+
+
+def test_score_units_reads_what_it_is_given(tiny_scanner: Scanner) -> None:
+    units = [Unit(0, 4, "Four "), Unit(5, 9, "five.")]
+    assert tiny_scanner.score_units(QUERY, "Four five.", units).shape == (2,)
+    other = [Unit(0, 4, "Fore "), Unit(5, 9, "five.")]
+    assert tiny_scanner.score_units(QUERY, "", other)[0] != tiny_scanner.score_units(QUERY, "", units)[0]
+    assert tiny_scanner.score_units(QUERY, TEXT, []).shape == (0,)
+
+
+def test_lone_surrogates_are_read_as_replacement_characters(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
+    for scanner in (tiny_scanner, load(windowed_checkpoint)):
+        broken = "One \ud800 two. \udfffThree\udc00 four."
+        whole = broken.translate({code: "\ufffd" for code in (0xD800, 0xDFFF, 0xDC00)})
+        got, expected = scanner.scan("two \ud800?", broken), scanner.scan("two \ufffd?", whole)
+        np.testing.assert_allclose(got.logits, expected.logits, atol=1e-6, rtol=0)
+        assert [(s.start, s.end) for s in got.sentences] == [(s.start, s.end) for s in expected.sentences]
+        assert got.sentences[-1].text == broken[got.sentences[-1].start :]
+        assert got.text == broken
+        assert len(got.select(max_tokens=1000)) == len(got.sentences)
+
+
+def test_count_tokens(tiny_scanner: Scanner) -> None:
+    assert tiny_scanner.count_tokens("") == 0
+    assert tiny_scanner.count_tokens("The keeper") == len(tiny_scanner.checkpoint.tokenizer.encode("The keeper").ids)
+    assert tiny_scanner.count_tokens("a\ud800b") == tiny_scanner.count_tokens("a\ufffdb")
+
+
+def test_query_is_stripped(tiny_scanner: Scanner) -> None:
+    np.testing.assert_allclose(
+        tiny_scanner.scan(f"\n {QUERY}\t", TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=1e-6, rtol=0
+    )
+
+
+def test_bfloat16(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
+    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="bfloat16")
+    assert scanner.dtype == torch.bfloat16
+    result = scanner.scan(QUERY, TEXT)
+    assert result.logits.dtype == np.float32
+    np.testing.assert_allclose(result.logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=0.2, rtol=0)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
+    on_gpu = Scanner.from_pretrained(tiny_checkpoint, device="cuda", dtype="float32").scan(QUERY, TEXT * 4)
+    expected = tiny_scanner.scan(QUERY, TEXT * 4)
+    np.testing.assert_allclose(on_gpu.logits, expected.logits, atol=TOLERANCE, rtol=0)
+
+
+# Segmenters
+
+
+class Lines:
+    """A segmenter of one's own."""
+
+    name = "lines"
+
+    def segment(self, text: str) -> list[Unit]:
+        units, start = [], 0
+        for line in text.splitlines(keepends=True):
+            if line.strip():
+                units.append(Unit(start, start + len(line.rstrip()), line))
+            start += len(line)
+        return units
+
+
+def test_segmenter_of_ones_own(tiny_checkpoint: Path) -> None:
+    result = load(tiny_checkpoint, segmenter=Lines()).scan(QUERY, TEXT)
+    assert [s.text for s in result.sentences] == [line for line in TEXT.splitlines() if line]
+
+
+def test_segmenter_by_name(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:
+    def spans(result: ScanResult) -> list[tuple[int, int]]:
+        return [(s.start, s.end) for s in result.sentences]
+
+    for folder, own, other in (
+        (tiny_checkpoint, "sentence", "reference"),
+        (windowed_checkpoint, "reference", "sentence"),
+    ):
+        default = load(folder)
+        assert default.reading.segmenter.name == own
+        assert load(folder, segmenter=own).reading.segmenter.name == own
+        overridden = load(folder, segmenter=other)
+        assert overridden.reading.segmenter.name == other
+        assert spans(overridden.scan(QUERY, TEXT)) != spans(default.scan(QUERY, TEXT))
+
+
+@pytest.mark.parametrize("segmenter", ["sentences", "", 5, SentenceSegmenter, ["sentence"], True])
+def test_segmenter_that_is_none(segmenter: Any) -> None:
+    # refused before the checkpoint, which is not there either, is looked for
+    with pytest.raises(ValueError, match="expected 'sentence', 'reference' or an object") as caught:
+        load(Path("/nowhere"), segmenter=segmenter)
+    assert_one_line(caught.value)
+
+
+# Bad input
+
+
+def assert_one_line(error: Exception) -> None:
+    assert str(error)
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("query", ["", " ", "\n\t", "\u3000\xa0"])
+def test_empty_query(tiny_scanner: Scanner, query: str) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: tiny_scanner.scan(query, TEXT),
+        lambda: tiny_scanner.scan(query, ""),
+        lambda: tiny_scanner.scan_many([(QUERY, TEXT), (query, TEXT)]),
+        lambda: tiny_scanner.score_units(query, TEXT, []),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="query is empty; expected a question") as caught:
+            call()
+        assert_one_line(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, b"bytes", 5, ["a"], Path("a")])
+def test_not_a_string(tiny_scanner: Scanner, value: Any) -> None:
+    kind = type(value).__name__
+    with pytest.raises(TypeError, match=f"query is {kind}; expected a string") as caught:
+        tiny_scanner.scan(value, TEXT)
+    assert_one_line(caught.value)
+    for call in (tiny_scanner.scan, lambda query, text: tiny_scanner.score_units(query, text, [])):
+        with pytest.raises(TypeError, match=f"text is {kind}; expected a string"):
+            call(QUERY, value)
+
+
+@pytest.mark.parametrize("pair", ["ab", (QUERY,), (QUERY, TEXT, ""), None, 5, {"query": QUERY, "text": TEXT}])
+def test_not_a_pair(tiny_scanner: Scanner, pair: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected \(query, text\)$") as caught:
+        tiny_scanner.scan_many([(QUERY, TEXT), pair])
+    assert_one_line(caught.value)
+
+
+def test_one_pair_in_place_of_a_list_of_them(tiny_scanner: Scanner) -> None:
+    with pytest.raises(TypeError, match=r"expected \(query, text\)$"):
+        tiny_scanner.scan_many((QUERY, TEXT))  # type: ignore[arg-type]
+
+
+def test_all_pairs_are_checked_before_any_is_read(windowed_checkpoint: Path) -> None:
+    scanner = load(windowed_checkpoint, segment_tokens=10)
+    steps: list[tuple[int, int]] = []
+    for bad in ((" ", TEXT), (QUERY, None), ("long " * 100, TEXT)):
+        with pytest.raises((ValueError, TypeError)):
+            scanner.scan_many([(QUERY, TEXT), bad], progress=lambda *step: steps.append(step))  # type: ignore[list-item]
+    assert steps == []
+
+
+def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
+    scanner = load(windowed_checkpoint, window_tokens=20)
+    query = "a very long question indeed, " * 5
+    tokens = len(tokenize_question(scanner.checkpoint.tokenizer, query))
+    for call in (scanner.scan, lambda query, text: scanner.score_units(query, text, [])):
+        with pytest.raises(ValueError, match=f"the query has {tokens} tokens, expected at most 20") as caught:
+            call(query, TEXT)
+        assert_one_line(caught.value)
+    fits = load(windowed_checkpoint, window_tokens=tokens)
+    assert len(fits.scan(query, TEXT).sentences) > 1
+
+
+def test_query_of_any_length_without_windows(tiny_scanner: Scanner) -> None:
+    result = tiny_scanner.scan("a very long question indeed " * 200, TEXT)
+    assert len(result.logits) == len(tiny_scanner.scan(QUERY, TEXT).logits)
+
+
+@pytest.mark.parametrize("name", ["segment_tokens", "window_tokens"])
+@pytest.mark.parametrize("value", [0, -1, True, False, 1.5, 64.0, "64"])
+def test_numbers_of_tokens(tiny_checkpoint: Path, name: str, value: Any) -> None:
+    message = f"{name} is {value!r}; expected a whole number of at least 1"
+    with pytest.raises(ValueError, match=message) as caught:
+        load(Path("/nowhere"), **{name: value})  # before the checkpoint is looked for
+    assert_one_line(caught.value)
+    with pytest.raises(ValueError, match=message):
+        Scanner(load_checkpoint(tiny_checkpoint), **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "x"}, "backend is 'x'; expected 'auto' or 'torch'"),
+        ({"backend": None}, "backend is None; expected 'auto' or 'torch'"),
+        ({"device": "tpu"}, "device is 'tpu'; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"),
+        ({"device": 0}, "device is 0; expected"),
+        ({"dtype": "int8"}, "dtype is 'int8'; expected 'auto', 'float32' or 'bfloat16'"),
+        ({"dtype": torch.float16}, "dtype is torch.float16; expected"),
+    ],
+)
+def test_other_arguments(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        Scanner.from_pretrained("/nowhere", **options)  # type: ignore[arg-type]
+    assert not isinstance(caught.value, CheckpointError)
+    assert_one_line(caught.value)
+
+
+def test_cuda_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="CUDA is not available .*; use 'cpu' or 'auto'") as caught:
+        Scanner.from_pretrained("/nowhere", device="cuda")
+    assert_one_line(caught.value)
+
+
+def test_checkpoint_that_is_not_there() -> None:
+    with pytest.raises(CheckpointError, match="/nowhere: no such folder") as caught:
+        Scanner.from_pretrained("/nowhere")
+    assert_one_line(caught.value)
+
+
+def test_spans_of_a_segmenter_that_does_not_keep_its_word(tiny_checkpoint: Path) -> None:
+    class Overlapping(Lines):
+        def segment(self, text: str) -> list[Unit]:
+            return [Unit(0, 5, text[:5]), Unit(3, 8, text[3:8])]
+
+    with pytest.raises(ValueError, match="spans that overlap") as caught:
+        load(tiny_checkpoint, segmenter=Overlapping()).scan(QUERY, TEXT)
+    assert_one_line(caught.value)
+
+
+# Progress, cancelling
+
+
+@pytest.mark.parametrize("segment_tokens", [1, 7, 64, 10_000])
+def test_progress_of_a_scan(tiny_checkpoint: Path, segment_tokens: int) -> None:
+    steps: list[tuple[int, int]] = []
+    load(tiny_checkpoint, segment_tokens=segment_tokens).scan(
+        QUERY, TEXT, progress=lambda done, total: steps.append((done, total))
+    )
+    dones, totals = zip(*steps, strict=True)
+    assert len(set(totals)) == 1  # of one scan, the total is known from the beginning
+    assert dones[-1] == totals[0]
+    assert all(0 < later - before <= segment_tokens for before, later in zip((0, *dones), dones, strict=False))
+
+
+def test_progress_of_windows_and_of_many(windowed_checkpoint: Path) -> None:
+    scanner = load(windowed_checkpoint, segment_tokens=50)
+    steps: list[tuple[int, int]] = []
+    pairs = [(QUERY, TEXT * 2), (QUERY, ""), ("winter", TEXT), ("well", "Short.")] * 3
+    scanner.scan_many(pairs, progress=lambda done, total: steps.append((done, total)))
+    for (done, total), (next_done, next_total) in zip(steps, steps[1:], strict=False):
+        assert done < next_done
+        assert total <= next_total
+        assert done <= total
+    assert steps[-1][0] == steps[-1][1]
+
+
+def test_no_progress_without_text(tiny_scanner: Scanner) -> None:
+    steps: list[tuple[int, int]] = []
+    tiny_scanner.scan(QUERY, " ", progress=lambda *step: steps.append(step))
+    assert steps == []
+
+
+def test_what_progress_raises_comes_through(tiny_checkpoint: Path) -> None:
+    class OwnError(Exception):
+        pass
+
+    def fail(done: int, total: int) -> None:
+        raise OwnError(done)
+
+    scanner = load(tiny_checkpoint, segment_tokens=7)
+    with pytest.raises(OwnError, match="^7$"):
+        scanner.scan(QUERY, TEXT, progress=fail)
+    assert len(scanner.scan(QUERY, TEXT).logits) > 5  # and the scanner can be used again
+
+
+def test_cancelled(tiny_checkpoint: Path) -> None:
+    scanner = load(tiny_checkpoint, segment_tokens=10)
+    steps: list[int] = []
+    with pytest.raises(ScanCancelled, match=r"cancelled after 30 of \d+ tokens"):
+        scanner.scan(
+            QUERY, TEXT, progress=lambda done, total: steps.append(done), cancelled=lambda: len(steps) == 3
+        )
+    assert steps == [10, 20, 30]
+    answers = iter([False] * 1000)
+    assert len(scanner.scan(QUERY, TEXT, cancelled=lambda: next(answers)).logits) > 5
+    with pytest.raises(ScanCancelled):
+        scanner.scan_many([(QUERY, TEXT)] * 2, cancelled=lambda: True)
+
+
+def test_scan_cancelled_is_no_error_of_another_kind() -> None:
+    assert not issubclass(ScanCancelled, ValueError | RuntimeError)
+
+
+def test_scan_inside_a_progress_callback(tiny_checkpoint: Path) -> None:
+    scanner = load(tiny_checkpoint, segment_tokens=100)
+    inner: list[NDArray[np.float32]] = []
+    outer = scanner.scan(QUERY, TEXT, progress=lambda done, total: inner.append(scanner.scan(QUERY, TEXT).logits))
+    assert len(inner) > 1
+    for logits in inner:
+        np.testing.assert_array_equal(logits, outer.logits)
+
+
+# Threads, other uses
+
+
+def test_threads_share_a_scanner(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
+    for scanner in (tiny_scanner, load(windowed_checkpoint, segment_tokens=64)):
+        pairs = [(f"Who signed {n}?", TEXT[n * 5 :]) for n in range(24)]
+        expected = [scanner.scan(query, text).logits for query, text in pairs]
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(lambda pair, scanner=scanner: scanner.scan(*pair), pairs * 2))
+        for result, logits in zip(results, expected * 2, strict=True):
+            np.testing.assert_array_equal(result.logits, logits)
+
+
+def test_gradient_mode_is_left_alone(tiny_scanner: Scanner) -> None:
+    tiny_scanner.scan(QUERY, TEXT)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+    with torch.no_grad():
+        tiny_scanner.scan(QUERY, TEXT)
+        assert not torch.is_grad_enabled()
+
+
+def test_scanner_of_a_loaded_checkpoint(tiny_checkpoint: Path, tiny_scanner: Scanner) -> None:
+    scanner = Scanner(load_checkpoint(tiny_checkpoint), segment_tokens=50)
+    np.testing.assert_allclose(
+        scanner.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits, atol=TOLERANCE, rtol=0
+    )
+    assert (scanner.device, scanner.dtype) == (torch.device("cpu"), torch.float32)
+    assert scanner.device_reason == "where the model was loaded"
+
+
+def test_attributes(tiny_checkpoint: Path) -> None:
+    scanner = load(tiny_checkpoint)
+    assert repr(scanner) == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
+    assert scanner.backend == "torch"
+    assert scanner.segment_tokens == module.SEGMENT_TOKENS["cpu"]
+    assert load(tiny_checkpoint, segment_tokens=7).segment_tokens == 7
+    assert scanner.device_reason == scanner.dtype_reason == "as asked for"
+
+
+@pytest.fixture
+def bfloat16_by_default() -> Iterator[None]:
+    torch.set_default_dtype(torch.bfloat16)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def test_torch_default_dtype_changes_nothing(tiny_scanner: Scanner, bfloat16_by_default: None) -> None:
+    logits = tiny_scanner.scan(QUERY, TEXT * 4).logits
+    torch.set_default_dtype(torch.float32)
+    np.testing.assert_allclose(logits, tiny_scanner.scan(QUERY, TEXT * 4).logits, atol=TOLERANCE, rtol=0)

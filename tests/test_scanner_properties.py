@@ -1,0 +1,196 @@
+"""What holds for every document: spans, one logit each, and the same logits however they are computed."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.results import ScanResult
+from spscanner_rag.scanner import Scanner
+
+TOLERANCE = 1e-4
+"""Of float32 logits between two ways to compute them (docs: equality)."""
+
+FRAGMENTS = st.one_of(
+    st.text(st.characters(), max_size=20),  # any code points, lone surrogates among them
+    st.sampled_from(
+        [
+            "The keeper signed the treaty. ",
+            "Who signed it? ",
+            "Dr. Smith's report, No. 5, p. 12; see Fig. 3.",
+            "He said: “Stop! Now.” and left… ",
+            "((unclosed [brackets {and 'quotes",
+            "1. First\n2. Second\n\n",
+            "a\r\nb\rc\n",
+            "\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029",
+            "\u00a0\u2003\u3000\u200b\ufeff",
+            "e\u0301\u0308\u0323",
+            "👩‍👩‍👧‍👦🏳️‍🌈🇩🇪🇫🇷👍🏽",
+            "שלום עולם. مرحبا بالعالم؟ ",
+            "東京は大きい。大阪も！",
+            "हिन्दी में। ไทยไม่มีเว้นวรรค",
+            "\ud800\udc00\udfff",
+            "\u202eright to left\u202c",
+            "<|endoftext|>",
+            "snake_case_word" * 5,
+            "x" * 300,
+            " " * 50,
+            "\n" * 5,
+            "\x00\x01\x7f",
+            "[/INST] <b>&amp;</b>",
+        ]
+    ),
+)
+DOCUMENTS = st.lists(FRAGMENTS, max_size=10).map("".join)
+SHORT = st.lists(FRAGMENTS.map(lambda fragment: fragment[:40]), max_size=3).map("".join)
+QUERIES = st.one_of(
+    st.sampled_from(["Who signed the treaty?", "東京", "x", "the who"]),
+    st.text(st.characters(), min_size=1, max_size=20).filter(lambda query: bool(query.strip())),
+)
+
+
+@pytest.fixture(scope="session")
+def scanners(tiny_checkpoint: Path) -> dict[int, Scanner]:
+    """By tokens per pass."""
+    checkpoint = load_checkpoint(tiny_checkpoint)
+    return {tokens: Scanner(checkpoint, segment_tokens=tokens) for tokens in (1, 7, 64, 1000, 4096)}
+
+
+@pytest.fixture(scope="session")
+def windowed(windowed_checkpoint: Path) -> dict[int, Scanner]:
+    checkpoint = load_checkpoint(windowed_checkpoint)
+    return {
+        tokens: Scanner(checkpoint, segment_tokens=tokens, local_files_only=True) for tokens in (7, 64, 4096)
+    }
+
+
+def check_spans(result: ScanResult, text: str) -> None:
+    end = 0
+    for sentence in result.sentences:
+        assert end <= sentence.start < sentence.end <= len(text)
+        assert text[end : sentence.start].strip() == ""  # what no span holds is white space
+        assert text[sentence.start : sentence.end] == sentence.text
+        assert sentence.text == sentence.text.strip()
+        end = sentence.end
+    assert text[end:].strip() == ""
+    assert result.logits.shape == (len(result.sentences),)
+    assert result.logits.dtype == np.float32
+    assert np.isfinite(result.logits).all()
+    assert (len(result.sentences) == 0) == (not text.strip())
+
+
+def check_equal(result: ScanResult, expected: ScanResult) -> None:
+    assert (result.query, result.text) == (expected.query, expected.text)
+    assert result.starts.tolist() == expected.starts.tolist()
+    assert result.ends.tolist() == expected.ends.tolist()
+    np.testing.assert_allclose(result.logits, expected.logits, atol=TOLERANCE, rtol=0)
+    ranked = np.sort(expected.logits)[::-1]
+    for top_k in range(1, len(ranked)):
+        if ranked[top_k - 1] - ranked[top_k] > 2 * TOLERANCE:
+            kept, expected_kept = (
+                [passage.start for passage in one.select(top_k=top_k)] for one in (result, expected)
+            )
+            assert kept == expected_kept
+
+
+# Spans and logits
+
+
+@settings(max_examples=1200)
+@given(QUERIES, DOCUMENTS)
+def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str) -> None:
+    check_spans(scanners[4096].scan(query, text), text)
+
+
+@settings(max_examples=200)
+@given(DOCUMENTS)
+def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) -> None:
+    check_spans(windowed[4096].scan("Who signed it?", text), text)
+
+
+@settings(max_examples=100)
+@given(QUERIES, DOCUMENTS)
+def test_score_units_is_scan(scanners: dict[int, Scanner], query: str, text: str) -> None:
+    scanner = scanners[4096]
+    logits = scanner.score_units(query, text, scanner.reading.segmenter.segment(text))
+    np.testing.assert_array_equal(logits, scanner.scan(query, text).logits)
+
+
+# The same logits
+
+
+@settings(max_examples=200)
+@given(QUERIES, DOCUMENTS, st.sampled_from([64, 1000]))
+def test_segments(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
+    check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
+
+
+@settings(max_examples=30)
+@given(QUERIES, SHORT, st.sampled_from([1, 7]))
+@example("treaty", "The keeper signed the treaty. He left. " * 3, 1)
+@example("treaty", "The keeper signed the treaty. He left. " * 3, 7)
+def test_short_segments(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
+    check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
+
+
+@settings(max_examples=60)
+@given(DOCUMENTS)
+def test_segments_of_windows(windowed: dict[int, Scanner], text: str) -> None:
+    query = "Who signed it?"
+    check_equal(windowed[64].scan(query, text), windowed[4096].scan(query, text))
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.tuples(QUERIES, DOCUMENTS), min_size=1, max_size=5),
+    st.sampled_from([64, 1000, 4096]),
+    st.randoms(use_true_random=False),
+)
+def test_other_documents_beside_it(
+    scanners: dict[int, Scanner], pairs: list[tuple[str, str]], segment_tokens: int, order: random.Random
+) -> None:
+    results = scanners[segment_tokens].scan_many(pairs)
+    assert len(results) == len(pairs)
+    for (query, text), result in zip(pairs, results, strict=True):
+        check_spans(result, text)
+        check_equal(result, scanners[4096].scan(query, text))
+    shuffled = list(enumerate(pairs))
+    order.shuffle(shuffled)
+    again = scanners[segment_tokens].scan_many([pair for _, pair in shuffled])
+    for (number, _), result in zip(shuffled, again, strict=True):
+        check_equal(result, results[number])
+
+
+# The same at length
+
+
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(QUERIES, DOCUMENTS)
+def test_spans_and_logits_of_many(scanners: dict[int, Scanner], query: str, text: str) -> None:
+    check_spans(scanners[4096].scan(query, text), text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("segment_tokens", [1, 7, 64, 1000])
+def test_segments_of_many(scanners: dict[int, Scanner], segment_tokens: int) -> None:
+    @settings(max_examples=100 if segment_tokens == 1 else 300)
+    @given(QUERIES, DOCUMENTS)
+    def check(query: str, text: str) -> None:
+        check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
+
+    check()
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(DOCUMENTS, st.sampled_from([7, 64]))
+def test_windows_of_many(windowed: dict[int, Scanner], text: str, segment_tokens: int) -> None:
+    query = "Who signed it?"
+    result = windowed[4096].scan(query, text)
+    check_spans(result, text)
+    check_equal(windowed[segment_tokens].scan(query, text), result)
