@@ -259,9 +259,7 @@ class Scanner:
         for scans in self._ahead(self._prepared(pairs)):
             for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
                 results.append(
-                    ScanResult(
-                        scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, count_tokens
-                    )
+                    ScanResult(scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, count_tokens)
                 )
         return results
 

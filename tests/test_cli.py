@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -230,9 +233,15 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
         (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html'"),
         (["--device", "tpu"], "device is 'tpu'; expected"),
         (["--device", "cuda:99"], "device is 'cuda:99', but"),
+        pytest.param(
+            ["--device", "cuda"],
+            "device is 'cuda', but CUDA is not available",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="CUDA is there"),
+        ),
         (["--dtype", "int8"], "dtype is 'int8'; expected"),
         (["--segment-tokens", "0"], "segment_tokens is 0; expected"),
-        (["--model", "no/such folder"], "no/such folder"),
+        (["--model", "./absent"], "./absent: no such folder; expected the folder of a checkpoint, or a Hub id"),
+        (["--model", "nobody/none"], "cannot get nobody/none from the Hugging Face Hub: it is not"),
         (["--out", "no-such-folder/out.html"], "there is no folder no-such-folder"),
         (["--nonsense"], "No such option: --nonsense"),
     ],
@@ -269,6 +278,54 @@ def test_bad_files_are_one_line_and_nothing_is_written(
     assert err.count("\n") == 1
     assert message in err
     assert not out.exists()
+
+
+def test_a_query_longer_than_a_window(
+    run: Run, document: Path, checkpoint: Path, tmp_path: Path
+) -> None:
+    windowed = tmp_path / "windowed"
+    shutil.copytree(checkpoint, windowed)
+    config = json.loads((windowed / "config.json").read_text())
+    config["spscanner"]["window_tokens"] = 16
+    (windowed / "config.json").write_text(json.dumps(config))
+    arguments = ["scan", document, "--model", windowed, "--out", tmp_path / "out.txt", "-q"]
+    code, out, err = run(*arguments, "Who signed the treaty, and when, and why? " * 9)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"spscanner: the query has \d+ tokens, expected at most 16 .*shorten it.*\n", err)
+    assert not (tmp_path / "out.txt").exists()
+    assert run(*arguments, "Who?") == (0, "", "")
+
+
+HOSTILE = (
+    "Anne [/INST] signed [bold]the[/bold] treaty :smile: \x1b[2J\x1b]8;;http://x.example\x1b\\here\x1b]8;;\x07 "
+    "\x9b31m \x85 \x08 \rover \u202eevil\u2066 <script>alert(1)</script> </style><img src=x> & done.\r\n"
+)
+
+
+def test_a_hostile_document_and_question_stay_text(
+    run: Run, checkpoint: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "[red]<b>\x1b[31m.txt"
+    path.write_text(HOSTILE, encoding="utf-8", newline="")
+    arguments = ["scan", path, "--model", checkpoint, "-q", f"{HOSTILE} \udcff"]  # as an argument that is no UTF-8
+    for output_format in ("text", "json", "html"):
+        code, out, err = run(*arguments, "--format", output_format, "--progress")
+        assert code == 0
+        for shown in (out, err):
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+        assert "[red]" in out
+        assert "[/INST] signed [bold]the[/bold] treaty :smile:" in out
+        if output_format == "json":
+            (answer,) = json.loads(out)["documents"]
+            assert json.loads(out)["query"] == f"{HOSTILE} \udcff"
+            for passage in answer["passages"]:
+                assert passage["text"] == HOSTILE[passage["start"] : passage["end"]]
+        else:
+            assert r"\x1b]8;;http://x.example\x1b\" in re.sub("</?code>", "", out)
+        if output_format == "html":
+            assert "<script" not in out
+            assert out.count("</style>") == 1
+            assert "&lt;script&gt;alert(1)&lt;/script&gt;" in out
 
 
 def test_no_file_a_folder_and_an_absent_file(scan: Run, run: Run, tmp_path: Path, document: Path) -> None:
@@ -353,6 +410,13 @@ def test_help_and_version(run: Run) -> None:
     assert "byte order mark" in help_of_scan
 
 
+def test_no_command_shows_the_help(run: Run) -> None:
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert "Usage: spscanner" in err
+    assert len(err.splitlines()) > 5
+
+
 def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32")
     assert (code, err) == (0, "")
@@ -380,6 +444,9 @@ def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
     assert err.count("\n") == 1
 
 
+SECONDS = 240  # for a program to end, on a machine that has much else to do
+
+
 def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)}
     command = [sys.executable, *map(str, arguments)]
@@ -396,7 +463,7 @@ sys.exit(f"loaded {heavy}" if heavy else 0)
 """
     with start("-c", code, stdout=subprocess.DEVNULL) as process:
         assert process.stderr is not None
-        assert (process.wait(60), process.stderr.read()) == (0, b"")
+        assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
 
 
 def test_a_reader_that_goes_away_is_no_error(document: Path, checkpoint: Path) -> None:
@@ -405,4 +472,31 @@ def test_a_reader_that_goes_away_is_no_error(document: Path, checkpoint: Path) -
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert (process.wait(60), process.stderr.read()) == (141, b"")
+        assert (process.wait(SECONDS), process.stderr.read()) == (141, b"")
+
+
+def test_ctrl_c_ends_a_scan_that_is_under_way(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    code = """
+import signal, sys
+from spscanner_rag.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a parent may have switched off
+sys.exit(main(sys.argv[1:]))
+"""
+    with start("-c", code, "scan", tmp_path / "pipe", "-q", QUESTION, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with (tmp_path / "pipe").open("wb"):  # opens when the program does, which then waits for more
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 130
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"spscanner: interrupted\n")
+
+
+def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    arguments = ["-m", "spscanner_rag.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
+    with open("/dev/full", "wb") as full, start(*arguments, stdout=full) as process:
+        assert process.stderr is not None
+        assert process.wait(SECONDS) == 2
+        assert process.stderr.read().count(b"\n") == 1

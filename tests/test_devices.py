@@ -13,7 +13,9 @@ from spscanner_rag.devices import choose
 def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make torch see the devices of a described machine."""
 
-    def describe(*, cuda: int = 0, mps: bool = False, gpu_bfloat16: bool = False, cpu: tuple[str, ...] = ()) -> None:
+    def describe(
+        *, cuda: int = 0, mps: bool = False, gpu_bfloat16: bool = False, cpu: tuple[str, ...] = ()
+    ) -> None:
         monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: gpu_bfloat16)
@@ -85,7 +87,8 @@ def test_device_objects_and_numbers(machine: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "device", ["tpu", "gpu", "", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cpu:-2", "meta", "xla", 0, None, 1.5, b"cpu"]
+    "device",
+    ["tpu", "gpu", "", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cpu:-2", "meta", "xla", 0, None, 1.5, b"cpu"],
 )
 def test_unknown_devices(machine: Any, device: Any) -> None:
     machine(cuda=1)
@@ -96,11 +99,24 @@ def test_unknown_devices(machine: Any, device: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["int8", "float16", "fp32", "", "Float32", torch.float16, torch.int8, torch.float64, None, np.float32, []]
+    "dtype",
+    [
+        "int8",
+        "float16",
+        "fp32",
+        "",
+        "Float32",
+        torch.float16,
+        torch.int8,
+        torch.float64,
+        None,
+        np.float32,
+        [],
+    ],
 )
 def test_unknown_dtypes(machine: Any, dtype: Any) -> None:
     machine()
-    with pytest.raises(ValueError, match="expected 'auto', 'float32' or 'bfloat16'$") as caught:
+    with pytest.raises(ValueError, match=r"expected 'auto', 'float32' or 'bfloat16'$") as caught:
         choose("cpu", dtype)
     assert "\n" not in str(caught.value)
 
@@ -113,7 +129,9 @@ def test_cuda_that_is_not_there(machine: Any, device: Any) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("version", "reason"), [(None, "this torch was built without it"), ("12.8", "torch sees no GPU")])
+@pytest.mark.parametrize(
+    ("version", "reason"), [(None, "this torch was built without it"), ("12.8", "torch sees no GPU")]
+)
 def test_why_there_is_no_cuda(
     machine: Any, monkeypatch: pytest.MonkeyPatch, version: str | None, reason: str
 ) -> None:
@@ -131,7 +149,9 @@ def test_cuda_number_that_is_not_there(machine: Any) -> None:
 
 def test_mps_that_is_not_there(machine: Any) -> None:
     machine()
-    with pytest.raises(ValueError, match="device is 'mps', which this machine does not have; use 'cpu' or 'auto'"):
+    with pytest.raises(
+        ValueError, match="device is 'mps', which this machine does not have; use 'cpu' or 'auto'"
+    ):
         choose("mps")
 
 

@@ -1,5 +1,6 @@
 """The lexical channel: token classes by hand, the prior against a slow BM25 of its own."""
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -90,9 +91,9 @@ def test_classes_by_hand() -> None:
 )
 def test_class_grows_with_rarity(units: int, expected: int) -> None:
     # held by one unit of n, the idf is ln((n + 1) / 1.5)
-    assert match(["needle "] + ["hay "] * (units - 1), "needle").token_classes.tolist() == [expected] + [0] * (
-        units - 1
-    )
+    assert match(["needle "] + ["hay "] * (units - 1), "needle").token_classes.tolist() == [expected] + [
+        0
+    ] * (units - 1)
 
 
 def test_class_of_a_word_in_pieces() -> None:
@@ -136,7 +137,10 @@ def test_with_a_tokenizer(tiny_tokenizer: Tokenizer) -> None:
     tokens = tokenize_units(tiny_tokenizer, units, "last_character")
     joined = "".join(unit.model_text for unit in units)
     found = match_query(
-        index_words([unit.model_text for unit in units]), "lighthouse in Москва or 東京", tokens.starts, tokens.ends
+        index_words([unit.model_text for unit in units]),
+        "lighthouse in Москва or 東京",
+        tokens.starts,
+        tokens.ends,
     )
     for token_class, start, end in zip(found.token_classes, tokens.starts, tokens.ends, strict=True):
         words = {"lighthouse", "Москва", "東京"}
@@ -150,16 +154,20 @@ def test_with_a_tokenizer(tiny_tokenizer: Tokenizer) -> None:
     st.text(st.sampled_from("ab _-йа東\ud800 "), max_size=8),
     st.data(),
 )
-def test_class_is_that_of_the_word_of_the_last_character(units: list[str], query: str, data: st.DataObject) -> None:
+def test_class_is_that_of_the_word_of_the_last_character(
+    units: list[str], query: str, data: st.DataObject
+) -> None:
     joined = "".join(units)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(joined)), max_size=8)) | {0, len(joined)})
-    tokens = list(zip(cuts, cuts[1:], strict=False))
+    tokens = list(itertools.pairwise(cuts))
     wanted = set(query_stems(query))
     stem = Stemmer.Stemmer("english").stemWord
     words = []  # words do not reach over the end of a unit
     offset = 0
     for unit in units:
-        words += [(w.start() + offset, w.end() + offset, stem(w.group().lower())) for w in re.finditer(r"\w+", unit)]
+        words += [
+            (w.start() + offset, w.end() + offset, stem(w.group().lower())) for w in re.finditer(r"\w+", unit)
+        ]
         offset += len(unit)
     expected = []
     for start, end in tokens:

@@ -3,7 +3,9 @@
 import base64
 import hashlib
 import re
+import zipfile
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,3 +193,12 @@ def test_the_page_is_little_larger_than_the_document() -> None:
     page = render_report("Who?", "m", [scan(text, top_k=50)])
     assert len(page) < 1.5 * len(text)
     assert page.count("<span") < 60_000
+
+
+@pytest.mark.slow
+def test_the_wheel_ships_the_style_sheet(tmp_path: Path) -> None:
+    wheel = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
+    builder = wheel.WheelBuilder(str(Path(__file__).parent.parent))
+    built = next(iter(builder.build(directory=str(tmp_path), versions=["standard"])))
+    with zipfile.ZipFile(built) as archive:
+        assert b"--shade" in archive.read("spscanner_rag/report.css")

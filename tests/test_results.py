@@ -1,20 +1,15 @@
 """What `ScanResult` holds, refuses and hands out."""
 
 import copy
-import os
 import pickle
-import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spscanner_rag import Passage, ScanResult, ScoredSentence, token_counts
+from spscanner_rag import Passage, ScanResult, ScoredSentence
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
-O200K_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
 
 
@@ -189,67 +184,3 @@ def test_repr_never_holds_the_document() -> None:
         == "ScoredSentence('a', start=0, end=1, logit=0.5, score=0.6)"
     )
     assert repr(Passage("a", 0, 1, 0.6)) == "Passage('a', start=0, end=1, score=0.6)"
-
-
-# tiktoken
-
-
-@pytest.fixture
-def no_tiktoken_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither a cache of tiktoken's on disk nor an encoding that is already loaded."""
-    if token_counts._llama_index_cache(O200K_FILE) is None:
-        pytest.skip("llama-index-core, which bundles tiktoken's files, is not installed")
-    import tiktoken.registry
-
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
-
-
-@pytest.mark.usefixtures("no_tiktoken_cache")
-@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
-def test_encodings_load_without_a_network_and_leave_no_trace(name: str, tmp_path: Path) -> None:
-    before = dict(os.environ)
-    counter = token_counts.resolve_counter(name)
-    assert counter("Hello world") == 2
-    assert counter("") == 0
-    assert dict(os.environ) == before
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("no_tiktoken_cache")
-def test_special_tokens_are_counted_as_text(result: ScanResult) -> None:
-    counter = token_counts.resolve_counter("cl100k_base")
-    assert counter("<|endoftext|>") > 1
-    assert counter("\ud800") > 0
-    assert [passage.text for passage in result.select(top_k=2, max_tokens=9, count_tokens="cl100k_base")] == [
-        "Anne signed it.",
-        "Nobody answered!",
-    ]
-
-
-@pytest.mark.usefixtures("no_tiktoken_cache")
-def test_an_encoding_that_cannot_be_fetched_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    import tiktoken.load
-
-    def offline(path: str) -> bytes:
-        raise ConnectionError(f"no network for {path}")
-
-    monkeypatch.setattr(tiktoken.load, "read_file", offline)
-    with pytest.raises(
-        OSError, match=r"p50k_base.*could not be fetched.*TIKTOKEN_CACHE_DIR .*or pass a callable"
-    ):
-        token_counts.resolve_counter("p50k_base")
-
-
-def test_a_cache_that_the_user_chose_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    with token_counts._bundled_cache("o200k_base"):
-        assert os.environ["TIKTOKEN_CACHE_DIR"] == str(tmp_path)
-
-
-def test_looking_for_the_bundle_imports_nothing() -> None:
-    loaded = set(sys.modules)
-    token_counts._llama_index_cache(O200K_FILE)
-    assert not {name for name in set(sys.modules) - loaded if name.startswith("llama_index")}

@@ -67,14 +67,27 @@ class PlainSelection:
         n = len(self.result.logits)
         return {j for i in picks for j in range(i - context, i + context + 1) if 0 <= j < n}
 
-    def within(self, picks: list[int], context: int, max_words: int) -> set[int]:
+    def tokens(self, kept: list[int], count: Callable[[str], int]) -> int:
+        """Of the longer of the two forms: one sentence a line, or as they stand with gaps marked."""
+        result, apart, as_it_stands = self.result, "", ""
+        for place, number in enumerate(sorted(kept)):
+            sentence = result.text[result.starts[number] : result.ends[number]]
+            apart += ("\n" if place else "") + sentence
+            if number - 1 in kept:
+                as_it_stands += result.text[result.ends[number - 1] : result.starts[number]] + sentence
+            else:
+                as_it_stands += ("\n" if place else "") + sentence
+        return max(count(apart), count(as_it_stands))
+
+    def within(
+        self, picks: list[int], context: int, max_tokens: int, count: Callable[[str], int] = count_words
+    ) -> set[int]:
         kept: list[int] = []
 
         def take(number: int) -> bool:
             if number in kept:
                 return True
-            words = sum(count_words(self.result.sentences[i].text) for i in [*kept, number])
-            if words > max_words:
+            if self.tokens([*kept, number], count) > max_tokens:
                 return False
             kept.append(number)
             return True
@@ -109,15 +122,28 @@ def test_same_sentences_as_the_plain_rules(
         assert passage == Passage(sentence.text, sentence.start, sentence.end, sentence.score)
 
 
-@given(results(), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 80))
+# Counters for which the parts of a text add up to the whole.
+ADDITIVE: list[Callable[[str], int]] = [
+    count_words,
+    len,
+    lambda text: count_words(text) + 3 * text.count("\n"),
+    lambda text: 2 * len(text) + 5 * text.count(" "),
+]
+
+
+@given(results(), st.sampled_from(ADDITIVE), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 250))
 def test_budget_is_filled_as_the_plain_rules_say(
-    result: ScanResult, top_k: float | None, threshold: float | None, context: int, max_tokens: int
+    result: ScanResult,
+    counter: Callable[[str], int],
+    top_k: float | None,
+    threshold: float | None,
+    context: int,
+    max_tokens: int,
 ) -> None:
     plain = PlainSelection(result)
-    expected = plain.within(plain.picks(top_k, threshold), context, max_tokens)
-    passages = result.select(top_k=top_k, threshold=threshold, context=context, max_tokens=max_tokens)
+    expected = plain.within(plain.picks(top_k, threshold), context, max_tokens, counter)
+    passages = result.select(top_k, threshold, max_tokens, counter, context)
     assert numbers(result, passages) == sorted(expected)
-    assert sum(count_words(passage.text) for passage in passages) <= max_tokens
 
 
 # Counters for which the parts of a text do not add up to the whole.
@@ -133,11 +159,13 @@ COUNTERS: list[Callable[[str], int]] = [
 
 
 def measured(result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]) -> list[int]:
+    """Tokens of all that a caller can get: passages joined, passages one by one, and the context."""
     counts = []
     for order in ("document", "score"):
         for merge in (False, True):
-            passages = result.select(**arguments, order=order, merge=merge)
+            passages = result.select(**arguments, order=order, merge=merge)  # type: ignore[arg-type]
             counts.append(counter("\n".join(passage.text for passage in passages)) if passages else 0)
+            counts.append(sum(counter(passage.text) for passage in passages))
     text = result.context(**arguments)
     return [*counts, counter(text) if text else 0]
 
@@ -148,6 +176,25 @@ def test_no_counter_gets_more_than_the_budget(
 ) -> None:
     arguments = {"top_k": top_k, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
     assert max(measured(result, counter, arguments)) <= max_tokens
+
+
+@given(results(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
+def test_what_is_taken_depends_on_no_form(
+    result: ScanResult, counter: Callable[[str], int], context: int, max_tokens: int
+) -> None:
+    arguments: dict[str, Any] = {
+        "top_k": 6,
+        "max_tokens": max_tokens,
+        "count_tokens": counter,
+        "context": context,
+    }
+    single, merged = result.select(**arguments), result.select(**arguments, merge=True)
+    for merge, passages in ((False, single), (True, merged)):
+        by_score = result.select(**arguments, merge=merge, order="score")
+        assert sorted(by_score, key=lambda passage: passage.start) == list(passages)
+    inside = [s.start for s in result.sentences if any(p.start <= s.start < p.end for p in merged)]
+    assert inside == [passage.start for passage in single]
+    assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
 
 
 @given(result=results(), context=CONTEXT, max_tokens=st.integers(1, 200))

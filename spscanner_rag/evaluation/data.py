@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,9 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(file, 1):
                 yield number, line
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(f"{path}, line {number + 1}: expected a complete gzip file, got {error}") from None
+            raise DataError(
+                f"{path}, line {number + 1}: expected a complete gzip file, got {error}"
+            ) from None
 
 
 def _document(line: bytes, where: str) -> Document:

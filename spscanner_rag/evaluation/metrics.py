@@ -31,7 +31,9 @@ def recall_at(
     if scores.shape != relevant.shape:
         raise ValueError(f"got {len(scores)} scores for {len(relevant)} units; expected one each")
     if np.isnan(scores).any():
-        raise ValueError(f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected all to be")
+        raise ValueError(
+            f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected all to be"
+        )
     if min(cutoffs, default=1) < 1:
         raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
     total = int(relevant.sum())

@@ -105,7 +105,10 @@ def test_marks(tmp_path: Path, keys: dict[str, Any], answerable: bool, ambiguous
 
 def test_evidence_counts_characters_not_bytes(tmp_path: Path) -> None:
     text = "Ωμέγα 🚢\u2028 \ud800."
-    record = RECORD | {"text": text, "questions": [{"qid": "q", "question": "?", "evidence": [[0, len(text)]]}]}
+    record = RECORD | {
+        "text": text,
+        "questions": [{"qid": "q", "question": "?", "evidence": [[0, len(text)]]}],
+    }
     (document,) = read(write(tmp_path / "data.jsonl", record))
     assert document.text == text
     assert document.questions[0].evidence == ((0, len(text)),)
@@ -143,8 +146,23 @@ BAD_LINES = [
     (json.dumps(with_question(evidence=None)), "question q1: expected 'evidence' to be a list"),
     (json.dumps(with_question(evidence={"0": 1})), "question q1: expected 'evidence' to be a list"),
     *(
-        (json.dumps(with_question(evidence=[[0, 2], span])), "question q1: got evidence .*the length of the text")
-        for span in ([5, 5], [6, 5], [-1, 5], [0, 34], [0], [0, 1, 2], [0.0, 5], [False, True], ["0", "5"], 5, None)
+        (
+            json.dumps(with_question(evidence=[[0, 2], span])),
+            "question q1: got evidence .*the length of the text",
+        )
+        for span in (
+            [5, 5],
+            [6, 5],
+            [-1, 5],
+            [0, 34],
+            [0],
+            [0, 1, 2],
+            [0.0, 5],
+            [False, True],
+            ["0", "5"],
+            5,
+            None,
+        )
     ),
 ]
 
@@ -186,7 +204,9 @@ def test_gzip_that_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
 def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
-    content = gzip.compress("".join(json.dumps(RECORD | {"doc_id": str(n)}) + "\n" for n in range(2000)).encode())
+    content = gzip.compress(
+        "".join(json.dumps(RECORD | {"doc_id": str(n)}) + "\n" for n in range(2000)).encode()
+    )
     middle = len(content) // 2
     bad = content[:middle] if damage == "cut" else content[:middle] + b"\x00" * 40 + content[middle + 40 :]
     path = tmp_path / "data.jsonl.gz"
@@ -214,11 +234,15 @@ def test_units_that_overlap_evidence() -> None:
     assert relevant_units(starts[:0], ends[:0], [(0, 1)]).tolist() == []
 
 
-SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=6)
+SPANS = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(1, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=6
+)
 
 
 @given(SPANS, SPANS)
-def test_relevant_units_share_a_character(units: list[tuple[int, int]], evidence: list[tuple[int, int]]) -> None:
+def test_relevant_units_share_a_character(
+    units: list[tuple[int, int]], evidence: list[tuple[int, int]]
+) -> None:
     starts, ends = np.array(units, np.int64).reshape(-1, 2).T
     held = {character for span in evidence for character in range(*span)}
     expected = [any(character in held for character in range(*unit)) for unit in units]

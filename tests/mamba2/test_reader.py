@@ -1,5 +1,6 @@
 """Reading sequences: which share a step, what a step holds, and that none of it changes a logit."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -57,15 +58,17 @@ def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
 
 
 @torch.inference_mode()
-def read_alone(model: ScannerModel, given: TokenSequence) -> NDArray[np.float32]:
+def read_alone(model: ScannerModel, one: TokenSequence) -> NDArray[np.float32]:
     """One pass over one sequence, without the reader."""
-    if not len(given.input_ids):
+    if not len(one.input_ids):
         return np.empty(0, np.float32)
-    ids = torch.from_numpy(given.input_ids.astype(np.int64))[None]
-    classes = None if given.match_classes is None else torch.from_numpy(given.match_classes.astype(np.int64))[None]
+    ids = torch.from_numpy(one.input_ids.astype(np.int64))[None]
+    classes = (
+        None if one.match_classes is None else torch.from_numpy(one.match_classes.astype(np.int64))[None]
+    )
     hidden, _ = model(ids, match_classes=classes)
-    prior = None if given.prior is None else torch.from_numpy(given.prior)
-    logits: NDArray[np.float32] = model.score(hidden[0, torch.from_numpy(given.positions)], prior).numpy()
+    prior = None if one.prior is None else torch.from_numpy(one.prior)
+    logits: NDArray[np.float32] = model.score(hidden[0, torch.from_numpy(one.positions)], prior).numpy()
     return logits
 
 
@@ -98,7 +101,7 @@ def test_groups(lengths: list[int], segment_tokens: int) -> None:
 @given(LENGTHS, st.integers(1, 5000))
 def test_groups_are_no_smaller_than_they_must_be(lengths: list[int], segment_tokens: int) -> None:
     groups = group_by_length(lengths, segment_tokens)
-    for group, following in zip(groups, groups[1:], strict=False):
+    for group, following in itertools.pairwise(groups):
         joined = [lengths[i] for i in (*group, following[0])]
         step = len(joined) * joined[0]
         assert step > segment_tokens or step - sum(joined) > PADDING_SHARE * step
@@ -144,9 +147,9 @@ def test_logits_do_not_depend_on_what_else_is_read(
     sequences = [sequence(tokens, seed, lexical=with_channel) for seed, tokens in enumerate(lengths)]
     results = read_logits(model, sequences, segment_tokens)
     assert len(results) == len(sequences)
-    for got, given in zip(results, sequences, strict=True):
+    for got, one in zip(results, sequences, strict=True):
         assert got.dtype == np.float32
-        np.testing.assert_allclose(got, read_alone(model, given), atol=1e-4, rtol=0)
+        np.testing.assert_allclose(got, read_alone(model, one), atol=1e-4, rtol=0)
 
 
 def test_order_of_the_results_is_that_of_the_sequences(plain: ScannerModel) -> None:
@@ -171,22 +174,24 @@ def test_sequence_without_positions_is_read_all_the_same(plain: ScannerModel) ->
 
 def test_sequences_are_left_as_they_were(lexical: ScannerModel) -> None:
     sequences = [sequence(tokens, 0, lexical=True) for tokens in (40, 38)]
-    before = [[None if part is None else part.copy() for part in given] for given in sequences]
+    before = [[None if part is None else part.copy() for part in one] for one in sequences]
     read_logits(lexical, sequences, 32)
-    for given, then in zip(sequences, before, strict=True):
-        for part, part_then in zip(given, then, strict=True):
-            np.testing.assert_array_equal(part, part_then)  # type: ignore[arg-type]
+    for one, then in zip(sequences, before, strict=True):
+        for part, part_then in zip(one, then, strict=True):
+            np.testing.assert_array_equal(part, part_then)
 
 
 def test_read_only_arrays(lexical: ScannerModel) -> None:
-    given = sequence(40, 0, lexical=True)
-    for part in given:
+    one = sequence(40, 0, lexical=True)
+    for part in one:
         assert part is not None
         part.setflags(write=False)
-    read_logits(lexical, [given], 32)  # a warning of torch would fail this
+    read_logits(lexical, [one], 32)  # a warning of torch would fail this
 
 
-def test_padding_carries_class_zero_and_is_never_seen(lexical: ScannerModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding_carries_class_zero_and_is_never_seen(
+    lexical: ScannerModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # two rows of one step, the shorter one padded at its end
     monkeypatch.setattr(reader, "PADDING_SHARE", 1.0)
     long, short = sequence(60, 0, lexical=True), sequence(5, 1, lexical=True)
@@ -199,13 +204,15 @@ def test_padding_carries_class_zero_and_is_never_seen(lexical: ScannerModel, mon
     results = read_logits(lexical, [short, long], 200)
     handle.remove()
     assert seen == [(2, 60)]
-    for got, given in zip(results, (short, long), strict=True):
-        np.testing.assert_allclose(got, read_alone(lexical, given), atol=1e-4, rtol=0)
+    for got, one in zip(results, (short, long), strict=True):
+        np.testing.assert_allclose(got, read_alone(lexical, one), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("tokens", [[1000], [400, 400, 390], [1000, 30, 30, 7, 0], [10] * 50])
 @pytest.mark.parametrize("segment_tokens", [1, 64, 1000])
-def test_steps_stay_within_segment_tokens(tokens: list[int], segment_tokens: int, plain: ScannerModel) -> None:
+def test_steps_stay_within_segment_tokens(
+    tokens: list[int], segment_tokens: int, plain: ScannerModel
+) -> None:
     if segment_tokens == 1:
         tokens = [n // 10 for n in tokens]
     sizes: list[int] = []

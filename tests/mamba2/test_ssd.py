@@ -1,6 +1,7 @@
 """The SSD operator: the chunked form against the recurrence, and the recurrence against its formula."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,11 @@ def assert_close(got: Tensor, expected: Tensor, tolerance: float = 1e-4) -> None
     assert float(difference) <= tolerance * max(1.0, float(scale))
 
 
+def in_chunks(inputs: Sequence[Tensor], chunk_tokens: int) -> tuple[Tensor, Tensor]:
+    x, dt, A, B, C, D, initial_state = inputs
+    return ssd_chunked(x, dt, A, B, C, D, initial_state, chunk_tokens)
+
+
 SHAPES = st.builds(
     Shape,
     batch=st.integers(1, 3),
@@ -115,7 +121,7 @@ def test_chunked_equals_recurrence(
     shape: Shape, chunk_tokens: int, wide_skip: bool, zero_state: bool, seed: int
 ) -> None:
     inputs = operands(shape, seed=seed, wide_skip=wide_skip, zero_state=zero_state)
-    y, state = ssd_chunked(*inputs, chunk_tokens=chunk_tokens)
+    y, state = in_chunks(inputs, chunk_tokens)
     expected_y, expected_state = ssd_recurrence(*inputs)
     assert_close(y, expected_y)
     assert_close(state, expected_state)
@@ -130,7 +136,9 @@ def test_default_chunk_on_several_chunks() -> None:
 
 @settings(max_examples=100)
 @given(SHAPES, st.integers(1, 40), st.data())
-def test_carried_state_stands_for_the_tokens_before(shape: Shape, chunk_tokens: int, data: st.DataObject) -> None:
+def test_carried_state_stands_for_the_tokens_before(
+    shape: Shape, chunk_tokens: int, data: st.DataObject
+) -> None:
     cut = data.draw(st.integers(0, shape.tokens - 1))
     x, dt, A, B, C, D, state = inputs = operands(shape)
     parts = []
@@ -150,7 +158,7 @@ def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -
     weight_y = torch.randn_like(inputs.x)
     weight_state = torch.randn_like(inputs.initial_state)
     gradients = []
-    for operator in (lambda *g: ssd_chunked(*g, chunk_tokens=8), ssd_recurrence):
+    for operator in (lambda *operands: in_chunks(operands, 8), ssd_recurrence):
         leaves = [tensor.clone().requires_grad_() for tensor in inputs]
         y, state = operator(*leaves)
         loss = (y * weight_y).sum() + (state * weight_state).sum()
@@ -163,7 +171,7 @@ def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -
 def test_operands_are_left_as_they_were() -> None:
     inputs = operands(Shape(tokens=70))
     before = [tensor.clone() for tensor in inputs]
-    ssd_chunked(*inputs, chunk_tokens=16)
+    in_chunks(inputs, 16)
     ssd_recurrence(*inputs)
     assert all(torch.equal(now, then) for now, then in zip(inputs, before, strict=True))
 
@@ -174,19 +182,19 @@ def test_views_that_are_not_contiguous() -> None:
     inputs = operands(shape)
     strided = [torch.stack((tensor, tensor + 1), dim=-1)[..., 0] for tensor in inputs]
     assert not strided[0].is_contiguous()
-    for got, expected in zip(ssd_chunked(*strided, chunk_tokens=8), ssd_recurrence(*inputs), strict=True):
+    for got, expected in zip(in_chunks(strided, 8), ssd_recurrence(*inputs), strict=True):
         assert_close(got, expected)
 
 
 def test_step_of_zero_leaves_the_state() -> None:
     inputs = operands(Shape())
     inputs = inputs._replace(dt=torch.zeros_like(inputs.dt))
-    _, state = ssd_chunked(*inputs, chunk_tokens=8)
+    _, state = in_chunks(inputs, 8)
     assert torch.equal(state, inputs.initial_state)
 
 
 @pytest.mark.parametrize("operator", [ssd_chunked, ssd_recurrence])
-def test_decay_to_nothing_gives_numbers(operator) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def test_decay_to_nothing_gives_numbers(operator: Callable[..., tuple[Tensor, Tensor]]) -> None:
     # exp underflows forwards and would overflow backwards
     inputs = operands(Shape(tokens=100))
     inputs = inputs._replace(dt=1000 * torch.ones_like(inputs.dt))
@@ -200,8 +208,10 @@ def test_decay_to_nothing_gives_numbers(operator) -> None:  # type: ignore[no-un
 
 def test_decay_to_nothing_has_finite_gradients() -> None:
     inputs = operands(Shape(tokens=40))
-    leaves = [tensor.clone().requires_grad_() for tensor in inputs._replace(dt=1000 * torch.ones_like(inputs.dt))]
-    y, state = ssd_chunked(*leaves, chunk_tokens=16)
+    leaves = [
+        tensor.clone().requires_grad_() for tensor in inputs._replace(dt=1000 * torch.ones_like(inputs.dt))
+    ]
+    y, state = in_chunks(leaves, 16)
     gradients = torch.autograd.grad(y.sum() + state.sum(), leaves)
     assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
@@ -218,7 +228,7 @@ def test_strong_and_weak_decay_side_by_side() -> None:
 def test_bfloat16_operands_keep_a_float32_state() -> None:
     x, dt, A, B, C, D, initial_state = operands(Shape(tokens=100, headdim=8, d_state=16))
     low = (x.bfloat16(), dt, A, B.bfloat16(), C.bfloat16(), D, initial_state)
-    y, state = ssd_chunked(*low, chunk_tokens=16)
+    y, state = in_chunks(low, 16)
     expected_y, expected_state = ssd_recurrence(*low)
     assert y.dtype == expected_y.dtype == torch.bfloat16
     assert state.dtype == expected_state.dtype == torch.float32
