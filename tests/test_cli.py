@@ -240,7 +240,10 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
         ),
         (["--dtype", "int8"], "dtype is 'int8'; expected"),
         (["--segment-tokens", "0"], "segment_tokens is 0; expected"),
-        (["--model", "./absent"], "./absent: no such folder; expected the folder of a checkpoint, or a Hub id"),
+        (
+            ["--model", "./absent"],
+            "./absent: no such folder; expected the folder of a checkpoint, or a Hub id",
+        ),
         (["--model", "nobody/none"], "cannot get nobody/none from the Hugging Face Hub: it is not"),
         (["--out", "no-such-folder/out.html"], "there is no folder no-such-folder"),
         (["--nonsense"], "No such option: --nonsense"),
@@ -280,9 +283,7 @@ def test_bad_files_are_one_line_and_nothing_is_written(
     assert not out.exists()
 
 
-def test_a_query_longer_than_a_window(
-    run: Run, document: Path, checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_query_longer_than_a_window(run: Run, document: Path, checkpoint: Path, tmp_path: Path) -> None:
     windowed = tmp_path / "windowed"
     shutil.copytree(checkpoint, windowed)
     config = json.loads((windowed / "config.json").read_text())
@@ -302,17 +303,24 @@ HOSTILE = (
 )
 
 
-def test_a_hostile_document_and_question_stay_text(
-    run: Run, checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_hostile_document_and_question_stay_text(run: Run, checkpoint: Path, tmp_path: Path) -> None:
     path = tmp_path / "[red]<b>\x1b[31m.txt"
     path.write_text(HOSTILE, encoding="utf-8", newline="")
-    arguments = ["scan", path, "--model", checkpoint, "-q", f"{HOSTILE} \udcff"]  # as an argument that is no UTF-8
+    arguments = [
+        "scan",
+        path,
+        "--model",
+        checkpoint,
+        "-q",
+        f"{HOSTILE} \udcff",
+    ]  # as an argument that is no UTF-8
     for output_format in ("text", "json", "html"):
         code, out, err = run(*arguments, "--format", output_format, "--progress")
         assert code == 0
         for shown in (out, err):
-            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+            assert not re.search(
+                "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown
+            )
         assert "[red]" in out
         assert "[/INST] signed [bold]the[/bold] treaty :smile:" in out
         if output_format == "json":
@@ -321,7 +329,7 @@ def test_a_hostile_document_and_question_stay_text(
             for passage in answer["passages"]:
                 assert passage["text"] == HOSTILE[passage["start"] : passage["end"]]
         else:
-            assert r"\x1b]8;;http://x.example\x1b\" in re.sub("</?code>", "", out)
+            assert r"\x1b]8;;http://x.example\x1b" in re.sub("</?code>", "", out)
         if output_format == "html":
             assert "<script" not in out
             assert out.count("</style>") == 1
@@ -466,6 +474,7 @@ sys.exit(f"loaded {heavy}" if heavy else 0)
         assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(document: Path, checkpoint: Path) -> None:
     arguments = ["-m", "spscanner_rag.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
     with start(*arguments, stdout=subprocess.PIPE) as process:
@@ -492,6 +501,7 @@ sys.exit(main(sys.argv[1:]))
         assert (process.stdout.read(), process.stderr.read()) == (b"", b"spscanner: interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,6 @@ RUNS = [
 texts_of_runs = st.lists(st.tuples(st.sampled_from(RUNS), st.sampled_from([1, 2, 40, 70, 130])), max_size=12)
 
 Bytes = pre_tokenizers.ByteLevel
-# Digits in threes, counted from the end of their run.
-GROUPS_FROM_THE_RIGHT = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))"
 
 
 def trained(model: Any, trainer: Any, pre_tokenizer: Any) -> Tokenizer:
@@ -58,8 +57,10 @@ def roberta() -> Tokenizer:
     return tokenizer
 
 
-def right_aligned_digits() -> Tokenizer:
-    groups = pre_tokenizers.Split(Regex(GROUPS_FROM_THE_RIGHT), "isolated")
+def digits_from_the_right(width: int) -> Tokenizer:
+    """Digits in groups that are counted from the end of their run."""
+    pattern = rf"\p{{N}}{{1,{width}}}(?=(?:\p{{N}}{{{width}}})*(?:\P{{N}}|$))"
+    groups = pre_tokenizers.Split(Regex(pattern), "isolated")
     return byte_bpe(pre_tokenizers.Sequence([groups, Bytes(add_prefix_space=False)]))
 
 
@@ -80,10 +81,28 @@ def marked_words() -> Tokenizer:
     return trained(models.Unigram(), trainer, pre_tokenizers.Metaspace())
 
 
-@pytest.fixture(scope="module", params=[roberta, right_aligned_digits, bert, marked_words])
-def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    tokenizer: Tokenizer = request.param()
+def pairs(first: float, second: float) -> Tokenizer:
+    """Tokens of two characters that begin at odd or even places, as the end of the word decides."""
+    vocabulary = [("<unk>", 0.0), ("▁", -1.0), ("▁x", -1.0), ("xx", -1.0), ("x", -10.0)]
+    vocabulary += [("y,", first), (",y", second), ("y", -5.0), (",", -5.0)]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, 0))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     return tokenizer
+
+
+KINDS: dict[str, Callable[[], Tokenizer]] = {
+    "roberta": roberta,
+    "digits in threes": lambda: digits_from_the_right(3),
+    "digits in twos": lambda: digits_from_the_right(2),
+    "bert": bert,
+    "marked words": marked_words,
+    "pairs": lambda: pairs(-1.0, -0.99),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return KINDS[request.param]()
 
 
 def joined(tokenizer: Tokenizer, text: str, piece_characters: int) -> tuple[list[int], list[tuple[int, int]]]:
@@ -112,6 +131,26 @@ def test_words_that_go_on_behind_what_is_seen(tokenizer: Tokenizer, piece_charac
     assert len(list(tokenize_in_pieces(tokenizer, text, 20))) > 4
 
 
+@pytest.mark.parametrize("piece_characters", [1, 20, 50, 90])
+@pytest.mark.parametrize("part", ["x", "y,", ",y", "y"])
+def test_words_whose_tokens_depend_on_their_end(part: str, piece_characters: int) -> None:
+    tokenizer = pairs(-1.0, -0.99)
+    text = " ".join(part * length for length in range(30, 150, 7))
+    whole = tokenizer.encode(text, add_special_tokens=False)
+    assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
+
+
+@pytest.mark.parametrize("piece_characters", range(1, 400, 13))
+def test_added_tokens_longer_than_what_is_read_behind_a_cut(piece_characters: int) -> None:
+    long = "one added token of many words, " * 8
+    tokenizer = byte_bpe(Bytes(add_prefix_space=False))
+    tokenizer.add_tokens([long])
+    text = (PROSE + " " + long + "end. ") * 3
+    whole = tokenizer.encode(text, add_special_tokens=False)
+    assert whole.tokens.count(long) == 3
+    assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
+
+
 def test_surrogates_are_read_one_for_one(tiny_tokenizer: Tokenizer) -> None:
     text = "the \ud83d\ude00 end \udfff, " * 50
     whole = tiny_tokenizer.encode(readable(text), add_special_tokens=False)
@@ -128,6 +167,9 @@ def test_whole_pieces_stay_small(tiny_tokenizer: Tokenizer) -> None:
         assert ids.dtype == offsets.dtype == np.int32
         assert ids.shape == offsets.shape[:1]
         assert offsets[-1, 1] - offsets[0, 0] <= 500 + 64
+    *_, before, last = tokenize_in_pieces(tiny_tokenizer, "a" * 5000 + " " + PROSE * 20, 100)
+    assert len(before[0]) < 100
+    assert len(last[0]) < 200
 
 
 MEASURE = """

@@ -155,6 +155,7 @@ COUNTERS: list[Callable[[str], int]] = [
     lambda text: max(0, 60 - len(text)),
     lambda text: sum(map(ord, text)) % 17,
     lambda text: 3 * text.count("\n"),
+    lambda text: (1 + text.startswith("w1")) * count_words(text),  # depends on what comes first
 ]
 
 
@@ -324,6 +325,12 @@ def test_white_space_between_merged_neighbours_counts() -> None:
     assert len(result.select(max_tokens=53)) == 1
     assert len(result.select(max_tokens=55)) == 2
     assert len(result.context(max_tokens=55)) == 54
+
+
+def test_narrow_gaps_make_up_for_wide_ones() -> None:
+    result = ScanResult("q", "aabb\n\ncc", [0, 2, 6], [2, 4, 8], [3, 2, 1], len)  # type: ignore[arg-type]
+    assert len(result.select(max_tokens=8)) == 3
+    assert len(result.select(max_tokens=7)) == 2
 
 
 @pytest.mark.parametrize(

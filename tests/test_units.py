@@ -48,6 +48,7 @@ def test_long_spans_are_cut_without_loss(text: str, limit: int) -> None:
 def test_pieces_are_of_similar_length() -> None:
     lengths = [end - start for start, end in cut_long("x" * 1001, 0, 1001, 1000)]
     assert sorted(lengths) == [500, 501]
+    assert list(cut_long("x" * 2000, 0, 2000, 1000)) == [(0, 1000), (1000, 2000)]
 
 
 @pytest.mark.parametrize(
