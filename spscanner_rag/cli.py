@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except (ValueError, OSError, ImportError) as error:
+        _drop_unwritten()
         return _fail(str(error) or type(error).__name__, 2)
     except Exception as error:
         return _usage_or_memory(error)
@@ -96,9 +97,20 @@ def _fail(message: str, code: int) -> int:
 
 
 def _reader_gone() -> int:
+    _discard_output()
+    return 141
+
+
+def _drop_unwritten() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:  # as on a full disk
+        _discard_output()
+
+
+def _discard_output() -> None:
     # What is still buffered goes nowhere, instead of failing once more when the interpreter ends.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141
 
 
 if __name__ == "__main__":

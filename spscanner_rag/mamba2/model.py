@@ -150,7 +150,8 @@ class ScannerModel(nn.Module):
         """The state before the first token: zeros, for ``batch`` sequences."""
         config = self.config
         conv = torch.zeros(batch, config.d_conv - 1, config.conv_dim, device=self.device, dtype=self.dtype)
-        ssm = torch.zeros(batch, config.nheads, config.headdim, config.d_state, device=self.device)
+        shape = (batch, config.nheads, config.headdim, config.d_state)
+        ssm = torch.zeros(shape, device=self.device, dtype=torch.float32)
         return ScanState((LayerState(conv, ssm),) * config.n_layer)
 
 
@@ -254,7 +255,8 @@ class Mamba2Mixer(nn.Module):
                 groups=self.config.conv_dim,
             )
         out = F.silu(out.squeeze(2).transpose(1, 2))  # (batch, tokens, conv_dim)
-        return out.to(xBC.dtype), extended[:, tokens:].detach()
+        # a copy, so that the state does not keep the whole segment in memory
+        return out.to(xBC.dtype), extended[:, tokens:].detach().clone()
 
 
 class RMSNorm(nn.Module):
@@ -285,6 +287,8 @@ class GatedRMSNorm(nn.Module):
         """``y``, ``z``: (batch, tokens, d_inner)."""
         gate = F.silu(z.float())
         y = y.float() if self.norm_before_gate else y.float() * gate
-        y = F.rms_norm(y.view(*y.shape[:-1], self.groups, -1), (y.shape[-1] // self.groups,), eps=self.epsilon)
+        y = F.rms_norm(
+            y.view(*y.shape[:-1], self.groups, -1), (y.shape[-1] // self.groups,), eps=self.epsilon
+        )
         y = y.flatten(-2) * self.weight.float()
         return (y * gate if self.norm_before_gate else y).to(z.dtype)
