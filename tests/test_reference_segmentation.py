@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.tokenize.punkt import PunktLanguageVars
 from tokenizers import Tokenizer
 
 from spscanner_rag import reference_segmentation
@@ -216,8 +217,12 @@ def test_long_documents_outlast_the_time_limit_of_nltk(
     monkeypatch: pytest.MonkeyPatch, by_words: ReferenceSegmenter
 ) -> None:
     redos = pytest.importorskip("nltk.redos", reason="this NLTK has no time limit")
-    monkeypatch.setattr(redos, "DEFAULT_TIMEOUT", 0.02)
-    assert len(by_words.segment("It was so, said he. " * 20_000)) > 3000
+    monkeypatch.setattr(redos, "DEFAULT_TIMEOUT", 1e-6)
+    text = "It was so, said he. " * 5000
+    with pytest.raises(TimeoutError):
+        list(PunktLanguageVars().period_context_re().finditer(text))
+    rules = by_words._sentence_spans.__self__._lang_vars  # type: ignore[attr-defined]
+    assert len(list(rules.period_context_re().finditer(text))) == 4999
 
 
 def test_a_word_of_a_megabyte_takes_no_longer_than_it_must(make: Callable) -> None:
