@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from spscanner_rag.mamba2.model import ScannerModel
+
 REQUIRED = {"float32": 2.5, "bfloat16": 6.0}
 """How many times faster than transformers in float32 this package has to be on the 130m shape."""
-TOLERANCE = 1e-3
-"""Largest difference of a hidden state in float32; they are of size 1 after the final norm."""
+TOLERANCE = 5e-3
+"""Largest difference of a hidden state in float32; they are of size 1 after the final norm, and 24 random layers
+make rounding grow."""
 SHAPES = {"130m": {"hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50288}}
 SHAPES["tiny"] = {"hidden_size": 128, "num_hidden_layers": 2, "vocab_size": 512}
 
@@ -94,8 +97,21 @@ def _forwards(shape: dict[str, int], device: torch.device) -> dict[str, Callable
             reference = Mamba2Model.from_pretrained(folder, dtype=dtype).to(device).eval()
             ours = load_model(Path(folder), device=device, dtype=dtype, require_head=False)
             forwards[f"transformers {name}"] = partial(_hidden, reference, use_cache=False)
-            forwards[f"spscanner {name}"] = partial(_hidden, ours)
+            forwards[f"spscanner {name}"] = partial(_hidden_by_segments, ours)
     return forwards
+
+
+def _hidden_by_segments(model: ScannerModel, input_ids: Tensor) -> Tensor:
+    """As `Scanner` reads: segment after segment, with the state carried."""
+    import torch
+
+    from spscanner_rag.scanner import SEGMENT_TOKENS
+
+    hidden, state = [], None
+    for segment in torch.split(input_ids, SEGMENT_TOKENS[input_ids.device.type], dim=1):
+        values, state = model(segment, state)
+        hidden.append(values)
+    return torch.cat(hidden, dim=1)
 
 
 def _hidden(model: Callable[..., Sequence[Tensor]], input_ids: Tensor, **options: bool) -> Tensor:

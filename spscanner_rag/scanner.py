@@ -23,8 +23,9 @@ from spscanner_rag.token_stream import tokenize_question
 from spscanner_rag.units import Segmenter, Unit, readable
 from spscanner_rag.windows import average_logits, require_question_fits, window_ranges
 
-SEGMENT_TOKENS = {"cpu": 2048, "mps": 4096, "cuda": 32768}
-"""Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory."""
+SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
+"""Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory, on
+a CPU in its caches."""
 
 PAIRS_AHEAD = 16
 """`Scanner.scan_many` prepares pairs until they fill so many passes, then reads them together."""

@@ -19,8 +19,9 @@ CHUNK_TOKENS = 64
 """Tokens per block of the chunked form: the cost of a block grows with its square, the number of passed
 states shrinks with it. 64 was the fastest on CPU for 24 heads of 64 and a state of 128."""
 
-SMALLEST_LOG_DECAY = -80.0
-"""exp of it is 2e-35: nothing beside what it would be added to, but still a normal float32."""
+SMALLEST_LOG_DECAY = -40.0
+"""exp of it is 4e-18, nothing beside what it is added to in float32; but products with it are normal numbers, and
+arithmetic with denormal ones is many times slower on a CPU."""
 
 
 def ssd_recurrence(
