@@ -18,7 +18,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
     ) -> None:
         monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
-        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: gpu_bfloat16)
+        monkeypatch.setattr(
+            torch.cuda,
+            "is_bf16_supported",
+            lambda including_emulation=True: gpu_bfloat16 or including_emulation,
+        )
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
         for probe in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
             monkeypatch.setattr(torch.cpu, probe, lambda probe=probe: probe in cpu, raising=False)
