@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 from spscanner_rag.piecewise import tokenize_in_pieces
 from spscanner_rag.units import readable
 
-PROSE = "The keeper wrote the date, and signed it: 14 May 1911. Nobody answered! Why? the end of the word"
+PROSE = "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the end of the word"
 # Runs that are longer than what is read behind a cut: 64 characters.
 RUNS = [
     "the word ",
@@ -81,12 +81,12 @@ def marked_words() -> Tokenizer:
     return trained(models.Unigram(), trainer, pre_tokenizers.Metaspace())
 
 
-def pairs(first: float, second: float) -> Tokenizer:
+def pairs(pre_tokenizer: Any) -> Tokenizer:
     """Tokens of two characters that begin at odd or even places, as the end of the word decides."""
     vocabulary = [("<unk>", 0.0), ("▁", -1.0), ("▁x", -1.0), ("xx", -1.0), ("x", -10.0)]
-    vocabulary += [("y,", first), (",y", second), ("y", -5.0), (",", -5.0)]
+    vocabulary += [("y,", -1.0), (",y", -0.99), ("y", -5.0), (",", -5.0)]
     tokenizer = Tokenizer(models.Unigram(vocabulary, 0))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizer
     return tokenizer
 
 
@@ -96,7 +96,8 @@ KINDS: dict[str, Callable[[], Tokenizer]] = {
     "digits in twos": lambda: digits_from_the_right(2),
     "bert": bert,
     "marked words": marked_words,
-    "pairs": lambda: pairs(-1.0, -0.99),
+    "pairs": lambda: pairs(pre_tokenizers.WhitespaceSplit()),
+    "pairs, marked": lambda: pairs(pre_tokenizers.Metaspace()),
 }
 
 
@@ -131,11 +132,13 @@ def test_words_that_go_on_behind_what_is_seen(tokenizer: Tokenizer, piece_charac
     assert len(list(tokenize_in_pieces(tokenizer, text, 20))) > 4
 
 
-@pytest.mark.parametrize("piece_characters", [1, 20, 50, 90])
-@pytest.mark.parametrize("part", ["x", "y,", ",y", "y"])
-def test_words_whose_tokens_depend_on_their_end(part: str, piece_characters: int) -> None:
-    tokenizer = pairs(-1.0, -0.99)
-    text = " ".join(part * length for length in range(30, 150, 7))
+@pytest.mark.parametrize("piece_characters", [1, 20, 50, 130])
+@pytest.mark.parametrize(
+    "text", ["x" * 65 + " " * 65 + "x" * 128 + " end", "x " + "y," * 80, "7" * 133 + " x"]
+)
+def test_tokens_that_depend_on_the_end_of_a_long_word(
+    tokenizer: Tokenizer, text: str, piece_characters: int
+) -> None:
     whole = tokenizer.encode(text, add_special_tokens=False)
     assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
 
