@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 from spscanner_rag.piecewise import tokenize_in_pieces
 from spscanner_rag.units import readable
 
-PROSE = "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the end of the word"
+PROSE = "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the word"
 # Runs that are longer than what is read behind a cut: 64 characters.
 RUNS = [
     "the word ",

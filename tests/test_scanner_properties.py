@@ -100,7 +100,7 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
 # Spans and logits
 
 
-@settings(max_examples=1200)
+@settings(max_examples=800)
 @given(QUERIES, DOCUMENTS)
 def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str) -> None:
     check_spans(scanners[4096].scan(query, text), text)
