@@ -1,5 +1,6 @@
 """What a scan returns: every sentence with its score, and the passages selected from them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_args
@@ -81,6 +82,9 @@ class ScanResult:
     count_tokens
         Counts the tokens of a text, for budgets: the scanner's own tokenizer. None if there is none; a
         result that was pickled has none, so give ``count_tokens`` to :meth:`select` then.
+    blocks
+        Number of the block that each sentence stands in, ascending, shape ``(n,)``: neighbours and merged
+        passages never reach from one into the next. None: the document is one block.
 
     Raises
     ------
@@ -95,6 +99,7 @@ class ScanResult:
     ends: NDArray[np.int64]
     logits: NDArray[np.float32]
     count_tokens: CountTokens | None = field(default=None)
+    blocks: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         starts, ends = _frozen(self.starts, np.int64), _frozen(self.ends, np.int64)
@@ -103,6 +108,13 @@ class ScanResult:
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "ends", ends)
         object.__setattr__(self, "logits", logits)
+        if self.blocks is not None:
+            blocks = _frozen(self.blocks, np.int64)
+            if blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any():
+                raise ValueError(
+                    f"blocks: got shape {blocks.shape}; expected one ascending number per sentence"
+                )
+            object.__setattr__(self, "blocks", blocks)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -170,6 +182,40 @@ class ScanResult:
         kept = self._kept(top_k, threshold, max_tokens, count_tokens, context, order, merge)
         return self._passages(kept, order, merge)
 
+    def passages(
+        self,
+        numbers: Sequence[int] | NDArray[np.integer[Any]],
+        max_tokens: int | None = None,
+        count_tokens: CountTokens | str | None = None,
+        context: int = 0,
+        order: Order = "document",
+        merge: bool = False,
+    ) -> tuple[Passage, ...]:
+        """Return given sentences as passages, where the choice is the caller's.
+
+        Parameters
+        ----------
+        numbers
+            Indices into :attr:`sentences`, best first (which counts under a token budget), each once.
+        max_tokens, count_tokens, context, order, merge
+            As for :meth:`select`.
+
+        Raises
+        ------
+        ValueError
+            When an argument is out of its range.
+        IndexError
+            When there is no such sentence.
+        """
+        selection.check_arguments(None, None, max_tokens, count_tokens, context, order, merge)
+        picks = np.asarray(numbers, np.int64).reshape(-1)
+        if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
+            raise IndexError(
+                f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"
+            )
+        kept = self._filled(picks, max_tokens, count_tokens, context)
+        return self._passages(kept, order, merge)
+
     def context(
         self,
         top_k: float | None = 50,
@@ -197,17 +243,26 @@ class ScanResult:
         merge: bool,
     ) -> list[int]:
         selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
+        picks = selection.pick(self.logits, self.scores, top_k, threshold)
+        return self._filled(picks, max_tokens, count_tokens, context)
+
+    def _filled(
+        self,
+        picks: NDArray[np.int64],
+        max_tokens: int | None,
+        count_tokens: CountTokens | str | None,
+        context: int,
+    ) -> list[int]:
         counter = self.count_tokens if count_tokens is None else count_tokens
         if max_tokens is not None and counter is None:
             raise ValueError(
                 "max_tokens: got a budget but this result has no token counter; expected count_tokens, "
                 'for example count_tokens="o200k_base"'
             )
-        picks = selection.pick(self.logits, self.scores, top_k, threshold)
         if max_tokens is None or counter is None:
-            return selection.with_neighbours(picks, context, len(self.logits))
+            return selection.with_neighbours(picks, context, len(self.logits), self.blocks)
         budget = selection.TokenBudget(
-            self.text, self.starts, self.ends, max_tokens, resolve_counter(counter)
+            self.text, self.starts, self.ends, max_tokens, resolve_counter(counter), self.blocks
         )
         budget.fill(picks.tolist(), context)
         return budget.shrink(lambda kept: self._most_tokens(kept, budget.count))
@@ -222,7 +277,7 @@ class ScanResult:
         return max(*map(count, joined), *apart)
 
     def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
-        parts = selection.runs(kept) if merge else [(number, number) for number in kept]
+        parts = selection.runs(kept, self.blocks) if merge else [(number, number) for number in kept]
         if order == "score":
             parts.sort(key=lambda part: -float(self.logits[part[0] : part[1] + 1].max()))
         return tuple(
@@ -236,7 +291,7 @@ class ScanResult:
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without what is derived from the fields, and without the counter, which may hold a whole scanner.
-        return ScanResult, (self.query, self.text, self.starts, self.ends, self.logits)
+        return ScanResult, (self.query, self.text, self.starts, self.ends, self.logits, None, self.blocks)
 
     def __copy__(self) -> "ScanResult":
         return self  # immutable

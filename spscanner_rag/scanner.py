@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import torch
@@ -15,26 +14,19 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint
 from spscanner_rag.devices import Choice, choose
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.reading import PreparedText, QueryOnText, Reading
+from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
+from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
 from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.token_stream import tokenize_question
 from spscanner_rag.units import Segmenter, Unit, readable
-from spscanner_rag.windows import average_logits, require_question_fits, window_ranges
+from spscanner_rag.windows import require_question_fits
+
+__all__ = ["CHECKPOINT_DEFAULT", "SEGMENT_TOKENS", "ScanCancelled", "Scanner"]
 
 SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
 """Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory, on
 a CPU in its caches."""
-
-PAIRS_AHEAD = 16
-"""`Scanner.scan_many` prepares pairs until they fill so many passes, then reads them together."""
-
-Progress = Callable[[int, int], None]
-
-
-class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
-    """The caller asked to stop; nothing was returned."""
 
 
 class _CheckpointDefault:
@@ -105,6 +97,7 @@ class Scanner:
             lexical_match=settings.match,
             lexical_prior=settings.prior,
         )
+        self._pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 
     @classmethod
     def from_pretrained(
@@ -192,7 +185,7 @@ class Scanner:
         text: str,
         *,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: Cancelled | None = None,
     ) -> ScanResult:
         """Score every sentence of a text.
 
@@ -205,7 +198,7 @@ class Scanner:
         progress : callable, optional
             Called with (tokens done, tokens in all) after every forward pass.
         cancelled : callable, optional
-            Asked after every forward pass; True ends the scan.
+            Asked before a text is prepared and after every forward pass; True ends the scan.
 
         Returns
         -------
@@ -228,7 +221,7 @@ class Scanner:
         pairs: Iterable[tuple[str, str]],
         *,
         progress: Progress | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: Cancelled | None = None,
     ) -> list[ScanResult]:
         """Scan several pairs of question and text; pairs of similar length share a forward pass.
 
@@ -251,31 +244,55 @@ class Scanner:
         ValueError, TypeError, ScanCancelled
             As for `scan`; all pairs are checked before any is read.
         """
-        pairs = list(pairs)
-        for pair in pairs:
-            self._check_pair(*_as_pair(pair))
-        meter = _Meter(progress, cancelled)
+        requests = [Request(*self._checked(*_as_pair(pair))) for pair in pairs]
         count_tokens = partial(_count_tokens, self.checkpoint.tokenizer)  # a kept result keeps no model alive
-        results: list[ScanResult] = []
-        for scans in self._ahead(self._prepared(pairs)):
-            for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
-                results.append(
-                    ScanResult(scan.query, scan.text, scan.cut.starts, scan.cut.ends, logits, count_tokens)
-                )
-        return results
+        return [
+            ScanResult(request.query, request.text, cut.starts, cut.ends, logits, count_tokens)
+            for request, cut, logits in self._pipeline.run(requests, Meter(progress, cancelled))
+        ]
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def segment(self, text: str) -> list[Unit]:
+        """Cut a text into the units that `scan` scores."""
+        return self.reading.segmenter.segment(text)
+
+    def score_units(
+        self,
+        query: str,
+        text: str,
+        units: Sequence[Unit],
+        *,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> NDArray[np.float32]:
         """Logits of given units: (units,). The units' ``model_text`` is what is read of the text.
+
+        Arguments and errors are those of `scan`.
+        """
+        return self.score_units_many([(query, text, units)], progress=progress, cancelled=cancelled)[0]
+
+    def score_units_many(
+        self,
+        requests: Iterable[tuple[str, str, Sequence[Unit]]],
+        *,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """Logits of given units of several texts, in the order given; similar lengths share a forward pass.
+
+        Parameters
+        ----------
+        requests : iterable of (query, text, units)
+            As for `score_units`.
+        progress, cancelled
+            As for `scan_many`.
 
         Raises
         ------
-        ValueError, TypeError
-            As for `scan`.
+        ValueError, TypeError, ScanCancelled
+            As for `scan`; all requests are checked before any is read.
         """
-        self._check_pair(query, text)
-        cut = self.reading.prepare(text, units)
-        scan = self._scan(query, text, cut)
-        return next(iter(self._logits([scan], _Meter(None, None))))
+        checked = [Request(*self._checked(query, text), units) for query, text, units in requests]
+        return [scored.logits for scored in self._pipeline.run(checked, Meter(progress, cancelled))]
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this scanner's own tokenizer, without special tokens."""
@@ -289,85 +306,17 @@ class Scanner:
             return ReferenceSegmenter(self.count_tokens, local_files_only)
         return SentenceSegmenter()
 
-    def _check_pair(self, query: object, text: object) -> None:
+    def _checked(self, query: object, text: object) -> tuple[str, str]:
         for name, value in (("query", query), ("text", text)):
             if not isinstance(value, str):
                 raise TypeError(f"{name} is {type(value).__name__}; expected a string (decode bytes first)")
-        if not str(query).strip():
+        query, text = str(query), str(text)
+        if not query.strip():
             raise ValueError("query is empty; expected a question or key words")
         if self.window_tokens is not None:
-            question_ids = tokenize_question(self.checkpoint.tokenizer, str(query))
+            question_ids = tokenize_question(self.checkpoint.tokenizer, query)
             require_question_fits(len(question_ids), self.window_tokens)
-
-    def _prepared(self, pairs: list[tuple[str, str]]) -> Iterator[_Scan]:
-        cut, cut_text = None, None
-        for query, text in pairs:
-            if cut is None or text is not cut_text:
-                cut, cut_text = self.reading.prepare(text), text
-            yield self._scan(query, text, cut)
-
-    def _scan(self, query: str, text: str, cut: PreparedText) -> _Scan:
-        laid = self.reading.lay(query, cut)
-        if not cut.units:
-            return _Scan(query, text, cut, laid, [])
-        if self.window_tokens is None or self.window_tokens >= len(cut.tokens.input_ids):
-            return _Scan(query, text, cut, laid, [(0, len(cut.units) - 1)])
-        return _Scan(query, text, cut, laid, window_ranges(cut.tokens.unit_ends, self.window_tokens))
-
-    def _ahead(self, scans: Iterator[_Scan]) -> Iterator[list[_Scan]]:
-        """Scans in runs that fill several forward passes, so that similar lengths can be read together."""
-        run: list[_Scan] = []
-        tokens = 0
-        for scan in scans:
-            run.append(scan)
-            tokens += len(scan.cut.tokens.input_ids)
-            if tokens >= PAIRS_AHEAD * self.segment_tokens:
-                yield run
-                run, tokens = [], 0
-        if run:
-            yield run
-
-    def _logits(self, scans: list[_Scan], meter: _Meter) -> Iterator[NDArray[np.float32]]:
-        sequences = [
-            self.reading.sequence(scan.laid, scan.cut, first, last)
-            for scan in scans
-            for first, last in scan.windows
-        ]
-        meter.expect(sequences)
-        read = iter(read_logits(self.checkpoint.model, sequences, self.segment_tokens, meter.after_step))
-        for scan in scans:
-            logits = [next(read) for _ in scan.windows]
-            yield average_logits(scan.windows, logits, len(scan.cut.units))
-
-
-class _Scan(NamedTuple):
-    """A pair, ready to be read."""
-
-    query: str
-    text: str
-    cut: PreparedText
-    laid: QueryOnText
-    windows: list[tuple[int, int]]  # first and last unit of each, inclusive
-
-
-@dataclass(slots=True)
-class _Meter:
-    """Counts tokens for the caller's progress, and asks whether to go on."""
-
-    progress: Progress | None
-    cancelled: Callable[[], bool] | None
-    done: int = 0
-    total: int = 0
-
-    def expect(self, sequences: Sequence[TokenSequence]) -> None:
-        self.total += sum(len(sequence.input_ids) for sequence in sequences)
-
-    def after_step(self, tokens: int) -> None:
-        self.done += tokens
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-        if self.cancelled is not None and self.cancelled():
-            raise ScanCancelled(f"cancelled after {self.done} of {self.total} tokens")
+        return query, text
 
 
 def _as_pair(pair: object) -> tuple[object, object]:

@@ -16,6 +16,8 @@ from spscanner_rag.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
 Spans = NDArray[np.int64]
+Blocks = NDArray[np.int64]
+"""The block that each sentence stands in, ascending: (n,). Neighbours and merged passages stay inside one."""
 
 # The original never keeps fewer when the number is given as a share of the sentences.
 MINIMUM_OF_A_SHARE = 10
@@ -108,25 +110,36 @@ def pick(
     return picks if threshold is None else picks[scores[picks] >= threshold]
 
 
-def with_neighbours(picks: NDArray[np.int64], context: int, n_sentences: int) -> list[int]:
+def with_neighbours(
+    picks: NDArray[np.int64], context: int, n_sentences: int, blocks: Blocks | None = None
+) -> list[int]:
     """Numbers of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
     context = min(context, n_sentences)
+    firsts, stops = np.maximum(picks - context, 0), np.minimum(picks + context + 1, n_sentences)
+    if blocks is not None:
+        firsts = np.maximum(firsts, np.searchsorted(blocks, blocks[picks], "left"))
+        stops = np.minimum(stops, np.searchsorted(blocks, blocks[picks], "right"))
     edges = np.zeros(n_sentences + 1, dtype=np.int64)
-    np.add.at(edges, np.maximum(picks - context, 0), 1)
-    np.subtract.at(edges, np.minimum(picks + context + 1, n_sentences), 1)
+    np.add.at(edges, firsts, 1)
+    np.subtract.at(edges, stops, 1)
     kept: list[int] = np.flatnonzero(np.cumsum(edges[:-1]) > 0).tolist()
     return kept
 
 
-def runs(kept: Sequence[int]) -> list[tuple[int, int]]:
+def runs(kept: Sequence[int], blocks: Blocks | None = None) -> list[tuple[int, int]]:
     """First and last sentence of each unbroken run in ``kept`` (ascending)."""
     found: list[tuple[int, int]] = []
     for number in kept:
-        if found and number == found[-1][1] + 1:
+        if found and number == found[-1][1] + 1 and adjoin(number - 1, blocks):
             found[-1] = (found[-1][0], number)
         else:
             found.append((number, number))
     return found
+
+
+def adjoin(left: int, blocks: Blocks | None) -> bool:
+    """Whether sentence ``left`` and the one after it stand in one block."""
+    return blocks is None or bool(blocks[left] == blocks[left + 1])
 
 
 class TokenBudget:
@@ -147,10 +160,21 @@ class TokenBudget:
         The budget, at least 1.
     count
         Counts the tokens of a text.
+    blocks
+        Of the sentences, if they stand in several.
     """
 
-    def __init__(self, text: str, starts: Spans, ends: Spans, max_tokens: int, count: CountTokens) -> None:
+    def __init__(
+        self,
+        text: str,
+        starts: Spans,
+        ends: Spans,
+        max_tokens: int,
+        count: CountTokens,
+        blocks: Blocks | None = None,
+    ) -> None:
         self.text = text
+        self.blocks = blocks
         self.starts: list[int] = starts.tolist()
         self.ends: list[int] = ends.tolist()
         self.max_tokens = max_tokens
@@ -198,7 +222,7 @@ class TokenBudget:
         extra = self.extra + sum(
             self._gap_cost(left)
             for left in (number - 1, number)
-            if {left, left + 1} - {number} <= self.costs.keys()
+            if {left, left + 1} - {number} <= self.costs.keys() and adjoin(left, self.blocks)
         )
         others = self.used + max(0, extra)
         over = others + cost - self.max_tokens
@@ -215,11 +239,15 @@ class TokenBudget:
             reach = [
                 (abs(found - number), side, found) for side in open_sides if (found := side(number)) >= 0
             ]
-            reach = [candidate for candidate in reach if candidate[0] <= context]
+            reach = [candidate for candidate in reach if self._reaches(number, candidate, context)]
             if not reach:
                 return
             _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
+
+    def _reaches(self, number: int, candidate: tuple[int, "_NextFree", int], context: int) -> bool:
+        distance, _, found = candidate
+        return distance <= context and (self.blocks is None or self.blocks[number] == self.blocks[found])
 
     def _gap_cost(self, left: int) -> int:
         # What the white space after sentence `left` takes beyond the line break already counted.

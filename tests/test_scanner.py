@@ -12,6 +12,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from spscanner_rag import pipeline
 from spscanner_rag import scanner as module
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
 from spscanner_rag.lexical import index_words, match_query
@@ -272,7 +273,7 @@ def test_scan_many_takes_any_iterable(tiny_scanner: Scanner) -> None:
 def test_scan_many_in_several_runs(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [(f"{n} treaty", TEXT[: 40 * n]) for n in range(1, 9)]
     together = tiny_scanner.scan_many(pairs)
-    monkeypatch.setattr(module, "PAIRS_AHEAD", 0)
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 0)
     one_by_one = tiny_scanner.scan_many(pairs)
     for got, expected in zip(one_by_one, together, strict=True):
         np.testing.assert_allclose(got.logits, expected.logits, atol=TOLERANCE, rtol=0)
@@ -306,7 +307,7 @@ def test_pairs_are_prepared_a_few_passes_ahead(tiny_checkpoint: Path) -> None:
     pairs = [(QUERY, f"{n} {TEXT}") for n in range(60)]
     scanner.scan_many(pairs, progress=lambda done, total: at_first.append(segmenter.count))
     tokens = scanner.count_tokens(TEXT)
-    assert 1 < at_first[0] <= module.PAIRS_AHEAD * 50 // tokens + 1
+    assert 1 < at_first[0] <= pipeline.TOKENS_AHEAD * 50 // tokens + 1
     assert segmenter.count == 60
 
 
