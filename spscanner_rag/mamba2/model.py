@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.convolution import depthwise_by_image, depthwise_by_shifts
 from spscanner_rag.mamba2.ssd import ssd_chunked
 
 MATCH_CLASSES = 7
@@ -111,7 +112,10 @@ class ScannerModel(nn.Module):
             )
         if self.match_embedding is not None:
             embedded = embedded + self.match_embedding(match_classes)
-        hidden, state = self.backbone(embedded, state or self.initial_state(input_ids.shape[0]))
+        state = state or self.initial_state(input_ids.shape[0])
+        if input_ids.shape[1] == 0:
+            return embedded, state
+        hidden, state = self.backbone(embedded, state)
         return hidden, state
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
@@ -242,19 +246,10 @@ class Mamba2Mixer(nn.Module):
         # Backwards, a depthwise convolution is several times slower in bfloat16 than in float32 on CPU.
         dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
         weight, bias = self.conv1d.weight.to(dtype), self.conv1d.bias
+        convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
         with torch.autocast(xBC.device.type, enabled=False):
-            # As a convolution over an image of one row whose channels lie innermost: no copy to put tokens
-            # innermost, and on CPU the fastest of the ways to do it.
-            image = (
-                extended.to(dtype).transpose(1, 2).unsqueeze(2)
-            )  # (batch, conv_dim, 1, d_conv - 1 + tokens)
-            out = F.conv2d(
-                image,
-                weight.unsqueeze(2),
-                None if bias is None else bias.to(dtype),
-                groups=self.config.conv_dim,
-            )
-        out = F.silu(out.squeeze(2).transpose(1, 2))  # (batch, tokens, conv_dim)
+            out = convolve(extended.to(dtype), weight, None if bias is None else bias.to(dtype))
+        out = F.silu(out)  # (batch, tokens, conv_dim)
         # a copy, so that the state does not keep the whole segment in memory
         return out.to(xBC.dtype), extended[:, tokens:].detach().clone()
 

@@ -335,6 +335,15 @@ def test_state_holds_no_more_than_itself(tokens: int) -> None:
             assert stored == tensor.nbytes
 
 
+def test_no_tokens_leave_the_state_as_it_was() -> None:
+    model = random_model(CONFIG)
+    ids = random_ids(model)
+    _, state = model(ids)
+    hidden, after = model(ids[:, :0], state)
+    assert hidden.shape == (2, 0, CONFIG.d_model)
+    assert after is state
+
+
 def test_no_state_is_the_initial_state() -> None:
     model = random_model(CONFIG)
     ids = random_ids(model)

@@ -1,0 +1,123 @@
+"""The wheel in environments that hold what it asks for and nothing else.
+
+Such an environment is a folder of links to the installed distributions that the requirements name, directly
+or through others, in an interpreter that sees no other folder: no index is needed to build it.
+"""
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from email.parser import Parser
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+OURS = "spscanner-rag"
+FRAMEWORKS = {"langchain": "langchain_core", "llama-index": "llama_index.core"}
+
+LANGCHAIN = """
+from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+retriever = SPScannerRetriever.from_texts(["A lynx was seen. Rain fell. The end."], model=model, k=2)
+found = retriever.invoke("What was seen?")
+assert len(found) == 2 and all(document.metadata["relevance_score"] >= 0 for document in found), found
+"""
+LLAMA_INDEX = """
+from llama_index.core import Document
+from llama_index.core.schema import NodeWithScore
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever
+document = Document(text="A lynx was seen. Rain fell. The end.")
+found = SPScannerRetriever.from_documents([document], model=model, similarity_top_k=2).retrieve("What was seen?")
+assert len(found) == 2, found
+nodes = [NodeWithScore(node=document)]
+assert len(SPScannerPostprocessor(model=model, top_n=1).postprocess_nodes(nodes, query_str="What?")) == 1
+"""
+MISSING = """
+try:
+    import {module}
+except ImportError as error:
+    assert 'pip install "spscanner-rag[{extra}]"' in str(error), error
+else:
+    raise AssertionError("{module} was imported")
+"""
+MODULES = {
+    "langchain": ["langchain_spscanner"],
+    "llama-index": ["llama_index.retrievers.spscanner", "llama_index.postprocessor.spscanner"],
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    return Path(next(iter(WheelBuilder(str(REPOSITORY)).build(directory=str(folder), versions=["standard"]))))
+
+
+def required(wheel: Path, extra: str) -> Iterator[Distribution]:
+    """The distributions that the wheel asks for with an extra, each once."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
+    waiting = [(line, extra) for line in metadata.get_all("Requires-Dist") or []]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        line, wanted = waiting.pop()
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": wanted}):
+            continue
+        for inner in ("", *requirement.extras):
+            key = (canonicalize_name(requirement.name), inner)
+            if key in seen or key[0] == OURS:
+                continue
+            try:
+                found = distribution(requirement.name)
+            except PackageNotFoundError:
+                pytest.fail(f"{requirement.name} is required and not installed here")
+            if (key[0], "") not in seen:
+                yield found
+            seen |= {key, (key[0], "")}
+            waiting += [(line, inner) for line in found.requires or []]
+
+
+def link(found: Distribution, site: Path) -> None:
+    """Put a distribution into a folder of packages; folders that several may share are made, not linked."""
+    for top in {Path(file.parts[0]) for file in found.files or [] if ".." not in file.parts}:
+        source = Path(str(found.locate_file(top)))
+        namespace = source.is_dir() and not (source / "__init__.py").exists() and top.suffix != ".dist-info"
+        pairs = [(top / child.name, child) for child in source.iterdir()] if namespace else [(top, source)]
+        for name, place in pairs:
+            (site / name).parent.mkdir(exist_ok=True)
+            if place.exists() and not (site / name).exists():
+                (site / name).symlink_to(place)
+
+
+def run(site: Path, code: str, **names: object) -> None:
+    # -I and -S: neither the environment of the tests nor this folder
+    lines = [f"import sys; sys.path.insert(0, {str(site)!r})", *(f"{k} = {v!r}" for k, v in names.items())]
+    command = [sys.executable, "-I", "-S", "-c", "\n".join([*lines, code])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env={"HF_HUB_OFFLINE": "1"})
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("extra", "code"), [("langchain", LANGCHAIN), ("llama-index", LLAMA_INDEX), ("", "pass")]
+)
+def test_works_with_the_framework_that_is_there_and_names_the_other(
+    wheel: Path, tmp_path: Path, tiny_checkpoint: Path, extra: str, code: str
+) -> None:
+    for found in required(wheel, extra):
+        link(found, tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    absent = [other for other in FRAMEWORKS if other != extra]
+    refused = "".join(
+        MISSING.format(module=module, extra=other) for other in absent for module in MODULES[other]
+    )
+    scan = "\nfrom spscanner_rag import Scanner\nassert Scanner.from_pretrained().scan('Who?', 'He did. So.').sentences\n"
+    run(tmp_path, code + refused + scan, model=str(tiny_checkpoint))
