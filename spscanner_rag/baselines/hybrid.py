@@ -1,0 +1,118 @@
+"""Fusion of several scorers, the scanner among them if wanted."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.scorers import Scorer, segment
+from spscanner_rag.units import Segmenter, Unit
+
+Fusion = Literal["scores", "ranks"]
+
+RANK_CONSTANT = 60
+"""Of reciprocal-rank fusion (Cormack et al., 2009)."""
+
+
+class Hybrid(Baseline):
+    """Several scorers as one.
+
+    Parameters
+    ----------
+    scorers : sequence of Scorer
+        At least two; scanners, baselines or others.
+    fusion : "scores" or "ranks", default "scores"
+        "scores" adds the scorers' own scores, each standardized over the units of the document to mean 0 and
+        deviation 1; "ranks" adds 1 / (60 + rank), units that score the same sharing their mean rank.
+    weights : sequence of float, optional
+        One for each scorer, not negative and not all 0. Default: all the same.
+    unit : str or Segmenter, optional
+        As for `Baseline`. Default: the units of the first scorer.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two scorers, or weights or a fusion that are not as said.
+    TypeError
+        For something that does not score.
+    """
+
+    def __init__(
+        self,
+        scorers: Sequence[Scorer],
+        fusion: Fusion = "scores",
+        *,
+        weights: Sequence[float] | None = None,
+        unit: UnitKind | Segmenter | None = None,
+    ) -> None:
+        super().__init__("sentence" if unit is None else unit)
+        if len(scorers) < 2:
+            raise ValueError(f"got {len(scorers)} scorers; expected at least two")
+        for scorer in scorers:
+            if not isinstance(scorer, Scorer):
+                raise TypeError(f"{type(scorer).__name__} does not score; expected score_units(...)")
+        if fusion not in ("scores", "ranks"):
+            raise ValueError(f"fusion is {fusion!r}; expected 'scores' or 'ranks'")
+        shares = np.ones(len(scorers)) if weights is None else np.asarray(weights, np.float64)
+        if shares.shape != (len(scorers),) or not (shares >= 0).all() or not 0 < shares.sum() < np.inf:
+            raise ValueError(
+                f"weights are {weights!r}; expected one of at least 0 for each scorer, not all 0"
+            )
+        self.scorers, self.fusion = tuple(scorers), fusion
+        self.weights: NDArray[np.float64] = shares / shares.sum()
+        self._own_units = unit is not None
+
+    @property
+    def name(self) -> str:
+        """Its name in tables: "hybrid:" and the scorers'."""
+        return "hybrid:" + "+".join(_name(scorer) for scorer in self.scorers)
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut a text as the first scorer does, or into the units asked for."""
+        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
+        fuse = standardized if self.fusion == "scores" else reciprocal_ranks
+        parts = [fuse(_own_scores(scorer, query, text, units)) for scorer in self.scorers]
+        fused: NDArray[np.float32] = (self.weights @ np.stack(parts)).astype(np.float32)
+        return fused
+
+    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A standardized score is taken for a logit; a reciprocal rank for a share of the highest possible."""
+        return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
+
+    @property
+    def count_tokens(self) -> object:
+        """The first scorer's that counts tokens, for token budgets."""
+        counters = (getattr(scorer, "count_tokens", None) for scorer in self.scorers)
+        return next((counter for counter in counters if counter is not None), None)
+
+
+def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Mean 0 and standard deviation 1 over the units; all 0 if they do not differ: (units,)."""
+    values = scores.astype(np.float64)
+    spread = values.std() if len(values) else 0.0
+    return np.zeros(len(values)) if spread < 1e-9 else (values - values.mean()) / spread
+
+
+def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """1 / (60 + rank), the best unit having rank 1; equal scores share the mean of their ranks: (units,)."""
+    _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    first = np.cumsum(counts) - counts  # (distinct scores,) better units
+    ranks = (first + (counts + 1) / 2)[inverse]
+    return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
+
+
+def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    # a baseline's logits are its scores bent to a share; fusion wants them straight
+    score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
+    return score(query, text, units)
+
+
+def _name(scorer: Scorer) -> str:
+    name = getattr(scorer, "name", None)
+    return name if isinstance(name, str) else type(scorer).__name__.lower()

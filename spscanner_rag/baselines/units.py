@@ -1,0 +1,102 @@
+"""The units of the paper's baseline settings: sentences, chunks of 300 words, paragraphs, whole documents."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Literal, get_args
+
+from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.units import Segmenter, Unit, trimmed
+
+UnitKind = Literal["sentence", "chunk", "passage", "document"]
+
+CHUNK_WORDS = 300
+"""The paper's chunks (section 4.1)."""
+
+_WORD = re.compile(r"\S+")
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+
+
+class ChunkSegmenter:
+    """Chunks of a number of words, one after the other, without regard to sentences.
+
+    Parameters
+    ----------
+    words : int, default 300
+        Words (runs without white space) of each chunk; the last one may have fewer.
+
+    Raises
+    ------
+    ValueError
+        If ``words`` is below 1.
+    """
+
+    name = "chunk"
+
+    def __init__(self, words: int = CHUNK_WORDS) -> None:
+        if type(words) is not int or words < 1:
+            raise ValueError(f"words is {words!r}; expected a whole number of at least 1")
+        self.words = words
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut ``text`` into chunks."""
+        return list(_units(text, self._starts(text)))
+
+    def _starts(self, text: str) -> Iterator[int]:
+        for number, word in enumerate(_WORD.finditer(text)):
+            if number % self.words == 0:
+                yield word.start()
+
+
+class PassageSegmenter:
+    """Paragraphs: what stands between blank lines."""
+
+    name = "passage"
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut ``text`` into paragraphs."""
+        return list(_units(text, iter([0, *(match.end() for match in _BLANK_LINES.finditer(text))])))
+
+
+class DocumentSegmenter:
+    """The text as one unit."""
+
+    name = "document"
+
+    def segment(self, text: str) -> list[Unit]:
+        """``text`` itself, unless it is white space."""
+        return list(_units(text, iter([0])))
+
+
+def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
+    """The segmenter for a kind of unit.
+
+    Raises
+    ------
+    ValueError
+        For a kind that does not exist.
+    """
+    if not isinstance(unit, str):
+        return unit
+    kinds: dict[str, type[Segmenter]] = {
+        "sentence": SentenceSegmenter,
+        "chunk": ChunkSegmenter,
+        "passage": PassageSegmenter,
+        "document": DocumentSegmenter,
+    }
+    if unit not in kinds:
+        raise ValueError(f"unit is {unit!r}; expected one of {', '.join(get_args(UnitKind))}, or a segmenter")
+    return kinds[unit]()
+
+
+def _units(text: str, starts: Iterator[int]) -> Iterator[Unit]:
+    """Units from each start to the next, with the white space after each; the first also has that before it."""
+    edges = [*starts]
+    spans = [
+        span
+        for start, stop in pairwise([*edges, len(text)])
+        if (span := trimmed(text, start, stop)) is not None
+    ]
+    reads = [0, *(start for start, _ in spans[1:]), len(text)]
+    for number, (start, end) in enumerate(spans):
+        yield Unit(start, end, text[reads[number] : reads[number + 1]])

