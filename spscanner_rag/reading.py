@@ -102,9 +102,7 @@ class Reading:
     ) -> TokenSequence:
         """The tokens of the question and of units ``first`` to ``last`` (inclusive; None: to the end)."""
         last = len(text.units) - 1 if last is None else last
-        every = self.reanchor_tokens and max(
-            self.reanchor_tokens, REANCHOR_QUESTIONS * len(laid.question_ids)
-        )
+        every = repeats_every(self.reanchor_tokens, len(laid.question_ids))
         stream = build_stream(
             laid.question_ids,
             text.tokens,
@@ -115,3 +113,8 @@ class Reading:
         )
         prior = None if laid.prior is None else laid.prior[first : last + 1]
         return TokenSequence(stream.input_ids, stream.unit_ends, stream.match_classes, prior)
+
+
+def repeats_every(reanchor_tokens: int | None, question_tokens: int) -> int | None:
+    """After how many document tokens a question of so many tokens is repeated; None never."""
+    return reanchor_tokens and max(reanchor_tokens, REANCHOR_QUESTIONS * question_tokens)

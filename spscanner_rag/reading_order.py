@@ -21,18 +21,22 @@ class Linked(Protocol):
 def in_reading_order(numbers: Sequence[int], pieces: Sequence[Linked]) -> list[int]:
     """Numbers of pieces of one source, in reading order.
 
-    By ``start`` if all know it. Else pieces that are linked follow one another, and what belongs together
-    stands where its first known ``start`` says, or, if it has none, behind the others in the order given.
+    By ``start``. A piece without one follows the nearest piece before it that is linked to it and has one, else
+    stands ahead of the nearest one behind it; what is linked to none with a ``start`` comes last, as linked,
+    else in the order given.
     """
     if all(pieces[number].start is not None for number in numbers):
         return sorted(numbers, key=lambda number: pieces[number].start or 0)
-    chains = _chains(numbers, pieces)
-    return [number for chain in sorted(chains, key=lambda c: _chain_place(c, pieces)) for number in chain]
-
-
-def _chain_place(chain: Sequence[int], pieces: Sequence[Linked]) -> tuple[float, int]:
-    starts = [start for number in chain if (start := pieces[number].start) is not None]
-    return min(starts, default=math.inf), min(chain)
+    order: dict[int, tuple[float, int, int]] = {}
+    for chain in _chains(numbers, pieces):
+        starts = (pieces[number].start for number in chain)
+        place: float = next((start for start in starts if start is not None), math.inf)
+        first = min(chain)
+        for link, number in enumerate(chain):
+            start = pieces[number].start
+            place = place if start is None else start
+            order[number] = (place, first, link)
+    return sorted(numbers, key=order.__getitem__)
 
 
 def _chains(numbers: Sequence[int], pieces: Sequence[Linked]) -> list[list[int]]:

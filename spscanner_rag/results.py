@@ -112,7 +112,8 @@ class ScanResult:
             blocks = _frozen(self.blocks, np.int64)
             if blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any():
                 raise ValueError(
-                    f"blocks: got shape {blocks.shape}; expected one ascending number per sentence"
+                    f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for "
+                    "each, none smaller than the one before"
                 )
             object.__setattr__(self, "blocks", blocks)
 
@@ -208,7 +209,14 @@ class ScanResult:
             When there is no such sentence.
         """
         selection.check_arguments(None, None, max_tokens, count_tokens, context, order, merge)
-        picks = np.asarray(numbers, np.int64).reshape(-1)
+        given = np.asarray(numbers)
+        if (
+            given.ndim != 1
+            or (given.size and given.dtype.kind not in "iu")
+            or len(set(given.tolist())) < given.size
+        ):
+            raise ValueError(f"numbers: got {numbers!r:.60}; expected indices of sentences, each once")
+        picks = given.astype(np.int64)
         if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
             raise IndexError(
                 f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"

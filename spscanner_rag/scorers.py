@@ -47,19 +47,33 @@ def score_batch(
     ScanCancelled
         If ``cancelled`` returned True.
     """
+    filled = [request for request in requests if request[2]]  # a baseline need not bear a text of no units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)
-    if many is not None:
-        scored: Iterator[Any] = iter(many(requests, cancelled=cancelled))
+    scored: Iterator[Any]
+    if many is None:
+        scored = _one_by_one(scorer, filled, cancelled)
     else:
-        scored = _one_by_one(scorer, requests, cancelled)
-    for (_, _, units), values in zip(requests, scored, strict=True):
-        logits = np.asarray(values, np.float32)
-        if logits.shape != (len(units),) or not np.isfinite(logits).all():
+        answers = many(filled, cancelled=cancelled) if filled else []
+        if len(answers) != len(filled):
             raise ValueError(
-                f"{type(scorer).__name__}.score_units returned shape {logits.shape} for {len(units)} units; "
-                "expected one finite number for each"
+                f"{type(scorer).__name__}.score_units_many returned {len(answers)} arrays for {len(filled)} "
+                "texts; expected one for each"
             )
-        yield logits
+        scored = iter(answers)
+    for _, _, units in requests:
+        yield _checked(scorer, next(scored), len(units)) if units else np.zeros(0, np.float32)
+
+
+def _checked(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused
+        logits = np.asarray(values, np.float32)
+    if logits.shape != (n_units,) or not np.isfinite(logits).all():
+        wrong = int((~np.isfinite(logits)).sum())
+        raise ValueError(
+            f"{type(scorer).__name__}.score_units returned shape {logits.shape} with {wrong} values that are "
+            f"not finite, for {n_units} units; expected one finite number for each"
+        )
+    return logits
 
 
 def _one_by_one(

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag import selection
-from spscanner_rag.pieces import JoinedText, Place
+from spscanner_rag.joined_text import RUN_SEPARATOR, JoinedText, Place
+from spscanner_rag.pipeline import ScanCancelled
 from spscanner_rag.results import Passage, ScanResult
 from spscanner_rag.scorers import Scorer, score_batch, segment
 from spscanner_rag.selection import Order
-from spscanner_rag.token_counts import CountTokens
+from spscanner_rag.token_counts import CountTokens, resolve_counter
 from spscanner_rag.units import Unit
 
 _BETWEEN_TEXTS = "\n\n"
@@ -56,7 +57,7 @@ class Selection:
             self.merge,
         )
         per_text = self.top_k_per_text
-        if per_text is not None and (type(per_text) is not int or per_text < 1):
+        if per_text is not None and not (selection.is_integer(per_text) and per_text >= 1):
             raise ValueError(
                 f"top_k_per_text: got {per_text!r}; expected an integer of at least 1, or None for no limit"
             )
@@ -118,18 +119,35 @@ def search(
     Raises
     ------
     ValueError
-        If the query is empty, or a token budget is given and nothing counts tokens.
+        If the query is empty, ``batch_size`` is below 1, or a token budget is given and nothing counts tokens.
     ScanCancelled
         If ``cancelled`` returned True.
     """
     if not query.strip():
         raise ValueError("query is empty; expected a question or key words")
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
+    counter = _counter(scorer, choose)
     if not texts:
         return []
-    pool = _Pool(query, texts, getattr(scorer, "count_tokens", None))
+    pool = _Pool(query, texts, counter)
     for number, units, logits in _scored(scorer, query, texts, batch_size, cancelled):
         pool.add(number, units, logits)
     return pool.hits(choose)
+
+
+def _counter(scorer: Scorer, choose: Selection) -> CountTokens | None:
+    """What counts tokens for the budget, if there is one: found before anything is scanned."""
+    if choose.max_tokens is None:
+        return None
+    counter: CountTokens | str | None = choose.count_tokens
+    counter = getattr(scorer, "count_tokens", None) if counter is None else counter
+    if counter is None:
+        raise ValueError(
+            f"max_tokens: got a budget, but {type(scorer).__name__} counts no tokens; expected count_tokens, "
+            'for example count_tokens="o200k_base"'
+        )
+    return resolve_counter(counter)
 
 
 def _scored(
@@ -141,21 +159,28 @@ def _scored(
 ) -> Iterator[tuple[int, list[Unit], NDArray[np.float32]]]:
     numbers = iter(range(len(texts)))
     while batch := list(islice(numbers, batch_size)):
-        cuts = [_cut(scorer, texts[number]) for number in batch]
+        cuts = []
+        for number in batch:
+            if cancelled():
+                raise ScanCancelled(f"cancelled before text {number + 1} of {len(texts)}")
+            cuts.append(_cut(scorer, texts[number]))
         requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
         yield from zip(batch, cuts, score_batch(scorer, requests, cancelled), strict=True)
 
 
 def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
-    """Units of each run by itself; the separator after a run is read with its last unit."""
+    """Units of each run by itself; what separates two runs is read too, so that no word goes across."""
     if len(joined.runs) == 1:
         return segment(scorer, joined.text)
-    stops = [*(run.start for run in joined.runs[1:]), len(joined.text)]
-    return [
-        Unit(run.start + unit.start, run.start + unit.end, unit.model_text)
-        for run, stop in zip(joined.runs, stops, strict=True)
-        for unit in segment(scorer, joined.text[run.start : stop])
-    ]
+    units: list[Unit] = []
+    stops = [*(run.start for run in joined.runs), len(joined.text)][1:]
+    for run, stop in zip(joined.runs, stops, strict=True):
+        own = segment(scorer, joined.text[run.start : stop])
+        if own and units and not (units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()):
+            # The units of the published scanners leave white space out at either end.
+            own = [own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text), *own[1:]]
+        units += (Unit(run.start + start, run.start + end, model_text) for start, end, model_text in own)
+    return units
 
 
 class _Pool:
@@ -197,7 +222,7 @@ class _Pool:
         result = ScanResult(self.query, text, starts, ends, logits, self.count_tokens, blocks)
         picks = _picks(result, np.array(self.owners, np.int64), choose)
         passages = result.passages(
-            picks, choose.max_tokens, choose.count_tokens, choose.context, choose.order, choose.merge
+            picks, choose.max_tokens, context=choose.context, order=choose.order, merge=choose.merge
         )
         return [self._hit(result, passage) for passage in passages]
 

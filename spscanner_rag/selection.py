@@ -52,12 +52,12 @@ def check_arguments(
             f"threshold: got {threshold!r}; expected a score from 0 to 1, or None: "
             "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
         )
-    if max_tokens is not None and (not _is_integer(max_tokens) or max_tokens < 1):
+    if max_tokens is not None and (not is_integer(max_tokens) or max_tokens < 1):
         raise ValueError(
             f"max_tokens: got {max_tokens!r}; expected an integer of at least 1, or None for no budget"
         )
     check_counter(count_tokens)
-    if not _is_integer(context) or context < 0:
+    if not is_integer(context) or context < 0:
         raise ValueError(
             f"context: got {context!r}; expected the number of neighbours on each side, an integer of at "
             "least 0"
@@ -69,7 +69,7 @@ def check_arguments(
 
 
 def _check_top_k(top_k: object) -> None:
-    if _is_integer(top_k):
+    if is_integer(top_k):
         if top_k >= 1:
             return
     elif _is_number(top_k) and 0 < top_k < 1:
@@ -80,12 +80,13 @@ def _check_top_k(top_k: object) -> None:
     )
 
 
-def _is_integer(value: object) -> TypeGuard[int]:
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or numpy, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return _is_integer(value) or isinstance(value, float | np.floating)
+    return is_integer(value) or isinstance(value, float | np.floating)
 
 
 def resolve_top_k(top_k: float | None, n_sentences: int) -> int:

@@ -1,15 +1,23 @@
 """Scanners by the arguments that they are loaded with, so that a process loads each once and only when used."""
 
+import inspect
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 
+_FURTHER_ARGUMENTS = set(inspect.signature(Scanner.from_pretrained).parameters) - {
+    "model",
+    "device",
+    "dtype",
+    "backend",
+}
+
 _shared: dict[tuple[object, ...], Scanner] = {}
-_kept_alive: list[object] = []  # arguments that are told apart by identity
 _locks: dict[tuple[object, ...], threading.Lock] = {}
 _lock = threading.Lock()
 
@@ -73,7 +81,7 @@ class ScorerChoice(NamedTuple):
     scorer: Scorer | None = None
 
     def check(self) -> None:
-        """Raise ``ValueError`` for two answers at once, and ``TypeError`` for what cannot score."""
+        """Raise ``ValueError`` for two answers at once or unknown options, ``TypeError`` for what cannot score."""
         given = [name for name in ("model", "scanner", "scorer") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")
@@ -82,9 +90,15 @@ class ScorerChoice(NamedTuple):
                 f"scanner is {type(self.scanner).__name__}; expected a spscanner_rag.Scanner (pass anything "
                 "else that scores units as scorer)"
             )
-        if self.scorer is not None and not isinstance(self.scorer, Scorer):
+        if self.scorer is not None and (isinstance(self.scorer, type) or not isinstance(self.scorer, Scorer)):
             raise TypeError(
                 f"scorer is {type(self.scorer).__name__}; expected an object with score_units(query, text, units)"
+            )
+        unknown = set(self.model_kwargs) - _FURTHER_ARGUMENTS
+        if unknown:
+            raise ValueError(
+                f"model_kwargs: got {', '.join(sorted(map(repr, unknown)))}; expected further arguments of "
+                f"Scanner.from_pretrained: {', '.join(sorted(_FURTHER_ARGUMENTS))}"
             )
 
     @property
@@ -137,16 +151,12 @@ def shared_scanner(
         As `Scanner.from_pretrained`; what failed is tried again by the next call.
     """
     options: dict[str, Any] = {"device": device, "dtype": dtype, "backend": backend, **model_kwargs}
-    key = (
-        None if model is None else str(model),
-        *((name, _key_of(options[name])) for name in sorted(options)),
-    )
+    key = (_key_of(_place(model)), *((name, _key_of(options[name])) for name in sorted(options)))
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:  # of this key: others load beside it
         if key not in _shared:
             _shared[key] = Scanner.from_pretrained(model, **options)
-            _kept_alive.append(options)
         return _shared[key]
 
 
@@ -154,9 +164,44 @@ def forget_shared_scanners() -> None:
     """Let go of the scanners that `shared_scanner` keeps; whoever holds one may go on using it."""
     with _lock:
         _shared.clear()
-        _kept_alive.clear()
+        _locks.clear()  # its keys keep arguments alive
 
 
-def _key_of(value: object) -> object:
-    plain = value is None or isinstance(value, str | int | float | Path)
-    return type(value), value if plain else id(value)  # 1 and True are equal, but do not mean the same
+def _place(model: str | Path | None) -> str | Path | None:
+    """A local folder by its full path, since a process may change its working folder; else as given."""
+    if model is None:
+        return None
+    folder = Path(model).expanduser()
+    return folder.resolve() if folder.is_dir() else model
+
+
+class _Same(NamedTuple):
+    """Stands for a value that cannot be hashed: equal to itself only, and kept alive."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _key_of(value: object) -> tuple[type, Hashable]:
+    # With the type: 1 and True are equal, but do not mean the same.
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), _Same(value)
+    return type(value), value
+
+
+def _forget_locks() -> None:
+    # One that another thread of the parent held is never released in a fork.
+    global _lock
+    _lock = threading.Lock()
+    _locks.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)

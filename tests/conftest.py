@@ -8,13 +8,14 @@ os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import settings
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -33,6 +34,11 @@ which the council had ordered in 1908, was 400 pages long. It said: the harbour 
 and Ωμέγα are words too, and so are 東京 and Москва. The ship's bell rang twice, then the rain began.
 Why did they leave the island? Because the well was dry, and because the winter had been long.
 """
+
+
+BERT_WORDS = (
+    "who signed the treaty keeper wrote date in book he and captain left it rained bell rang well was dry"
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -120,3 +126,41 @@ def windowed_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.Temp
 def tiny_scanner(tiny_checkpoint: Path) -> Scanner:
     """The scanner of `tiny_checkpoint`: float32, on the CPU."""
     return Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="session")
+def save_bert() -> Callable[[Path, int | None], Path]:
+    """Saves a BERT of random weights: a classifier with so many labels, or an encoder if they are None."""
+    return _save_bert
+
+
+def _save_bert(folder: Path, labels: int | None) -> Path:
+    """A BERT of one small layer with random weights and a vocabulary of words; a classifier if it has labels."""
+    transformers = pytest.importorskip("transformers")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: number for number, word in enumerate([*special, *".!?", *BERT_WORDS.split()])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = dict(zip(["pad", "unk", "cls", "sep", "mask"], special, strict=True))
+    transformers.BertTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=32,
+        **{f"{kind}_token": token for kind, token in names.items()},
+    ).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+        num_labels=labels or 1,
+        initializer_range=1.0,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.BertModel if labels is None else transformers.BertForSequenceClassification
+        model(config).save_pretrained(folder)
+    return folder

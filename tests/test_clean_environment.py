@@ -38,6 +38,10 @@ assert len(found) == 2, found
 nodes = [NodeWithScore(node=document)]
 assert len(SPScannerPostprocessor(model=model, top_n=1).postprocess_nodes(nodes, query_str="What?")) == 1
 """
+SCAN = """
+from spscanner_rag import Scanner
+assert Scanner.from_pretrained().scan("Who?", "He did.").sentences
+"""
 MISSING = """
 try:
     import {module}
@@ -119,5 +123,4 @@ def test_works_with_the_framework_that_is_there_and_names_the_other(
     refused = "".join(
         MISSING.format(module=module, extra=other) for other in absent for module in MODULES[other]
     )
-    scan = "\nfrom spscanner_rag import Scanner\nassert Scanner.from_pretrained().scan('Who?', 'He did.').sentences\n"
-    run(tmp_path, code + refused + scan, model=str(tiny_checkpoint))
+    run(tmp_path, code + refused + SCAN, model=str(tiny_checkpoint))

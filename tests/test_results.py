@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spscanner_rag import Passage, ScanResult, ScoredSentence
+from spscanner_rag import Passage, ScanResult, ScoredSentence, selection
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
@@ -184,3 +184,84 @@ def test_repr_never_holds_the_document() -> None:
         == "ScoredSentence('a', start=0, end=1, logit=0.5, score=0.6)"
     )
     assert repr(Passage("a", 0, 1, 0.6)) == "Passage('a', start=0, end=1, score=0.6)"
+
+
+# Blocks, and passages of the caller's choice
+
+
+def test_neighbours_and_merging_stay_in_their_block() -> None:
+    apart = make(blocks=[0, 0, 1], count_tokens=len)
+    assert [p.text for p in apart.select(top_k=1, context=5)] == ["Anne signed it.", "The captain left."]
+    assert [p.text for p in apart.select(merge=True)] == [TEXT[:34], TEXT[36:]]
+    assert apart.context() == TEXT[:34] + "\n" + TEXT[36:]
+    assert [p.text for p in make(blocks=[-5, 3, 3]).select(merge=True)] == [TEXT[:15], TEXT[17:]]
+    one_block = make(blocks=[7, 7, 7])
+    assert one_block.select(context=1, merge=True) == make().select(context=1, merge=True)
+
+
+def test_the_text_between_blocks_costs_nothing() -> None:
+    def count(text: str) -> int:
+        return len(text) + 1000 * text.count("\n\n")
+
+    budget = {"max_tokens": 15 + 1 + 17 + 1 + 16, "count_tokens": count}
+    assert len(make(blocks=[0, 0, 1]).select(**budget)) == 2  # the two spaces in the block count
+    assert len(make(blocks=[0, 1, 2]).select(**budget)) == 3
+    assert len(make(blocks=[0, 1, 1]).select(**budget)) == 2
+
+
+def test_blocks_are_copied_frozen_and_pickled() -> None:
+    given = np.array([0, 0, 1])
+    result = make(blocks=given, count_tokens=len)
+    given[0] = 9
+    assert result.blocks is not None
+    assert result.blocks.tolist() == [0, 0, 1]
+    assert result.blocks.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        result.blocks[0] = 5
+    again = pickle.loads(pickle.dumps(result))
+    assert again.blocks.tolist() == [0, 0, 1]
+    assert again.select(merge=True) == result.select(merge=True)
+    assert pickle.loads(pickle.dumps(make())).blocks is None
+    assert copy.deepcopy(result) is result
+
+
+@pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])
+def test_blocks_must_be_one_ascending_number_a_sentence(blocks: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"blocks: got shape .* for 3 sentences; expected one number for each"
+    ):
+        make(blocks=blocks)
+
+
+def test_passages_of_given_sentences(result: ScanResult) -> None:
+    texts = [sentence.text for sentence in result.sentences]
+    assert [p.text for p in result.passages([2, 0])] == [texts[0], texts[2]]
+    assert [p.text for p in result.passages(np.array([1], np.int32), order="score")] == [texts[1]]
+    assert [p.text for p in result.passages([1], context=1, order="score")] == [texts[0], texts[2], texts[1]]
+    assert [p.text for p in result.passages((1, 2), merge=True)] == [TEXT[17:]]
+    assert result.passages([]) == result.passages(np.zeros(0)) == ()
+    # under a budget the order given counts, not the logits
+    assert [p.text for p in result.passages([1, 0, 2], max_tokens=3)] == [texts[1]]
+    assert [p.text for p in result.passages([2, 0], max_tokens=3)] == [texts[2]]
+    ranked = selection.pick(result.logits, result.scores, 2, None)
+    assert result.passages(ranked, context=1, merge=True) == result.select(top_k=2, context=1, merge=True)
+
+
+@pytest.mark.parametrize("numbers", [[0, 0], [0.5], [True, False, True], [[0, 1]], 1, ["0"]])
+def test_passages_need_indices_each_once(result: ScanResult, numbers: Any) -> None:
+    with pytest.raises(ValueError, match=r"numbers: got .*; expected indices of sentences, each once"):
+        result.passages(numbers)
+
+
+def test_passages_that_are_not_there_are_refused(result: ScanResult, empty: ScanResult) -> None:
+    for numbers in ([3], [-1, 0]):
+        with pytest.raises(IndexError, match=r"numbers: got -?\d to \d; expected 0 to 2"):
+            result.passages(numbers)
+    with pytest.raises(IndexError, match="numbers"):
+        empty.passages([0])
+    assert empty.passages([]) == ()
+    for arguments in ({"max_tokens": 0}, {"context": -1}, {"order": "best"}, {"merge": 1}):
+        with pytest.raises(ValueError, match=next(iter(arguments))):
+            result.passages([0], **arguments)
+    with pytest.raises(ValueError, match="max_tokens: got a budget but this result has no token counter"):
+        make().passages([0], max_tokens=3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -388,3 +388,61 @@ def test_runs_and_neighbours_at_the_edges() -> None:
     nobody = np.zeros(0, dtype=np.int64)
     assert with_neighbours(nobody, 3, 0) == with_neighbours(nobody, 3, 4) == []
     assert with_neighbours(np.array([0, 3]), 10**12, 5) == [0, 1, 2, 3, 4]
+
+
+# Blocks: as if each were a document of its own
+
+
+@st.composite
+def in_blocks(draw: st.DrawFn) -> tuple[ScanResult, list[ScanResult]]:
+    """A result with blocks, and a result for each of them alone, over the same text."""
+    whole = draw(results())
+    n = len(whole.logits)
+    blocks = np.sort(np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.int64))
+    counter = whole.count_tokens
+
+    def part(inside: Any) -> ScanResult:
+        return ScanResult(
+            "q", whole.text, whole.starts[inside], whole.ends[inside], whole.logits[inside], counter
+        )
+
+    alone = [part(blocks == block) for block in np.unique(blocks)]
+    return ScanResult("q", whole.text, whole.starts, whole.ends, whole.logits, counter, blocks), alone
+
+
+@settings(max_examples=60)
+@given(in_blocks(), THRESHOLD, CONTEXT, st.booleans())
+def test_blocks_are_selected_as_documents_of_their_own(
+    given_blocks: tuple[ScanResult, list[ScanResult]], threshold: float | None, context: int, merge: bool
+) -> None:
+    whole, alone = given_blocks
+    arguments: dict[str, Any] = {"top_k": None, "threshold": threshold, "context": context, "merge": merge}
+    expected = [passage for part in alone for passage in part.select(**arguments)]
+    assert list(whole.select(**arguments)) == expected
+
+
+@settings(max_examples=60)
+@given(in_blocks(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
+def test_budgets_hold_over_blocks(
+    given_blocks: tuple[ScanResult, list[ScanResult]],
+    counter: Callable[[str], int],
+    context: int,
+    max_tokens: int,
+) -> None:
+    whole, _ = given_blocks
+    arguments = {"top_k": 6, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
+    assert max(measured(whole, counter, arguments)) <= max_tokens
+    assert whole.blocks is not None
+    picked = set(numbers(whole, whole.select(top_k=6)))
+    for number in numbers(whole, whole.select(**arguments)):  # type: ignore[arg-type]
+        same = [other for other in picked if whole.blocks[other] == whole.blocks[number]]
+        assert any(abs(other - number) <= context for other in same)
+
+
+def test_runs_and_neighbours_end_at_a_block() -> None:
+    blocks = np.array([0, 0, 4, 4, 4, 9])
+    assert runs([0, 1, 2, 3, 5], blocks) == [(0, 1), (2, 3), (5, 5)]
+    assert runs([1, 2], None) == [(1, 2)]
+    assert with_neighbours(np.array([2]), 3, 6, blocks) == [2, 3, 4]
+    assert with_neighbours(np.array([1, 5]), 10**12, 6, blocks) == [0, 1, 5]
+    assert with_neighbours(np.zeros(0, dtype=np.int64), 3, 6, blocks) == []

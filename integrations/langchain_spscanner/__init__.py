@@ -1,6 +1,13 @@
-"""LangChain retriever and compressor of spscanner-rag.
+"""LangChain retriever and compressor of spscanner-rag: the sentences that matter, with score and position."""
 
-Version 0.1 has no class here yet: call `spscanner_rag.Scanner` directly.
-"""
+try:
+    import langchain_core  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'langchain_spscanner needs langchain-core: pip install "spscanner-rag[langchain]"'
+    ) from error
 
-__all__: list[str] = []
+from langchain_spscanner.compressor import SPScannerCompressor
+from langchain_spscanner.retriever import SPScannerRetriever
+
+__all__ = ["SPScannerCompressor", "SPScannerRetriever"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +153,7 @@ class Dense(Baseline):
         self.passage_prefix = preset.passage_prefix if passage_prefix is None else passage_prefix
         self.end_token = preset.end_token if end_token is None else end_token
         self.similarity = similarity or preset.similarity
-        self.window = window
+        self.window, self.batch_size = window, batch_size
         options = {
             "batch_size": batch_size,
             "device": device,
@@ -173,6 +173,11 @@ class Dense(Baseline):
         """Its name in tables: "dense:" and the model."""
         return self._name
 
+    @property
+    def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
+        """The model that embeds the units, if it is one of sentence-transformers; else None."""
+        return self._passages.model
+
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """Similarities: (units,).
 
@@ -181,7 +186,7 @@ class Dense(Baseline):
         ValueError
             If the embedder returns NaN, or vectors of different widths; names the text.
         """
-        passages = self._vectors.get(text, units, lambda: self._embed(self._texts(text, units)))
+        passages = self._vectors.get(text, units, lambda: self._embed(self._windows(text, units)))
         question = embed_checked(
             self._queries.queries, [self.query_prefix + query + self.end_token], passages.shape[1]
         )
@@ -208,12 +213,17 @@ class Dense(Baseline):
         lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question[0])
         return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
 
-    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
-        return embed_checked(
-            self._passages.passages, [self.passage_prefix + text + self.end_token for text in texts]
-        )
+    def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
+        """What is embedded for each unit: with its neighbours and the prefix."""
+        return [self._passage(window) for window in self._windows(text, units)]
 
-    def _texts(self, text: str, units: Sequence[Unit]) -> list[str]:
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        return embed_checked(self._passages.passages, [self._passage(text) for text in texts])
+
+    def _passage(self, text: str) -> str:
+        return self.passage_prefix + text + self.end_token
+
+    def _windows(self, text: str, units: Sequence[Unit]) -> list[str]:
         last = len(units) - 1
         return [
             text[units[max(0, i - self.window)].start : units[min(last, i + self.window)].end]

@@ -22,6 +22,7 @@ class Encoder(NamedTuple):
     queries: Embed
     passages: Embed
     name: str
+    model: Any = None  # of sentence-transformers, if it is one
 
 
 def encoder_of(
@@ -65,7 +66,7 @@ def encoder_of(
         def embed(texts: list[str]) -> object:
             return encode(texts, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
 
-        return Encoder(embed, embed, _model_name(embedder) or kind)
+        return Encoder(embed, embed, _model_name(embedder) or kind, embedder)
     if callable(embedder):
         return Encoder(embedder, embedder, getattr(embedder, "__name__", kind))
     raise TypeError(
@@ -116,16 +117,25 @@ def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_c
             f"the embedding model {name!r} needs sentence-transformers: "
             'pip install "spscanner-rag[baselines]"'
         ) from error
+    from spscanner_rag.baselines.loading import load
+
     if name == MINILM:
         name = _packaged_minilm() or name
-    if pooling is None:
-        return SentenceTransformer(name, device=device, trust_remote_code=trust_remote_code)
-    from sentence_transformers import models
+    model = load(
+        lambda place: SentenceTransformer(place, device=device, trust_remote_code=trust_remote_code), name
+    )
+    if pooling is not None:
+        _set_pooling(model, name, pooling)
+    return model
 
-    arguments = {"trust_remote_code": trust_remote_code}
-    words = models.Transformer(name, model_args=arguments, tokenizer_args=arguments, config_args=arguments)
-    pool = models.Pooling(words.get_word_embedding_dimension(), pooling_mode=pooling)
-    return SentenceTransformer(modules=[words, pool], device=device)
+
+def _set_pooling(model: Any, name: str, pooling: Pooling) -> None:  # noqa: ANN401 - an optional package's class
+    for number, module in enumerate(model):
+        # by its name: its place in the package changes from version to version
+        if type(module).__name__ == "Pooling":
+            model[number] = type(module)(model[0].auto_model.config.hidden_size, pooling_mode=pooling)
+            return
+    raise ValueError(f"{name} has no pooling that could be {pooling!r}; leave pooling out")
 
 
 def _packaged_minilm() -> str | None:

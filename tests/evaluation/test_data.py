@@ -56,7 +56,8 @@ def test_documents(tmp_path: Path, name: str) -> None:
         source="made",
         title="A title",
         text="It rained. The treaty was signed.",
-        questions=(Question("q1", "Signed?", ((11, 33),)),),
+        questions=(Question("q1", "Signed?", ((11, 33),), answers=("yes",)),),
+        split="dev",
     )
     assert (second.doc_id, second.questions) == ("d2", ())
 
@@ -80,13 +81,19 @@ def test_empty_file(tmp_path: Path) -> None:
 def test_optional_keys(tmp_path: Path) -> None:
     record = {"doc_id": "d", "text": "t", "questions": [{"qid": "q", "question": "why"}]}
     (document,) = read(write(tmp_path / "data.jsonl", record))
-    assert (document.source, document.title) == ("", "")
+    assert (document.source, document.title, document.split) == ("", "", "")
     assert document.questions == (Question("q", "why", (), answerable=True, ambiguous=False),)
 
 
 def test_title_null_is_no_title(tmp_path: Path) -> None:
     (document,) = read(write(tmp_path / "data.jsonl", RECORD | {"title": None, "source": None}))
     assert (document.source, document.title) == ("", "")
+
+
+def test_answers_and_choices(tmp_path: Path) -> None:
+    record = with_question(answers=["yes"], choices=["no", "yes"])
+    (question,) = read(write(tmp_path / "data.jsonl", record))[0].questions
+    assert (question.answers, question.choices) == (("yes",), ("no", "yes"))
 
 
 @pytest.mark.parametrize(
@@ -143,6 +150,11 @@ BAD_LINES = [
     (json.dumps(RECORD | {"questions": ["why"]}), "expected 'questions' to be a list of objects"),
     (json.dumps(with_question(qid=1)), "expected a string under 'qid', got 1"),
     (json.dumps(with_question(question=None)), "expected a string under 'question', got None"),
+    (json.dumps(with_question(answers=None)), "question q1: expected 'answers' to be a list of strings"),
+    (json.dumps(with_question(answers=["a", 1])), "question q1: expected 'answers' to be a list of strings"),
+    (json.dumps(with_question(choices="ab")), "question q1: expected 'choices' to be a list of strings"),
+    (json.dumps(with_question(choices=["no"])), "question q1: got an answer that is none of the choices"),
+    (json.dumps(with_question(answers=[], choices=["x"] * 27)), "got 27 choices, expected at most 26"),
     (json.dumps(with_question(evidence=None)), "question q1: expected 'evidence' to be a list"),
     (json.dumps(with_question(evidence={"0": 1})), "question q1: expected 'evidence' to be a list"),
     *(
@@ -219,6 +231,44 @@ def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
 def test_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.jsonl"):
         read(tmp_path / "nowhere.jsonl")
+
+
+# Bad lines left out
+
+
+def test_bad_lines_left_out_and_counted(tmp_path: Path) -> None:
+    lines = [RECORD, "{broken\n", "\n", with_question(evidence=[[0, 34]]), RECORD | {"doc_id": "d2"}]
+    first, second = write(tmp_path / "a.jsonl", *lines), write(tmp_path / "b.jsonl", "[]\n", RECORD)
+    bad: list[DataError] = []
+    documents = list(read_documents([first, second], bad.append))
+    assert [document.doc_id for document in documents] == ["d1", "d2", "d1"]
+    assert [str(error).split(":")[0].split(", question")[0] for error in bad] == [
+        f"{first}, line 2",
+        f"{first}, line 4",
+        f"{second}, line 1",
+    ]
+
+
+def test_damage_ends_its_file_only(tmp_path: Path) -> None:
+    content = gzip.compress(
+        "".join(json.dumps(RECORD | {"doc_id": str(n)}) + "\n" for n in range(2000)).encode()
+    )
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(content[: len(content) // 2])
+    bad: list[DataError] = []
+    documents = list(read_documents([cut, write(tmp_path / "good.jsonl", RECORD)], bad.append))
+    names = [document.doc_id for document in documents]
+    assert names[:-1] == [str(n) for n in range(len(names) - 1)]
+    assert 100 < len(names) < 2000
+    assert names[-1] == "d1"
+    assert [str(error).startswith(f"{cut}, line {len(names)}") for error in bad] == [True]
+
+
+def test_a_missing_file_is_never_left_out(tmp_path: Path) -> None:
+    bad: list[DataError] = []
+    with pytest.raises(FileNotFoundError):
+        list(read_documents([tmp_path / "nowhere.jsonl"], bad.append))
+    assert bad == []
 
 
 # Relevance

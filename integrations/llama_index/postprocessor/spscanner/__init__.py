@@ -1,6 +1,10 @@
-"""LlamaIndex node postprocessor of spscanner-rag.
+"""LlamaIndex node postprocessor of spscanner-rag: the best sentences of retrieved nodes, read as one text."""
 
-Version 0.1 has no class here yet: call `spscanner_rag.Scanner` directly.
-"""
+try:
+    import llama_index.core  # noqa: F401
+except ImportError as error:
+    raise ImportError('LlamaIndex is missing: pip install "spscanner-rag[llama-index]"') from error
 
-__all__: list[str] = []
+from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor
+
+__all__ = ["SPScannerPostprocessor"]

@@ -1,6 +1,10 @@
-"""LlamaIndex retriever of spscanner-rag.
+"""LlamaIndex retriever of spscanner-rag: the best sentences of whole documents."""
 
-Version 0.1 has no class here yet: call `spscanner_rag.Scanner` directly.
-"""
+try:
+    import llama_index.core  # noqa: F401
+except ImportError as error:
+    raise ImportError('LlamaIndex is missing: pip install "spscanner-rag[llama-index]"') from error
 
-__all__: list[str] = []
+from llama_index.retrievers.spscanner.base import SPScannerRetriever
+
+__all__ = ["SPScannerRetriever"]

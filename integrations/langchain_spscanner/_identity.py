@@ -1,0 +1,135 @@
+"""Which document a document is, or was cut from: deterministic names out of metadata and text."""
+
+import copy
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+from langchain_core.documents import Document
+
+SCORES = ("relevance_score", "score")
+"""Metadata keys that hold the score of an earlier stage; the first that is there counts."""
+
+# What differs between the chunks of one document: where they stand, their scores, their ids in a store.
+_OF_THE_CHUNK = frozenset(
+    {
+        *SCORES,
+        "start_index",
+        "end_index",
+        "spscanner_id",
+        "spscanner_logit",
+        "spscanner_retrieval_score",
+        "_id",
+        "chunk_id",
+        "chunk_index",
+        "pk",
+    }
+)
+
+
+def is_chunk(document: Document) -> bool:
+    """Whether it was cut from another document: it has an integer ``start_index``."""
+    start = _number(document.metadata.get("start_index"))
+    return start is not None and start == int(start)
+
+
+def start_of(document: Document) -> int | None:
+    """Where a chunk begins in the document it was cut from, in characters.
+
+    None for a whole document, and for a chunk that its splitter did not find again, which LangChain marks by -1.
+    """
+    start = _number(document.metadata.get("start_index"))
+    return int(start) if start is not None and start == int(start) >= 0 else None
+
+
+def score_of(document: Document) -> float | None:
+    """The score that an earlier stage gave, if any."""
+    for name in SCORES:
+        value = _number(document.metadata.get(name))
+        if value is not None:
+            return value
+    return None
+
+
+def _number(value: object) -> float | None:
+    # Whole numbers too: some stores keep every number as a float.
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def parent_name(document: Document) -> str:
+    """Equal for the chunks of one document and for the document itself: splitters copy its metadata."""
+    return digest({key: value for key, value in document.metadata.items() if key not in _OF_THE_CHUNK})
+
+
+def own_name(document: Document) -> str:
+    """The document's id, or a digest of its text and metadata."""
+    return document.id or digest((document.page_content, document.metadata))
+
+
+def digest(value: object) -> str:
+    """The same for equal values, in every process."""
+    return hashlib.sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def canonical(value: object) -> str:
+    """A string that is equal for equal values, whatever the order of keys."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(sorted(f"{canonical(k)}:{canonical(v)}" for k, v in value.items())) + "}"
+    if isinstance(value, list | tuple):  # a store that keeps JSON gives lists back
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, set | frozenset):
+        return "<" + ",".join(sorted(map(canonical, value))) + ">"
+    if isinstance(value, float) and value.is_integer():  # a store that keeps every number as a float
+        return repr(int(value))
+    if type(value).__repr__ is object.__repr__:
+        return type(value).__qualname__  # its representation is an address, which copies do not share
+    return repr(value)
+
+
+def copied(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A deep copy, or a shallow one of what can not be copied deeply."""
+    try:
+        return copy.deepcopy(dict(metadata))
+    except Exception:
+        return dict(metadata)
+
+
+def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """Documents that share nothing with those given, each with an id, equal ones once.
+
+    Raises
+    ------
+    TypeError
+        If one is not a Document.
+    ValueError
+        If two different ones have the same id.
+    """
+    own: dict[str, Document] = {}
+    for document in documents:
+        require_document(document, "documents")
+        name = own_name(document)
+        known = own.get(name)
+        if known is None:
+            own[name] = Document(
+                page_content=document.page_content, metadata=copied(document.metadata), id=name
+            )
+        elif known.page_content != document.page_content or digest(known.metadata) != digest(
+            document.metadata
+        ):
+            raise ValueError(
+                f"documents: got two different documents with the id {name!r}; expected an id of its own for "
+                "each, or None for one made of its text and metadata"
+            )
+    return tuple(own.values())
+
+
+def require_document(document: object, where: str) -> None:
+    """Raise ``TypeError`` for anything but a Document."""
+    if not isinstance(document, Document):
+        raise TypeError(
+            f"{where}: got {type(document).__name__}; expected langchain_core.documents.Document objects"
+        )

@@ -1,0 +1,297 @@
+"""The retriever: whole documents in, the sentences that matter out."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, field_validator, model_validator
+from typing_extensions import override
+
+from langchain_spscanner._conversion import Text
+from langchain_spscanner._corpus import Corpus
+from langchain_spscanner._identity import own_copies, require_document
+from langchain_spscanner._options import ScanOptions, never, require_query
+from spscanner_rag.background import off_loop
+
+_ARGUMENTS = ("k", "threshold", "max_tokens")
+_OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke reads itself
+
+_writing = threading.Lock()  # one for all retrievers: it is held for as long as it takes to replace a tuple
+
+
+class SPScannerRetriever(ScanOptions, BaseRetriever):
+    """Reads documents whole and returns the sentences that answer a query.
+
+    Each result is a `Document` with the metadata of the document that it stands in, and with
+    ``relevance_score`` (from 0 to 1), ``spscanner_logit``, ``start_index`` and ``end_index`` (its span in that
+    document, in characters) and ``spscanner_id``, which is also its ``id``. For a chunk, which has an integer
+    ``start_index`` in its metadata, spans count in the document that it was cut from.
+
+    ``k``, ``threshold`` and ``max_tokens`` may also be given to ``invoke``, ``ainvoke``, ``batch`` and
+    ``abatch``. The model is loaded by the first call, once in a process.
+
+    Parameters
+    ----------
+    documents : sequence of Document, optional
+        What is scanned; with a first stage, what its chunks are expanded to. Copied; equal ones count once.
+    retriever : Runnable, optional
+        First stage, which chooses what is scanned: any retriever, or another runnable from a string to
+        documents.
+    candidate_documents : int, optional
+        Documents scanned at most, in the order of the first stage. Default: all that it returns.
+
+    Raises
+    ------
+    pydantic.ValidationError, TypeError
+        For a field that is unknown or out of its range, and if there are neither documents nor a first stage.
+    """
+
+    model_config = ConfigDict(extra="forbid")  # which the framework's class would allow
+
+    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
+    retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
+    candidate_documents: int | None = Field(default=None, ge=1, strict=True)
+
+    _corpus: Corpus | None = PrivateAttr(default=None)
+
+    @classmethod
+    def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
+        """Scan these documents, all of them for every query.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            Whole documents, pages or chunks; may be empty.
+        **fields
+            Other fields of the class.
+        """
+        return cls(documents=list(documents), **fields)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        metadatas: Sequence[dict[str, Any]] | None = None,
+        ids: Sequence[str | None] | None = None,
+        **fields: Any,  # noqa: ANN401
+    ) -> Self:
+        """Scan these texts, all of them for every query.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Whole documents.
+        metadatas, ids : sequence, optional
+            One for each text.
+        **fields
+            Other fields of the class.
+
+        Raises
+        ------
+        ValueError
+            If there are more or fewer of them than texts.
+        """
+        texts = list(texts)
+        for name, values in (("metadatas", metadatas), ("ids", ids)):
+            if values is not None and len(values) != len(texts):
+                raise ValueError(f"{name}: got {len(values)} for {len(texts)} texts; expected one for each")
+        return cls(
+            documents=[
+                Document(page_content=text, metadata=metadata, id=identity)
+                for text, metadata, identity in zip(
+                    texts, metadatas or [{}] * len(texts), ids or [None] * len(texts), strict=True
+                )
+            ],
+            **fields,
+        )
+
+    @classmethod
+    def from_retriever(
+        cls,
+        retriever: Runnable[str, list[Document]],
+        *,
+        documents: Iterable[Document] | None = None,
+        candidate_documents: int | None = None,
+        **fields: Any,  # noqa: ANN401
+    ) -> Self:
+        """Scan what another retriever finds.
+
+        Parameters
+        ----------
+        retriever : Runnable
+            First stage: any retriever, or another runnable from a string to documents.
+        documents : iterable of Document, optional
+            Whole documents. Where the first stage returns a chunk of one of them, all of it is scanned, and
+            with it the other pages of the same file. Default: what the first stage returns is scanned.
+        candidate_documents : int, optional
+            Documents scanned at most, in the order of the first stage. Default: all.
+        **fields
+            Other fields of the class.
+        """
+        return cls(
+            retriever=retriever,
+            documents=None if documents is None else list(documents),
+            candidate_documents=candidate_documents,
+            **fields,
+        )
+
+    @field_validator("documents", mode="before")
+    @classmethod
+    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
+        return None if value is None else own_copies(value)
+
+    @model_validator(mode="after")
+    def _check_input(self) -> Self:
+        if self.documents is None and self.retriever is None:
+            raise ValueError(
+                "documents: got neither documents nor a retriever; expected at least one: from_documents(...), "
+                "from_texts(...) or from_retriever(...)"
+            )
+        if self.retriever is not None and not isinstance(self.retriever, Runnable):
+            raise TypeError(
+                f"retriever: got {type(self.retriever).__name__}; expected a LangChain retriever or another "
+                "runnable (wrap a function in langchain_core.runnables.RunnableLambda)"
+            )
+        if self.candidate_documents is not None and self.retriever is None:
+            raise ValueError(
+                f"candidate_documents: got {self.candidate_documents} without a first stage; expected a "
+                "retriever as well, since without one all documents are scanned"
+            )
+        return self
+
+    def add_documents(self, documents: Iterable[Document]) -> list[str]:
+        """Add documents, each in place of one with the same id.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            Copied, as all that were given before.
+
+        Returns
+        -------
+        list of str
+            Their ids; one without an id gets a digest of its text and metadata.
+        """
+        new = {document.id: document for document in own_copies(documents)}
+        with _writing:
+            known = {document.id: document for document in self.documents or ()}
+            self.documents = tuple((known | new).values())
+        return [str(name) for name in new]
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Delete documents.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            As `add_documents` returns them, or as the documents came with.
+
+        Raises
+        ------
+        ValueError
+            If there is no document with one of the ids; then none is deleted.
+        """
+        gone = {ids} if isinstance(ids, str) else set(ids)
+        with _writing:
+            documents = self.documents or ()
+            unknown = gone - {document.id for document in documents}
+            if unknown:
+                raise ValueError(
+                    f"ids: got {sorted(map(str, unknown))[:5]}; expected ids of documents that are here"
+                )
+            self.documents = tuple(document for document in documents if document.id not in gone)
+
+    @override
+    def invoke(
+        self,
+        input: str,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        self._check_call(input, kwargs)  # before any event
+        return super().invoke(input, config, **kwargs)
+
+    @override
+    async def ainvoke(
+        self,
+        input: str,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        self._check_call(input, kwargs)
+        return await super().ainvoke(input, config, **kwargs)
+
+    @override
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **arguments: Any
+    ) -> list[Document]:
+        found = None
+        if self.retriever is not None:
+            found = self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
+        return self._scan(query, self._texts(found), self._selection(arguments), never)
+
+    @override
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **arguments: Any
+    ) -> list[Document]:
+        choose = self._selection(arguments)
+        try:
+            found = None
+            if self.retriever is not None:
+                found = await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
+
+            def scan(cancelled: Callable[[], bool]) -> list[Document]:
+                return self._scan(query, self._texts(found), choose, cancelled)
+
+            return await off_loop(scan)
+        except asyncio.CancelledError as error:
+            await run_manager.on_retriever_error(error)  # the base class ends the run for exceptions only
+            raise
+
+    @override
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        params = super()._get_ls_params(**kwargs)
+        params["ls_embedding_provider"] = "spscanner-rag"
+        params["ls_embedding_model"] = self._choice().name
+        return params
+
+    def __getstate__(self) -> dict[Any, Any]:
+        state = super().__getstate__()
+        return {**state, "__pydantic_private__": {"_corpus": None}}  # made again where it is used
+
+    def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
+        for name in arguments:
+            if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
+                raise TypeError(
+                    f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
+                    "field set at construction"
+                )
+        require_query(query)
+        self._selection(arguments)
+
+    def _texts(self, found: Sequence[Document] | None) -> list[Text]:
+        """What is scanned: all documents, or those that the first stage found."""
+        if found is None:
+            return self._known().texts
+        texts = self._known().chosen(_as_documents(found))
+        return texts if self.candidate_documents is None else texts[: self.candidate_documents]
+
+    def _known(self) -> Corpus:
+        """The documents, joined; made again when they or the key changed."""
+        corpus, documents, key = self._corpus, self.documents or (), self.document_key
+        if corpus is None or corpus.documents is not documents or corpus.document_key != key:
+            corpus = self._corpus = Corpus(documents, key)
+        return corpus
+
+
+def _as_documents(found: object) -> Sequence[Document]:
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
+    for document in found:
+        require_document(document, "the first stage's documents")
+    return found

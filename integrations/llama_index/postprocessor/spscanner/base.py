@@ -1,0 +1,299 @@
+"""The node postprocessor."""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore import BaseDocumentStore
+from pydantic import (
+    ConfigDict,
+    Field,
+    FieldSerializationInfo,
+    StrictFloat,
+    StrictInt,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+
+from llama_index.postprocessor.spscanner.events import dispatcher, reranking
+from llama_index.postprocessor.spscanner.nodes import (
+    GroupBy,
+    query_text,
+    read_nodes,
+    source_id,
+    with_scores,
+)
+from llama_index.postprocessor.spscanner.saved import (
+    object_name,
+    plain_kwargs,
+    refuse_object_name,
+    scanner_fields,
+)
+from llama_index.postprocessor.spscanner.sentences import SentenceSearch, selection_named
+from llama_index.postprocessor.spscanner.sources import check_documents, source_texts
+from spscanner_rag.background import off_loop
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.shared_scanners import ScorerChoice, split_token
+
+_HANDLES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")
+_NAMES = {
+    "top_k": "top_n",
+    "top_k_per_text": "top_n_per_document",
+    "context": "context_sentences",
+    "merge": "merge_adjacent",
+}
+
+
+class SPScannerPostprocessor(BaseNodePostprocessor):
+    """Keeps the best sentences of the retrieved nodes.
+
+    Nodes of one document are read as one text, in reading order, and every sentence of it gets a score.
+    Returned are new nodes, one for each sentence that is kept; no node that was given is changed.
+
+    Parameters
+    ----------
+    model : str or Path, optional
+        A local checkpoint folder or a Hub id. Default: the checkpoint that comes with the package. It is
+        loaded by the first call that needs it, once in a process.
+    scanner : Scanner, optional
+        A scanner that is loaded already, instead. `to_dict` and pickle store what loads it again.
+    scorer : Scorer, optional
+        Anything with ``score_units(query, text, units)``, instead. `to_dict` stores its name only: give it
+        again to ``from_dict(data, scorer=...)``.
+    backend, device, dtype : str, default "auto"
+        As for `Scanner.from_pretrained`.
+    model_kwargs : dict, optional
+        Its other arguments. A ``token`` in it is never shown, stored or pickled.
+    top_n : int or float, default 50
+        Sentences to keep: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
+    threshold : float, optional
+        The lowest score that is kept, from 0 to 1, inclusive.
+    max_tokens : int, optional
+        Token budget for all sentences together.
+    count_tokens : callable or str, optional
+        What counts as a token: ``str -> int`` or the name of a tiktoken encoding. Default: the scanner's.
+    context_sentences : int, default 0
+        Neighbours to add on each side of a kept sentence, on top of ``top_n``.
+    order : "score" or "document", default "score"
+        Best first, or as they stand in the documents.
+    merge_adjacent : bool, default False
+        Make one node of sentences that follow one another.
+    batch_size : int, default 64
+        Texts given to the scanner at a time.
+    keep_retrieval_score : bool, default False
+        Put the score of the node that a sentence comes from in ``metadata["spscanner_retrieval_score"]``.
+    group_by : "document" or "node", default "document"
+        What is read as one text: all nodes of a document, or each node alone.
+    document_key : str, optional
+        Metadata key whose value names the documents that belong together, such as ``"file_path"`` where a
+        reader makes one document of each page; they are read as one text, by page number.
+    top_n_per_document : int, optional
+        At most so many sentences of each document, neighbours not counted.
+    documents : sequence of nodes, optional
+        Whole documents that the nodes were cut from: then they are read instead of their nodes, which
+        gives every sentence the score it has in the whole text. Not stored by `to_dict`.
+    docstore : BaseDocumentStore, optional
+        Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE. Not
+        stored by `to_dict`.
+
+    Raises
+    ------
+    ValueError
+        For an argument that is out of its range.
+    """
+
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        protected_namespaces=(),
+        validate_assignment=True,
+    )
+
+    model: str | Path | None = Field(default=None, description="Checkpoint folder or Hub id; None: bundled.")
+    scanner: SkipJsonSchema[Scanner | None] = Field(
+        default=None, exclude=True, repr=False, description="A loaded scanner."
+    )
+    scorer: Any = Field(default=None, repr=False, description="Anything else that scores units.")
+    backend: str = Field(default="auto", description="What computes the state-space operator.")
+    model_kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Other arguments of Scanner.from_pretrained."
+    )
+    top_n: StrictInt | StrictFloat | None = Field(default=50, description="Sentences to keep.")
+    threshold: float | None = Field(default=None, description="Lowest score, 0 to 1, inclusive.")
+    max_tokens: StrictInt | None = Field(default=None, description="Token budget.")
+    count_tokens: SkipJsonSchema[Callable[[str], int]] | str | None = Field(
+        default=None, description="Token counter or name of a tiktoken encoding."
+    )
+    context_sentences: StrictInt = Field(default=0, description="Neighbours on each side.")
+    order: Literal["score", "document"] = Field(default="score", description="Order of the sentences.")
+    merge_adjacent: bool = Field(default=False, description="One node for adjacent sentences.")
+    device: str = Field(default="auto", description="cpu, cuda, mps or auto.")
+    dtype: str = Field(default="auto", description="float32, bfloat16 or auto.")
+    batch_size: StrictInt = Field(default=64, ge=1, description="Texts given to the scanner at a time.")
+    keep_retrieval_score: bool = Field(default=False, description="Keep the node's score in metadata.")
+    group_by: GroupBy = Field(default="document", description="What is read as one text.")
+    document_key: str | None = Field(default=None, description="Metadata key that joins documents.")
+    top_n_per_document: StrictInt | None = Field(default=None, description="Most sentences of a document.")
+    documents: SkipJsonSchema[Sequence[BaseNode] | None] = Field(
+        default=None, exclude=True, repr=False, description="Whole source documents."
+    )
+    docstore: SkipJsonSchema[BaseDocumentStore | None] = Field(
+        default=None, exclude=True, repr=False, description="Where source documents are looked up."
+    )
+
+    if not TYPE_CHECKING:  # type checkers read the fields instead
+
+        def __init__(self, **data: Any) -> None:  # noqa: ANN401 - of every field
+            if isinstance(data.get("model_kwargs"), dict):  # no error about another field may show the token
+                data["model_kwargs"] = _with_hidden_token(data["model_kwargs"])
+            super().__init__(**data)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            before = self.__dict__.copy()
+            try:
+                super().__setattr__(name, value)
+            except Exception:
+                self.__dict__.update(before)  # pydantic leaves in place what a check of all fields refuses
+                raise
+
+    @field_validator("model_kwargs", mode="before")
+    @classmethod
+    def _hide_assigned_token(cls, value: object) -> object:
+        if value is None:
+            return {}
+        for name, option in value.items() if isinstance(value, dict) else ():
+            refuse_object_name(f"model_kwargs[{name!r}]", option)
+        return _with_hidden_token(value) if isinstance(value, dict) else value
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _as_path(cls, value: object) -> object:
+        return str(value) if isinstance(value, Path) else value
+
+    @field_validator("device", "dtype", mode="before")
+    @classmethod
+    def _as_name(cls, value: object) -> object:
+        return str(value).removeprefix("torch.")  # torch's own objects are understood too
+
+    @field_validator("scorer", "count_tokens", mode="before")
+    @classmethod
+    def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
+        refuse_object_name(str(info.field_name), value)
+        return value
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._search().check()
+        check_documents(self.documents or ())
+        if self.top_n_per_document is not None and self.group_by == "node":
+            raise ValueError(
+                f'top_n_per_document: got {self.top_n_per_document} with group_by="node", where no document '
+                'is read as one; expected group_by="document"'
+            )
+        return self
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name of the class in serialized components."""
+        return "SPScannerPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        query, given, bundle = query_text(query_bundle), with_scores(nodes), query_bundle or QueryBundle("")
+        with reranking(self.callback_manager, bundle, given, self._most(given), self._choice().name) as found:
+            found.extend(self._sentences(query, given))
+        return found
+
+    @dispatcher.span
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        query, given, bundle = query_text(query_bundle), with_scores(nodes), query_bundle or QueryBundle("")
+        with reranking(self.callback_manager, bundle, given, self._most(given), self._choice().name) as found:
+            if given:
+                found.extend(await off_loop(lambda cancelled: self._sentences(query, given, cancelled)))
+        return found
+
+    def _sentences(
+        self,
+        query: str,
+        nodes: Sequence[NodeWithScore],
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> list[NodeWithScore]:
+        sources = source_texts((source_id(scored.node) for scored in nodes), self.documents, self.docstore)
+        reading = read_nodes(nodes, sources, self.group_by, self.document_key)
+        return self._search()(query, [reading], cancelled)
+
+    def _most(self, nodes: Sequence[NodeWithScore]) -> int:
+        return self.top_n if isinstance(self.top_n, int) else len(nodes)
+
+    def _choice(self) -> ScorerChoice:
+        options, token = split_token(self.model_kwargs)
+        return ScorerChoice(
+            self.model, self.device, self.dtype, self.backend, options, token, self.scanner, self.scorer
+        )
+
+    def _search(self) -> SentenceSearch:
+        return SentenceSearch(
+            choice=self._choice(),
+            selection=selection_named(
+                _NAMES,
+                top_k=self.top_n,
+                threshold=self.threshold,
+                max_tokens=self.max_tokens,
+                count_tokens=self.count_tokens,
+                context=self.context_sentences,
+                order=self.order,
+                merge=self.merge_adjacent,
+                top_k_per_text=self.top_n_per_document,
+            ),
+            batch_size=self.batch_size,
+            keep_retrieval_score=self.keep_retrieval_score,
+        )
+
+    @field_serializer("model", "device", "dtype", "model_kwargs")
+    def _stored(self, value: Any, info: FieldSerializationInfo) -> Any:  # noqa: ANN401 - of several fields
+        if self.scanner is not None:
+            value = scanner_fields(self.scanner)[info.field_name]
+        return plain_kwargs(value) if info.field_name == "model_kwargs" else value
+
+    @field_serializer("scorer", "count_tokens")
+    def _named(self, value: object) -> object:
+        return value if value is None or isinstance(value, str) else object_name(value)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        # Not as the base class does it, which drops what cannot be pickled: another scorer would score then.
+        state = {name: value for name, value in self.__dict__.items() if name != "callback_manager"}
+        if self.scanner is not None:
+            state |= {**scanner_fields(self.scanner), "scanner": None}
+        state["model_kwargs"] = {k: v for k, v in state["model_kwargs"].items() if k != "token"}
+        return _rebuilt, (type(self), state)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        # The copy shares what is looked at only, and what should not be in memory twice.
+        memo = {} if memo is None else memo
+        copied = self.__copy__()
+        memo[id(self)] = copied
+        for name, value in self.__dict__.items():
+            if name == "model_kwargs":
+                copied.__dict__[name] = dict(value)
+            elif name not in _HANDLES:
+                copied.__dict__[name] = deepcopy(value, memo)
+        return copied
+
+
+def _rebuilt(kind: type[SPScannerPostprocessor], state: dict[str, Any]) -> SPScannerPostprocessor:
+    return kind(**state)
+
+
+def _with_hidden_token(model_kwargs: dict[str, Any]) -> dict[str, Any]:
+    options, token = split_token(model_kwargs)
+    return options if token.value is None else {**options, "token": token}

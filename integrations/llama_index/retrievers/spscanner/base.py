@@ -1,0 +1,255 @@
+"""The retriever."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle, QueryType
+from llama_index.core.storage.docstore import BaseDocumentStore
+
+from llama_index.postprocessor.spscanner.events import dispatcher
+from llama_index.postprocessor.spscanner.nodes import Reading, query_text
+from llama_index.postprocessor.spscanner.sentences import SentenceSearch, selection_named
+from llama_index.retrievers.spscanner.candidates import candidate_readings
+from llama_index.retrievers.spscanner.corpus import Corpus, index_nodes
+from spscanner_rag.background import off_loop
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer
+from spscanner_rag.selection import Order
+from spscanner_rag.shared_scanners import ScorerChoice, split_token
+from spscanner_rag.token_counts import CountTokens
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_NAMES = {
+    "top_k": "similarity_top_k",
+    "top_k_per_text": "top_k_per_document",
+    "context": "context_sentences",
+    "merge": "merge_adjacent",
+}
+
+
+def _spanned_below(method: Method) -> Method:
+    """Mark a method as having its span, which the one of the base class opens."""
+    method.__dict__["__dispatcher_span_decorated__"] = True
+    return method
+
+
+class SPScannerRetriever(BaseRetriever):
+    """Retrieves the best sentences of whole documents.
+
+    Every document, or every one that a first stage chooses, is read with the question from beginning to
+    end. Returned are new nodes, one for each sentence that is kept.
+
+    Parameters
+    ----------
+    nodes : sequence of nodes, optional
+        Documents, or the chunks they were cut into: chunks of one document are joined in reading order.
+    documents : sequence of nodes, optional
+        Whole documents that chunks among ``nodes`` were cut from: they are read instead of their chunks.
+    docstore : BaseDocumentStore, optional
+        Where such documents are looked up by their ids.
+    similarity_top_k : int or float, default 50
+        Sentences to keep: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
+    top_k_per_document : int, optional
+        At most so many sentences of each document, neighbours not counted.
+    retriever : BaseRetriever, optional
+        A first stage: only documents of the nodes it finds are scanned. A node of a document that is not
+        held here is scanned itself.
+    candidate_documents : int, optional
+        How many documents of the first stage are scanned, the first ones. Default: all it finds.
+    model, scanner, scorer, backend, device, dtype, model_kwargs
+        What scores, as for `SPScannerPostprocessor`.
+    threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent
+        Which sentences are kept, as for `SPScannerPostprocessor`.
+    batch_size : int, default 64
+        Texts given to the scanner at a time.
+    keep_retrieval_score : bool, default False
+        Put the best score that the first stage gave to a node of the sentence's document in
+        ``metadata["spscanner_retrieval_score"]``.
+    document_key : str, optional
+        Metadata key whose value names documents that are read as one, such as ``"file_path"`` for pages.
+    callback_manager, object_map, objects, verbose
+        As for `BaseRetriever`.
+
+    Raises
+    ------
+    ValueError
+        For an argument that is out of its range.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[BaseNode] = (),
+        *,
+        documents: Sequence[BaseNode] = (),
+        docstore: BaseDocumentStore | None = None,
+        similarity_top_k: float | None = 50,
+        top_k_per_document: int | None = None,
+        retriever: BaseRetriever | None = None,
+        candidate_documents: int | None = None,
+        model: str | Path | None = None,
+        scanner: Scanner | None = None,
+        scorer: Scorer | None = None,
+        backend: str = "auto",
+        device: str = "auto",
+        dtype: str = "auto",
+        model_kwargs: Mapping[str, Any] | None = None,
+        threshold: float | None = None,
+        max_tokens: int | None = None,
+        count_tokens: CountTokens | str | None = None,
+        context_sentences: int = 0,
+        order: Order = "score",
+        merge_adjacent: bool = False,
+        batch_size: int = 64,
+        keep_retrieval_score: bool = False,
+        document_key: str | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        objects: list[IndexNode] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        options, token = split_token(model_kwargs or {})
+        self._search = SentenceSearch(
+            choice=ScorerChoice(model, device, dtype, backend, options, token, scanner, scorer),
+            selection=selection_named(
+                _NAMES,
+                top_k=similarity_top_k,
+                threshold=threshold,
+                max_tokens=max_tokens,
+                count_tokens=count_tokens,
+                context=context_sentences,
+                order=order,
+                merge=merge_adjacent,
+                top_k_per_text=top_k_per_document,
+            ),
+            batch_size=batch_size,
+            keep_retrieval_score=keep_retrieval_score,
+        )
+        self._search.check()
+        _check_first_stage(retriever, candidate_documents)
+        self._retriever = retriever
+        self._candidate_documents = candidate_documents
+        self._corpus = Corpus(nodes, documents, docstore, document_key)
+        super().__init__(callback_manager, object_map, objects, verbose)
+
+    @classmethod
+    def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
+        """Retrieve from documents, each as long as it likes.
+
+        Parameters
+        ----------
+        documents
+            What readers return.
+        **options
+            The other parameters of the class.
+        """
+        return cls(documents, **options)
+
+    @classmethod
+    def from_nodes(cls, nodes: Sequence[BaseNode], **options: Any) -> Self:  # noqa: ANN401
+        """Retrieve from the documents that nodes were cut from.
+
+        Parameters
+        ----------
+        nodes
+            What a node parser or an `IngestionPipeline` returns.
+        **options
+            The other parameters of the class: with ``documents`` or ``docstore`` the whole texts are read.
+        """
+        return cls(nodes, **options)
+
+    @classmethod
+    def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
+        """Retrieve from the documents of an index; what is added to the index later is not seen.
+
+        Parameters
+        ----------
+        index
+            Any index whose document store holds its nodes.
+        **options
+            The other parameters of the class. ``docstore`` is the index's.
+
+        Raises
+        ------
+        ValueError
+            If the index's document store is empty, as it is where a remote vector store keeps the text.
+        """
+        nodes = index_nodes(index)
+        defaults: dict[str, Any] = {
+            "docstore": index.docstore,
+            "callback_manager": getattr(index, "_callback_manager", None),
+            "object_map": getattr(index, "_object_map", None),
+        }
+        return cls(nodes, **defaults | options)
+
+    @property
+    def ref_doc_ids(self) -> list[str]:
+        """Ids of the documents that are held, in the order in which they came."""
+        return self._corpus.ids
+
+    def add(self, nodes: Sequence[BaseNode]) -> None:
+        """Take in documents or nodes; one with the id of another replaces it."""
+        self._corpus.add(nodes)
+
+    def delete(self, *ref_doc_ids: str) -> None:
+        """Let go of documents and of all nodes that were cut from them.
+
+        Raises
+        ------
+        ValueError
+            If there is no such document; nothing is deleted then.
+        """
+        self._corpus.delete(ref_doc_ids)
+
+    @_spanned_below
+    def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
+        """Retrieve sentences for a question; an empty one is refused before any event."""
+        query_text(str_or_query_bundle)
+        return super().retrieve(str_or_query_bundle)
+
+    @_spanned_below
+    async def aretrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
+        """Retrieve sentences beside the event loop; cancelling the task ends the scan."""
+        query_text(str_or_query_bundle)
+        return await super().aretrieve(str_or_query_bundle)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        query = query_text(query_bundle)
+        found = None if self._retriever is None else self._retriever.retrieve(query_bundle)
+        return self._search(query, self._readings(found))
+
+    @dispatcher.span
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        query = query_text(query_bundle)
+        found = None if self._retriever is None else await self._retriever.aretrieve(query_bundle)
+        return await off_loop(lambda cancelled: self._search(query, self._readings(found), cancelled))
+
+    def _readings(self, found: Sequence[NodeWithScore] | None) -> list[Reading]:
+        held = self._corpus.held()
+        if found is None:
+            return [held.reading]
+        return candidate_readings(
+            found, held, self._candidate_documents, self._corpus.docstore, self._corpus.document_key
+        )
+
+
+def _check_first_stage(retriever: object, candidate_documents: object) -> None:
+    if retriever is not None and not isinstance(retriever, BaseRetriever):
+        raise TypeError(
+            f"retriever is {type(retriever).__name__}; expected a BaseRetriever, such as index.as_retriever()"
+        )
+    if candidate_documents is None:
+        return
+    if type(candidate_documents) is not int or candidate_documents < 1:
+        raise ValueError(
+            f"candidate_documents: got {candidate_documents!r}; expected an integer of at least 1, or None"
+        )
+    if retriever is None:
+        raise ValueError(
+            f"candidate_documents: got {candidate_documents} without retriever; expected the first stage "
+            "that chooses them as well"
+        )

@@ -1,0 +1,131 @@
+"""Documents ranked by the scores of their passages (Dai and Callan 2019; Xu et al. 2024)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spscanner_rag.baselines.units import DocumentSegmenter
+from spscanner_rag.scorers import Scorer, score_batch, segment
+
+Aggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
+
+_TEXTS_AT_ONCE = 64
+
+
+class RankedDocument(NamedTuple):
+    """A document and its score.
+
+    Attributes
+    ----------
+    number
+        Its place among the texts that were given.
+    score
+        Higher is better; of a document without passages 0.
+    """
+
+    number: int
+    score: float
+
+
+def first_p(scores: ArrayLike) -> float:
+    """FirstP: the score of the first passage. ``scores``: (passages,), in document order, not empty."""
+    return float(_checked(scores)[0])
+
+
+def max_p(scores: ArrayLike) -> float:
+    """MaxP: the score of the best passage. ``scores``: (passages,), not empty."""
+    return float(_checked(scores).max())
+
+
+def avg_p(scores: ArrayLike) -> float:
+    """AvgP: the mean of the passages' scores. ``scores``: (passages,), not empty."""
+    return float(_checked(scores).mean())
+
+
+def sum_p(scores: ArrayLike) -> float:
+    """SumP: the sum of the passages' scores, which should be probabilities. ``scores``: (passages,)."""
+    return float(_checked(scores).sum())
+
+
+def long_p(scores: ArrayLike) -> float:
+    """LongP: the score of the whole document, read as one passage. ``scores``: (1,)."""
+    values = _checked(scores)
+    if len(values) != 1:
+        raise ValueError(
+            f"LongP got {len(values)} scores; expected one, of the whole document: use unit='document'"
+        )
+    return float(values[0])
+
+
+AGGREGATIONS: Final[Mapping[Aggregation, Callable[[ArrayLike], float]]] = MappingProxyType(
+    {"first_p": first_p, "max_p": max_p, "avg_p": avg_p, "sum_p": sum_p, "long_p": long_p}
+)
+
+
+def rank_documents(
+    scorer: Scorer,
+    query: str,
+    texts: Sequence[str],
+    aggregation: Aggregation = "max_p",
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[RankedDocument]:
+    """Rank documents by their passages' probabilities, the sigmoids of the scorer's logits.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Its units are the passages, except for "long_p", which has it score each text as one unit.
+    query : str
+    texts : sequence of str
+        The documents.
+    aggregation : str, default "max_p"
+        One of `AGGREGATIONS`.
+    cancelled : callable, optional
+        Asked now and then; True ends the work.
+
+    Returns
+    -------
+    list of RankedDocument
+        Best first; documents of the same score in the order given.
+
+    Raises
+    ------
+    ValueError
+        If the query is empty, or there is no such aggregation.
+    ScanCancelled
+        If ``cancelled`` returned True.
+    """
+    if aggregation not in AGGREGATIONS:
+        raise ValueError(
+            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
+        )
+    if not query.strip():
+        raise ValueError("query is empty; expected a question or key words")
+    whole = DocumentSegmenter()
+    scores: list[float] = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        batch = texts[start : start + _TEXTS_AT_ONCE]
+        cuts = [whole.segment(text) if aggregation == "long_p" else segment(scorer, text) for text in batch]
+        requests = [(query, text, cut) for text, cut in zip(batch, cuts, strict=True)]
+        for logits in score_batch(scorer, requests, cancelled):
+            scores.append(AGGREGATIONS[aggregation](_probabilities(logits)) if len(logits) else 0.0)
+    ranked = np.argsort(-np.array(scores, np.float64), kind="stable").tolist()
+    return [RankedDocument(index, scores[index]) for index in ranked]
+
+
+def _probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    # In float64 logits up to 36 stay apart; written so that no exponential overflows.
+    return np.exp(-np.logaddexp(0.0, -logits.astype(np.float64)))
+
+
+def _checked(scores: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+        raise ValueError(
+            f"got scores of shape {values.shape}; expected one finite number for each passage, at least one"
+        )
+    return values

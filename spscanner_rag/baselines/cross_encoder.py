@@ -1,0 +1,218 @@
+"""Cross-encoders of sentence-transformers: a transformer reads the query and one unit together."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.loading import load
+from spscanner_rag.baselines.pointwise import Cancelled, Pair, Pointwise, stop_if
+from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.devices import choose
+from spscanner_rag.units import Segmenter
+
+_LOGGER = logging.getLogger(__name__)
+_COUNTED_AT_ONCE = 256  # texts whose tokens are held at a time
+
+
+class CrossEncoder(Pointwise):
+    """A cross-encoder with one relevance logit.
+
+    Pairs longer than the model's ``max_length`` are truncated, as the model was trained; `units_cut` counts
+    them and the first time is logged.
+
+    Parameters
+    ----------
+    model : str, Path or sentence_transformers.CrossEncoder
+        A Hub id such as "cross-encoder/ms-marco-MiniLM-L6-v2", a local folder, or a loaded model, which stays
+        as and where it is.
+    unit : str or Segmenter, default "sentence"
+        As for `Baseline`.
+    device : str or torch.device, default "auto"
+        As for `Scanner`.
+    dtype : str or torch.dtype, default "float32"
+        As for `Scanner`.
+    batch_size : int, default 32
+        Pairs per forward pass.
+    max_length : int, optional
+        Tokens of query and unit together. Default: the model's.
+    trust_remote_code : bool, default False
+        Let a model from the Hub run its own code.
+    revision, token, cache_dir, local_files_only
+        As for `Scanner.from_pretrained`.
+
+    Attributes
+    ----------
+    units_cut : int
+        Units, over all calls, of which the end was not read.
+
+    Raises
+    ------
+    ImportError
+        If sentence-transformers is not installed; names the line that installs it.
+    ValueError
+        If there is no such model, it has several labels, or a number is out of range.
+    TypeError
+        For an object that is no cross-encoder.
+    """
+
+    def __init__(
+        self,
+        model: object,
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        device: str | torch.device = "auto",
+        dtype: str | torch.dtype = "float32",
+        batch_size: int = 32,
+        max_length: int | None = None,
+        trust_remote_code: bool = False,
+        revision: str | None = None,
+        token: str | bool | None = None,
+        cache_dir: str | Path | None = None,
+        local_files_only: bool = False,
+    ) -> None:
+        super().__init__(unit)
+        for name, number in (("batch_size", batch_size), ("max_length", max_length)):
+            if number is not None and (type(number) is not int or number < 1):
+                raise ValueError(f"{name} is {number!r}; expected a whole number of at least 1")
+        self.batch_size = batch_size
+        self.trust_remote_code = trust_remote_code
+        self.units_cut = 0
+        if isinstance(model, str | Path):
+            choice = choose(device, dtype)
+            self._model: Any = _load(
+                model,
+                token=token,
+                device=str(choice.device),
+                max_length=max_length,
+                trust_remote_code=trust_remote_code,
+                revision=revision,
+                cache_folder=None if cache_dir is None else str(cache_dir),
+                local_files_only=local_files_only,
+                model_kwargs={"dtype": choice.dtype},
+            )
+            self._name = f"crossencoder:{model}"
+            _require_positions(self._model, max_length)
+        else:
+            self._model = _ready(model, device, max_length)
+            self._name = f"crossencoder:{_config(model, '_name_or_path') or type(model).__name__}"
+        _require_one_label(self._model, self._name)
+        # A tokenizer with truncation does not bear two threads at once.
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """Its name in tables: "crossencoder:" and the model."""
+        return self._name
+
+    @property
+    def max_length(self) -> int | None:
+        """Tokens of query and unit together, as the model has it; None: no limit."""
+        # Before sentence-transformers 6 it was called max_length.
+        key = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
+        length = getattr(self._model, key)
+        return int(length) if length is not None and length < 2**31 else None
+
+    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
+        """Logits, without the model's activation: (pairs,)."""
+        scores = np.empty(len(pairs), np.float32)
+        with self._lock:
+            lengths = self._token_counts(pairs, cancelled)
+            self._count_cut(lengths)
+            by_length = np.argsort(-lengths, kind="stable")
+            for start in range(0, len(pairs), self.batch_size):
+                stop_if(cancelled)
+                batch = by_length[start : start + self.batch_size]
+                scores[batch] = self._predict([pairs[i] for i in batch])
+        return scores
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+    def _predict(self, pairs: list[Pair]) -> NDArray[np.float32]:
+        logits: NDArray[np.float32] = self._model.predict(
+            pairs,
+            batch_size=len(pairs),
+            activation_fn=torch.nn.Identity(),
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        return logits
+
+    def _token_counts(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.int64]:
+        """Tokens of each pair before truncation (less a chat template, if the model has one): (pairs,)."""
+        tokenize: Callable[..., Any] = self._model.tokenizer
+        counts: list[int] = []
+        for start in range(0, len(pairs), _COUNTED_AT_ONCE):
+            stop_if(cancelled)
+            queries, texts = zip(*pairs[start : start + _COUNTED_AT_ONCE], strict=True)
+            read = tokenize(list(queries), list(texts), truncation=False, padding=False, verbose=False)
+            counts.extend(map(len, read["input_ids"]))
+        return np.array(counts, np.int64)
+
+    def _count_cut(self, lengths: NDArray[np.int64]) -> None:
+        limit = self.max_length
+        cut = 0 if limit is None else int((lengths > limit).sum())
+        if cut and not self.units_cut:
+            _LOGGER.warning(
+                "%s reads %d tokens: the end of %d of %d units is left out (longest: %d tokens, the query"
+                " included); smaller units, or a larger max_length if the model has room, read all."
+                " units_cut goes on counting.",
+                self.name, limit, cut, len(lengths), lengths.max(),
+            )  # fmt: skip
+        self.units_cut += cut
+
+
+def _load(name: str | Path, **options: Any) -> Any:  # noqa: ANN401 - untyped library
+    try:
+        from sentence_transformers import CrossEncoder as Model
+    except ImportError as error:
+        raise ImportError(
+            'CrossEncoder needs sentence-transformers: pip install "spscanner-rag[baselines]"'
+        ) from error
+    return load(lambda place: Model(place, **options), name, options["token"])
+
+
+def _ready(model: object, device: object, max_length: int | None) -> object:
+    if not callable(getattr(model, "predict", None)) or getattr(model, "tokenizer", None) is None:
+        raise TypeError(
+            f"model is a {type(model).__name__}; expected a name, a folder, or a"
+            " sentence_transformers.CrossEncoder"
+        )
+    if max_length is not None or device != "auto":
+        raise ValueError(
+            "device and max_length are for a model given by name; expected them set on the loaded one"
+        )
+    return model
+
+
+def _require_one_label(model: object, name: str) -> None:
+    labels = getattr(model, "num_labels", None) or _config(model, "num_labels") or 1
+    if labels != 1:
+        names = ", ".join(map(str, (_config(model, "id2label") or {}).values()))
+        raise ValueError(
+            f"{name} has a head with {labels} labels ({names}); expected one relevance score:"
+            " use a cross-encoder that was trained for ranking"
+        )
+
+
+def _require_positions(model: object, max_length: int | None) -> None:
+    positions = _config(model, "max_position_embeddings")
+    if max_length is None or not positions or _config(model, "relative_attention"):
+        return
+    if max_length > positions:
+        raise ValueError(
+            f"max_length is {max_length}; expected at most {positions}, the positions that the model has"
+        )
+
+
+def _config(model: object, key: str) -> Any:  # noqa: ANN401 - untyped library
+    return getattr(getattr(model, "config", None), key, None)

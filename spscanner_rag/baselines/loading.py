@@ -1,0 +1,53 @@
+"""Models of transformers and sentence-transformers, by name or folder, loaded in silence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from spscanner_rag.hub import is_local_path
+
+T = TypeVar("T")
+
+
+def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | bool | None = None) -> T:
+    """Call a loader with a folder that exists, or with a Hub id.
+
+    Parameters
+    ----------
+    from_pretrained : callable
+        Gets the folder or id.
+    name : str or Path
+    token : str or bool, optional
+        The access token that the loader uses; never part of a message.
+
+    Raises
+    ------
+    ValueError
+        If there is no such folder or repository, or it cannot be read; says which and why.
+    """
+    folder = Path(name).expanduser()
+    if not folder.is_dir() and (folder.exists() or isinstance(name, Path) or is_local_path(name)):
+        raise ValueError(f"{name}: no such folder; expected the folder of a model, or a Hub id")
+    try:
+        with _no_progress_bars():
+            return from_pretrained(str(folder) if folder.is_dir() else str(name))
+    except OSError as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    if isinstance(token, str) and token:
+        reason = reason.replace(token, "***")
+    # Raised here, since the caught error may keep the request with its authorization header.
+    raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -1,0 +1,97 @@
+"""Rerankers that read the query with one unit at a time, whatever else is in the text."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import Baseline
+from spscanner_rag.pipeline import ScanCancelled
+from spscanner_rag.scorers import Request
+from spscanner_rag.units import Unit, readable
+
+PAIRS_AT_ONCE = 4096
+"""Pairs that are tokenized, sorted by length and read together."""
+
+Pair = tuple[str, str]
+Cancelled = Callable[[], bool]
+
+
+def never() -> bool:
+    """Go on: what `cancelled` says if nobody asked to stop."""
+    return False
+
+
+class Pointwise(Baseline):
+    """A baseline whose score of a unit depends on the query and the unit's text alone, and is a logit."""
+
+    @abstractmethod
+    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
+        """Logits of pairs of query and unit text: (pairs,). Give ``cancelled`` to `stop_if` now and then."""
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits of any texts: (texts,).
+
+        Raises
+        ------
+        ValueError
+            If the model gives NaN or infinity; names the text.
+        """
+        return self._checked([(query, text) for text in texts], never)
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """The model's logits: (units,). What is read of a unit is what its span says."""
+        return self.score_texts(query, [text[unit.start : unit.end] for unit in units])
+
+    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the model gives is a logit already."""
+        return raw
+
+    def score_units_many(
+        self, requests: Iterable[Request], *, cancelled: Cancelled = never
+    ) -> list[NDArray[np.float32]]:
+        """Logits of the units of several texts, in order; units of similar length share a forward pass.
+
+        Raises
+        ------
+        ValueError
+            If a query is empty, before anything is read.
+        ScanCancelled
+            If ``cancelled`` returned True.
+        """
+        asked = list(requests)
+        if not all(query.strip() for query, _, _ in asked):
+            raise ValueError("query is empty; expected a question or key words")
+        return list(self._scored(asked, cancelled))
+
+    def _scored(self, requests: list[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
+        pairs = ((query, text[unit.start : unit.end]) for query, text, units in requests for unit in units)
+        scores = np.empty(0, np.float32)
+        for _, _, units in requests:
+            stop_if(cancelled)
+            while len(scores) < len(units):
+                block = list(islice(pairs, PAIRS_AT_ONCE))
+                scores = np.concatenate([scores, self._checked(block, cancelled)])
+            yield self.logits(scores[: len(units)])
+            scores = scores[len(units) :]
+
+    def _checked(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
+        if not pairs:
+            return np.empty(0, np.float32)
+        read = [(readable(query.strip()), readable(text)) for query, text in pairs]
+        scores = self.score_pairs(read, cancelled)
+        if not np.isfinite(scores).all():
+            first = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(
+                f"{self.name} gives {scores[first]} for {pairs[first][1][:60]!r}; expected a finite number:"
+                " try dtype='float32', or another model"
+            )
+        return scores
+
+
+def stop_if(cancelled: Cancelled) -> None:
+    """Raise ``ScanCancelled`` if the caller wants to stop."""
+    if cancelled():
+        raise ScanCancelled("cancelled between two forward passes")

@@ -1,0 +1,114 @@
+"""What a ranking costs to read: tokens of the best k, and recall when every setting may spend the same tokens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.evaluation.coverage import NEVER, Spans, check_evidence, evidence_ranks
+from spscanner_rag.evaluation.metrics import CUTOFFS, best_first, check_cutoffs
+
+BUDGETS = (250, 500, 1000, 2000)
+"""Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""
+
+
+def tokens_at(
+    scores: NDArray[np.floating], tokens: NDArray[np.integer], cutoffs: Sequence[int] = CUTOFFS
+) -> dict[int, int]:
+    """Tokens of the best k units together, for each k.
+
+    Parameters
+    ----------
+    scores : (units,)
+        Higher is better; of equal scores the earlier unit comes first.
+    tokens : (units,)
+        Of each unit by itself; what overlapping units share is counted once for each.
+    cutoffs : sequence of int
+        Each at least 1.
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, a score is no number, a count is negative, or a cut-off is below 1.
+    """
+    check_cutoffs(cutoffs)
+    _check_tokens(scores, tokens)
+    ranked = tokens[best_first(scores)]
+    return {k: int(ranked[:k].sum()) for k in cutoffs}
+
+
+def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
+    """Numbers of the units that a budget buys, best first.
+
+    Units are taken whole, in the order of the ranking; one that no longer fits is passed over and the next one
+    is tried, as `ScanResult.select` does.
+
+    Parameters
+    ----------
+    scores : (units,)
+    tokens : (units,)
+        Of each unit by itself.
+    budget : int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If the budget is below 1, or as `tokens_at`.
+    """
+    if budget < 1:
+        raise ValueError(f"got a budget of {budget} tokens; expected at least 1")
+    _check_tokens(scores, tokens)
+    order = best_first(scores)
+    smallest = int(tokens.min(initial=budget))
+    kept, left = [], budget
+    for place, cost in enumerate(tokens[order].tolist()):
+        if left < smallest:
+            break
+        if cost <= left:
+            kept.append(place)
+            left -= cost
+    return order[np.array(kept, np.int64)]
+
+
+def recall_at_budgets(
+    units: Spans,
+    scores: NDArray[np.floating],
+    tokens: NDArray[np.integer],
+    sentences: Spans,
+    budgets: Sequence[int] = BUDGETS,
+) -> dict[int, float]:
+    """Share of the evidence sentences that lie at least half inside the units a budget buys, for each budget.
+
+    Parameters
+    ----------
+    units : Spans
+        Sentences, chunks or windows: all settings are held to the same evidence sentences.
+    scores, tokens : (units,)
+        See `units_within`. Count the tokens of all settings with one tokenizer.
+    sentences : Spans
+        The evidence sentences, from `spscanner_rag.evaluation.coverage.evidence_sentences`.
+    budgets : sequence of int
+        Tokens, each at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no evidence sentence, or as `units_within` and `evidence_ranks`.
+    """
+    check_evidence(sentences)
+    recalls = {}
+    for budget in budgets:
+        kept = units_within(scores, tokens, budget)
+        bought = Spans(units.starts[kept], units.ends[kept])
+        recalls[budget] = float((evidence_ranks(bought, scores[kept], sentences) < NEVER).mean())
+    return recalls
+
+
+def _check_tokens(scores: NDArray[np.floating], tokens: NDArray[np.integer]) -> None:
+    if scores.shape != tokens.shape:
+        raise ValueError(
+            f"got {len(scores)} scores and {len(tokens)} token counts; expected one each per unit"
+        )
+    if len(tokens) and tokens.min() < 0:
+        raise ValueError(f"got a unit of {int(tokens.min())} tokens; expected at least 0")

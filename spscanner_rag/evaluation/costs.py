@@ -1,0 +1,61 @@
+"""Operations that a scorer needs for one question on a document, by the formulas of :mod:`.flops`."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from spscanner_rag.baselines.dense import Dense
+from spscanner_rag.evaluation.flops import EncoderShape, encoder_flops, padded_lengths, scan_flops
+from spscanner_rag.reading import repeats_every
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer
+from spscanner_rag.units import Unit
+
+
+class Cost(NamedTuple):
+    """Gigaflops for the first question on a document: without padding, and with that of the batches."""
+
+    gigaflops: float
+    padded: float
+
+
+def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cost | None:
+    """What one question on a document costs.
+
+    Parameters
+    ----------
+    scorer
+        A scanner, or `Dense` with a BERT-like model of sentence-transformers.
+    query, text, units
+        As they are scored.
+
+    Returns
+    -------
+    Cost or None
+        None for scorers without a formula. A scanner pads nothing that counts: one text fills its passes.
+    """
+    if isinstance(scorer, Scanner):
+        question = scorer.count_tokens(query) + 1  # the line break after it
+        tokens = scorer.count_tokens(text)
+        every = repeats_every(scorer.reading.reanchor_tokens, question)
+        again = tokens // every if every else 0
+        config = scorer.checkpoint.model.config
+        gigaflops = scan_flops(config, tokens + question * (1 + again), len(units)).total / 1e9
+        return Cost(gigaflops, gigaflops)
+    if isinstance(scorer, Dense):
+        return _encoder_cost(scorer, query, text, units)
+    return None
+
+
+def _encoder_cost(scorer: Dense, query: str, text: str, units: Sequence[Unit]) -> Cost | None:
+    model = scorer.sentence_transformer
+    config = getattr(getattr(model and model[0], "auto_model", None), "config", None)
+    if config is None or getattr(config, "model_type", "") != "bert":
+        return None
+    shape = EncoderShape(
+        config.num_hidden_layers, config.hidden_size, config.intermediate_size, config.num_attention_heads
+    )
+    lengths = sorted(map(len, model.tokenizer(scorer.passages_of(text, units))["input_ids"]), reverse=True)
+    lengths = [min(length, model.max_seq_length) for length in lengths]
+    asked = len(model.tokenizer([query])["input_ids"][0])
+    padded = [*padded_lengths(lengths, scorer.batch_size).tolist(), asked]
+    return Cost(encoder_flops(shape, [*lengths, asked]).total / 1e9, encoder_flops(shape, padded).total / 1e9)

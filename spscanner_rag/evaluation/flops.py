@@ -1,0 +1,195 @@
+"""Floating point operations by our own count: of a scan, and of an encoder that reads units one by one.
+
+A multiply-add is 2 operations; any other operation on one number (add, multiply, compare, exp, erf, square root)
+is 1. Operations that need no arithmetic (embedding look-up, copies, masks) are 0. What is counted is what
+:mod:`spscanner_rag.mamba2` computes on a CPU, with blocks of the state space taken as full.
+
+The paper prints no formula. Its Table 2 works out at 275 MFLOP per token for 130M and 2.86 GFLOP for 1.3B; this
+formula, with the blocks of 64 tokens that we compute in, gives 205 MFLOP (25 % less) and 2.61 GFLOP (9 % less);
+with mamba-ssm's blocks of 256, 221 MFLOP and 2.69 GFLOP. A language-model head over the 50,288 words, which no
+scanner needs, would bring the blocks of 64 to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less): the paper's numbers
+are likelier to hold one than not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
+
+_NORM = 4  # of one number in an RMS norm: square, sum, divide, weight
+_LAYER_NORM = 7  # also: sum, subtract the mean, bias
+_SILU = 2  # sigmoid, times the number
+_GELU = 5  # x * 0.5 * (1 + erf(x / sqrt(2)))
+_SOFTMAX = 5  # scale, subtract the greatest, exp, sum, divide
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """Operations by part; floats, because parts of a block's share can be fractions."""
+
+    projections: float  # matrix products with weights
+    convolution: float
+    mixing: float  # products of tokens with tokens or with the state: SSD, or attention
+    elementwise: float  # norms, activations, gates, decays, residuals, biases
+
+    @property
+    def total(self) -> float:
+        """All parts together."""
+        return self.projections + self.convolution + self.mixing + self.elementwise
+
+    def __add__(self, other: "Flops") -> "Flops":
+        return Flops(
+            self.projections + other.projections,
+            self.convolution + other.convolution,
+            self.mixing + other.mixing,
+            self.elementwise + other.elementwise,
+        )
+
+    def __mul__(self, times: float) -> "Flops":
+        return Flops(
+            times * self.projections, times * self.convolution, times * self.mixing, times * self.elementwise
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderShape:
+    """A BERT-like encoder: attention and a feed-forward network in every layer, a norm after each."""
+
+    layers: int
+    d_model: int
+    feed_forward: int
+    heads: int
+
+
+MINILM = EncoderShape(layers=6, d_model=384, feed_forward=1536, heads=12)
+"""all-MiniLM-L6-v2."""
+
+
+def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
+    """Operations of the Mamba-2 backbone for one token of a long document; the same wherever it stands.
+
+    Parameters
+    ----------
+    config : Mamba2Config
+    chunk_tokens : int, default 64
+        Tokens per block of the state-space-dual operator. Inside a block every token is multiplied with every
+        other, both halves of the square.
+
+    Raises
+    ------
+    ValueError
+        If ``chunk_tokens`` is below 1.
+    """
+    if chunk_tokens < 1:
+        raise ValueError(f"chunk_tokens is {chunk_tokens}; expected at least 1")
+    d_model, d_inner, d_state = config.d_model, config.d_inner, config.d_state
+    similarity = 2 * chunk_tokens * config.ngroups * d_state  # C . B
+    inside_block = 2 * chunk_tokens * d_inner  # mixing @ x
+    state = 4 * d_inner * d_state  # what the block adds to the state, and what the state gives to the block
+    layer = Flops(
+        projections=2 * d_model * (config.d_in_proj + d_inner),
+        convolution=2 * config.d_conv * config.conv_dim,
+        mixing=similarity + inside_block + state,
+        elementwise=_elementwise(config, chunk_tokens),
+    )
+    return layer * config.n_layer + Flops(0, 0, 0, _NORM * d_model)
+
+
+def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
+    """Operations of a scan: of the backbone for every token, of the relevance head for every unit.
+
+    Parameters
+    ----------
+    config : Mamba2Config
+    tokens : int
+        That the model reads, with the question wherever it is repeated, and with padding if there is any.
+    units : int
+        That get a logit.
+    chunk_tokens : int, default 64
+
+    Raises
+    ------
+    ValueError
+        If a number is negative, or as `flops_per_token`.
+    """
+    if min(tokens, units) < 0:
+        raise ValueError(f"got {tokens} tokens and {units} units; expected at least 0 of each")
+    head = Flops(2 * config.d_model, 0, 0, 1)
+    return flops_per_token(config, chunk_tokens) * tokens + head * units
+
+
+def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:
+    """Operations of an encoder for sequences of these lengths, with the mean over tokens at the end.
+
+    Parameters
+    ----------
+    shape : EncoderShape
+    lengths : sequence of int
+        Tokens of each sequence, special tokens included. What is computed with padding is
+        ``encoder_flops(shape, padded_lengths(lengths, batch_size))``.
+
+    Raises
+    ------
+    ValueError
+        If a length is negative.
+    """
+    counts = _checked_lengths(lengths).astype(np.float64)
+    tokens, pairs = float(counts.sum()), float((counts**2).sum())
+    d_model, feed_forward = shape.d_model, shape.feed_forward
+    biases = 5 * d_model + feed_forward  # query, key, value and output; both of the feed-forward network
+    around = biases + 2 * d_model * (1 + _LAYER_NORM) + _GELU * feed_forward
+    layers = Flops(
+        projections=tokens * 2 * (4 * d_model**2 + 2 * d_model * feed_forward),
+        convolution=0.0,
+        mixing=4 * pairs * d_model,  # queries with keys, weights with values
+        elementwise=tokens * around + pairs * shape.heads * _SOFTMAX,
+    )
+    ends = Flops(0, 0, 0, tokens * d_model * (2 + _LAYER_NORM + 1))  # three embeddings, their norm, the mean
+    return layers * shape.layers + ends
+
+
+def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int) -> NDArray[np.int64]:
+    """Lengths as computed when batches, taken in the order given, are padded to their longest: (sequences,).
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        In the order of the batches: sentence-transformers sorts them, longest first.
+    batch_size : int
+
+    Raises
+    ------
+    ValueError
+        If ``batch_size`` is below 1 or a length is negative.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; expected at least 1")
+    padded = _checked_lengths(lengths).copy()
+    for start in range(0, len(padded), batch_size):
+        padded[start : start + batch_size] = padded[start : start + batch_size].max()
+    return padded
+
+
+def _elementwise(config: Mamba2Config, chunk_tokens: int) -> float:
+    """Of one layer and token."""
+    d_inner, nheads = config.d_inner, config.nheads
+    block = _NORM * config.d_model + config.d_model  # norm, residual
+    biases = (config.d_in_proj + config.d_model) * config.bias
+    convolution = (_SILU + config.conv_bias) * config.conv_dim
+    steps = 7 * nheads  # dt: bias and softplus; times A, summed up; three decays from or to a block's edge
+    decays = 3 * nheads * chunk_tokens  # between two tokens: subtract, exp, times the similarity
+    scaled = (1 + 1 + 2 + 2) * d_inner  # times dt, times the decay; add what the state gives; skip connection
+    state = 2 * d_inner * config.d_state / chunk_tokens  # once a block: decay it, add to it
+    gate = (_SILU + 1 + (_NORM if config.rmsnorm else 0)) * d_inner
+    return block + biases + convolution + steps + decays + scaled + state + gate
+
+
+def _checked_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
+    counts = np.asarray(lengths, np.int64)
+    if len(counts) and counts.min() < 0:
+        raise ValueError(f"got a length of {int(counts.min())} tokens; expected at least 0")
+    return counts

@@ -1,0 +1,122 @@
+"""Line charts as SVG, without a library: they go into a page that loads nothing."""
+
+import html
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+WIDTH, HEIGHT = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 44
+COLOURS = 8
+"""Classes c1 to c8 of evaluation.css."""
+
+
+class Line(NamedTuple):
+    """One line of a chart.
+
+    Attributes
+    ----------
+    label
+        For the legend.
+    values
+        One for each tick, 0 to 1; None where there is none.
+    ranges
+        Confidence interval of each value, or None.
+    """
+
+    label: str
+    values: Sequence[float | None]
+    ranges: Sequence[tuple[float, float] | None]
+
+
+def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[Line]) -> str:
+    """A chart of shares over categories, as SVG.
+
+    Parameters
+    ----------
+    title
+        Read out by screen readers.
+    x_label
+        Under the axis.
+    ticks
+        Of the categories, in order; they are evenly spaced.
+    lines
+        At most 8 are told apart by colour.
+    """
+    top = _ceiling([value for line in lines for value in line.values if value is not None])
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">',
+        *_grid(top),
+        *(
+            f'<text class="tick" x="{_x(i, len(ticks)):.1f}" y="{HEIGHT - BOTTOM + 18}">{html.escape(tick)}</text>'
+            for i, tick in enumerate(ticks)
+        ),
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}">{html.escape(x_label)}</text>',
+    ]
+    for number, line in enumerate(lines):
+        parts += _line(number, line, top)
+    return "".join([*parts, "</svg>"])
+
+
+def legend(labels: Sequence[str]) -> str:
+    """The labels with the colours and strokes of their lines, as HTML."""
+    items = (
+        f'<li><svg viewBox="0 0 26 10" class="key" aria-hidden="true">'
+        f'<line class="{_class(number)}" x1="1" y1="5" x2="25" y2="5"/></svg>{html.escape(label)}</li>'
+        for number, label in enumerate(labels)
+    )
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _ceiling(values: Sequence[float]) -> float:
+    """The top of the axis: the next step above all values."""
+    highest = max([*values, 0.05])
+    step = _step(highest)
+    return min(1.0, step * math.ceil(highest / step - 1e-9))
+
+
+def _step(highest: float) -> float:
+    return 0.2 if highest > 0.5 else 0.1 if highest > 0.2 else 0.05
+
+
+def _grid(top: float) -> list[str]:
+    step = _step(top)
+    parts = []
+    for number in range(round(top / step) + 1):
+        y = _y(number * step, top)
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="share" x="{LEFT - 8}" y="{y + 4:.1f}">{100 * number * step:.0f}%</text>')
+    return parts
+
+
+def _line(number: int, line: Line, top: float) -> list[str]:
+    name = _class(number)
+    count = len(line.values)
+    parts = []
+    for i, (value, interval) in enumerate(zip(line.values, line.ranges, strict=True)):
+        if value is not None and interval is not None:
+            x = _x(i, count) + 1.5 * (number - 2)  # beside, not over one another
+            low, high = (_y(min(max(bound, 0), top), top) for bound in interval)
+            ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
+            parts.append(f'<line class="interval {name}" {ends}/>')
+    points = [
+        (_x(i, count), _y(value, top), value) for i, value in enumerate(line.values) if value is not None
+    ]
+    parts.append(f'<polyline class="{name}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)}"/>')
+    for x, y, value in points:
+        title = f"<title>{html.escape(line.label)}: {100 * value:.1f}%</title>"
+        parts.append(f'<circle class="{name}" cx="{x:.1f}" cy="{y:.1f}" r="3.2">{title}</circle>')
+    return parts
+
+
+def _class(number: int) -> str:
+    return f"c{number % COLOURS + 1}"
+
+
+def _x(i: int, count: int) -> float:
+    width = WIDTH - LEFT - RIGHT
+    return LEFT + width * (i + 0.5) / max(count, 1)
+
+
+def _y(share: float, top: float) -> float:
+    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - share / top)

@@ -1,0 +1,154 @@
+"""Recall by where in the document the evidence stands, and by how long the document is.
+
+The paper's Figures 13 and 3.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.evaluation.coverage import Spans
+from spscanner_rag.evaluation.statistics import Sample
+
+POSITION_BINS = 10
+LENGTH_EDGES = (0, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+"""Where the default bins of document length begin, in tokens; the last has no end."""
+
+
+def position_bins(sentences: Spans, characters: int, bins: int = POSITION_BINS) -> NDArray[np.int64]:
+    """The part of the document that each sentence's middle stands in, 0 the first: (sentences,).
+
+    Parameters
+    ----------
+    sentences : Spans
+    characters : int
+        Length of the document.
+    bins : int, default 10
+        Equal parts of the document.
+
+    Raises
+    ------
+    ValueError
+        If there are no parts, or a sentence is empty or outside the document.
+    """
+    if bins < 1:
+        raise ValueError(f"got {bins} bins; expected at least 1")
+    starts, ends = sentences
+    bad = np.flatnonzero((starts < 0) | (starts >= ends) | (ends > characters))
+    if len(bad):
+        span = [int(starts[bad[0]]), int(ends[bad[0]])]
+        raise ValueError(f"got the sentence {span} in a document of {characters} characters")
+    return np.asarray((starts + ends) * bins // (2 * max(characters, 1)), np.int64)
+
+
+def recall_by_position(
+    sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
+) -> NDArray[np.float64]:
+    """One question's share of evidence sentences found, in each part of the document.
+
+    Parameters
+    ----------
+    sentences : Spans
+        The evidence sentences.
+    found : (sentences,)
+        Which of them were found, such as ``evidence_ranks(...) <= k``.
+    characters : int
+        Length of the document.
+    bins : int, default 10
+        Equal parts of the document (deciles).
+
+    Returns
+    -------
+    (bins,)
+        NaN where the question has no evidence.
+
+    Raises
+    ------
+    ValueError
+        If ``found`` has another length, or as `position_bins`.
+    """
+    if found.shape != sentences.starts.shape:
+        raise ValueError(f"got {len(found)} marks for {len(sentences.starts)} evidence sentences")
+    places = position_bins(sentences, characters, bins)
+    there = np.bincount(places, minlength=bins)
+    seen = np.bincount(places, weights=found, minlength=bins)
+    return np.where(there > 0, seen / np.maximum(there, 1), np.nan)
+
+
+def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence[str]) -> list[Sample | None]:
+    """Questions gathered by part of the document, for means with intervals.
+
+    A question counts once in every part that holds evidence of it, however many sentences that is.
+
+    Parameters
+    ----------
+    recalls : sequence of (bins,)
+        From `recall_by_position`, one for each question.
+    documents : sequence of str
+        The document of each question.
+
+    Returns
+    -------
+    list
+        One sample for each part; None where no question has evidence.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of questions, or of parts, differ.
+    """
+    if len(recalls) != len(documents):
+        raise ValueError(f"got recalls of {len(recalls)} questions and {len(documents)} documents")
+    if len({len(recall) for recall in recalls}) > 1:
+        raise ValueError("got recalls with different numbers of bins; expected the same for all questions")
+    samples: list[Sample | None] = []
+    for values in np.array(recalls).T:
+        present = np.flatnonzero(~np.isnan(values)).tolist()
+        labels = [documents[question] for question in present]
+        samples.append(Sample(values[present], labels) if labels else None)
+    return samples
+
+
+def length_samples(
+    sample: Sample, lengths: Sequence[int], edges: Sequence[int] = LENGTH_EDGES
+) -> dict[tuple[int, int | None], Sample]:
+    """Questions gathered by the length of their document, for means with intervals.
+
+    Parameters
+    ----------
+    sample : Sample
+        A value for each question.
+    lengths : sequence of int
+        Of each question's document, in the unit of ``edges``.
+    edges : sequence of int
+        Where the bins begin, ascending; each ends where the next begins, the last has no end.
+
+    Returns
+    -------
+    dict
+        From ``(first length, first length beyond)`` to the questions there; bins without questions are left
+        out. The last bin's second number is None.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of questions differ, the edges do not ascend, or a document is shorter than the first.
+    """
+    if len(lengths) != sample.questions:
+        raise ValueError(f"got {len(lengths)} lengths for {sample.questions} questions; expected one each")
+    if not edges or any(low >= high for low, high in pairwise(edges)):
+        raise ValueError(f"got the edges {list(edges)}; expected at least one, ascending")
+    if min(lengths) < edges[0]:
+        raise ValueError(
+            f"got a document of length {min(lengths)}; expected at least {edges[0]}, the first edge"
+        )
+    bins = np.searchsorted(np.asarray(edges), np.asarray(lengths), side="right") - 1
+    found: dict[tuple[int, int | None], Sample] = {}
+    for number in np.unique(bins).tolist():
+        inside = np.flatnonzero(bins == number).tolist()
+        stop = edges[number + 1] if number + 1 < len(edges) else None
+        documents = [sample.documents[question] for question in inside]
+        found[edges[number], stop] = Sample(sample.values[inside], documents)
+    return found

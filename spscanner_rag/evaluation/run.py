@@ -1,0 +1,168 @@
+"""Runs retrievers over questions, one setting after the other, and writes down how each did on each."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
+from spscanner_rag.evaluation.costs import cost_of
+from spscanner_rag.evaluation.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
+from spscanner_rag.evaluation.data import Document, Question
+from spscanner_rag.evaluation.metrics import ranking_metrics
+from spscanner_rag.evaluation.positions import recall_by_position
+from spscanner_rag.evaluation.records import Record, RecordFile
+from spscanner_rag.evaluation.sampling import Asked, by_document
+from spscanner_rag.scorers import Scorer, score_batch
+from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.units import Unit
+
+CUTOFFS = (1, 5, 10, 50)
+POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
+"""Ranks at which recall by place in the document is kept; the last of each is the paper's setting."""
+
+CountTokens = Callable[[str], int]
+Progress = Callable[[int, int], None]
+
+
+class Setting(NamedTuple):
+    """A retriever and what it retrieves."""
+
+    retriever: str
+    unit: str
+
+    @property
+    def label(self) -> str:
+        """For tables."""
+        return self.retriever if self.unit == "sentence" else f"{self.retriever}, {self.unit}s"
+
+
+def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:
+    """Every retriever with every unit; the scanner itself only with sentences, which it was trained on."""
+    return [
+        Setting(retriever, unit)
+        for retriever in retrievers
+        for unit in (["sentence"] if retriever.partition(":")[0] == "scanner" else units)
+    ]
+
+
+def run_setting(
+    setting: Setting,
+    scorer: Scorer,
+    questions: Mapping[str, Sequence[Asked]],
+    count_tokens: CountTokens,
+    file: RecordFile,
+    progress: Progress | None = None,
+) -> None:
+    """Ask one retriever all questions that the file has no record of, document by document.
+
+    Parameters
+    ----------
+    setting
+    scorer
+        The retriever, loaded.
+    questions
+        By source, from `sample_questions`.
+    count_tokens
+        Of a text; one for all settings.
+    file
+        Where records are kept.
+    progress
+        Called with the questions done and the questions in all.
+    """
+    total = sum(len(asked) for asked in questions.values())
+    done = 0
+    sentences, ranked = SentenceSegmenter(), segmenter_of(setting.unit)  # type: ignore[arg-type]
+    for asked in questions.values():
+        for document, its_questions in by_document(asked):
+            waiting = [q for q in its_questions if _key(setting, document, q) not in file.records]
+            if waiting:
+                units = ranked.segment(document.text)
+                cut = Cut(document, units, Spans.of(sentences.segment(document.text)), count_tokens)
+                file.add(_records(setting, scorer, cut, waiting))
+            done += len(its_questions)
+            if progress is not None:
+                progress(done, total)
+
+
+class Cut:
+    """A document as it is ranked (units) and as its evidence is told (sentences)."""
+
+    def __init__(
+        self, document: Document, units: Sequence[Unit], sentences: Spans, count_tokens: CountTokens
+    ) -> None:
+        self.document, self.units, self.sentences = document, units, sentences
+        self.spans = Spans.of(units)
+        # counted once a document, although the scores of every question rank them anew
+        texts = [document.text[unit.start : unit.end] for unit in units]
+        self.tokens = np.array([count_tokens(text) for text in texts], np.int64)
+
+
+def _key(setting: Setting, document: Document, question: Question) -> tuple[str, ...]:
+    return setting.retriever, setting.unit, document.source, document.doc_id, question.qid
+
+
+def _records(setting: Setting, scorer: Scorer, cut: Cut, questions: Sequence[Question]) -> Iterator[Record]:
+    text = cut.document.text
+    begun = time.perf_counter()
+    requests = [(question.text, text, cut.units) for question in questions]
+    scores = list(score_batch(scorer, requests, lambda: False))
+    seconds = (time.perf_counter() - begun) / len(questions)
+    for question, values in zip(questions, scores, strict=True):
+        evidence = evidence_sentences(cut.sentences, question.evidence)
+        if len(evidence.starts):  # evidence of white space only has no sentence
+            cost = cost_of(scorer, question.text, text, cut.units)
+            yield Record(
+                retriever=setting.retriever,
+                unit=setting.unit,
+                source=cut.document.source,
+                split=cut.document.split,
+                doc_id=cut.document.doc_id,
+                qid=question.qid,
+                characters=len(text),
+                metrics=measure(cut, values, evidence),
+                tokens={str(k): n for k, n in tokens_at(values, cut.tokens, CUTOFFS).items()},
+                positions=_positions(setting.unit, cut, values, evidence),
+                seconds=seconds,
+                gigaflops=cost and cost.gigaflops,
+                gigaflops_padded=cost and cost.padded,
+            )
+
+
+def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:
+    """All metrics of one question, "recall@10" and the like, from 0 to 1.
+
+    Recall is the share of evidence sentences that lie at least half inside the best k units; a unit counts as
+    relevant for precision, nDCG, success and MRR if it holds at least half of an evidence sentence.
+    """
+    metrics = {f"recall@{k}": value for k, value in coverage_recall_at(cut.spans, scores, evidence).items()}
+    relevant = _holding(cut.spans, evidence)
+    if relevant.any():
+        for (metric, k), value in ranking_metrics(scores, relevant).items():
+            if metric != "recall":
+                metrics[f"{metric}@{k}" if k is not None else metric] = value
+    budgets = recall_at_budgets(cut.spans, scores, cut.tokens, evidence, BUDGETS)
+    return metrics | {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
+
+
+def _holding(units: Spans, sentences: Spans) -> NDArray[np.bool_]:
+    """Which units hold at least half of one of the sentences: (units,)."""
+    relevant = np.zeros(len(units.starts), bool)
+    for start, end in zip(sentences.starts, sentences.ends, strict=True):
+        inside = np.minimum(units.ends, end) - np.maximum(units.starts, start)
+        relevant |= 2 * inside >= end - start
+    return relevant
+
+
+def _positions(
+    unit: str, cut: Cut, scores: NDArray[np.floating], evidence: Spans
+) -> dict[str, list[float | None]]:
+    ranks = evidence_ranks(cut.spans, scores, evidence)
+    found: dict[str, list[float | None]] = {}
+    for k in POSITION_CUTOFFS.get(unit, (10,)):
+        recalls = recall_by_position(evidence, ranks <= k, len(cut.document.text)).tolist()
+        found[str(k)] = [None if recall != recall else recall for recall in recalls]
+    return found

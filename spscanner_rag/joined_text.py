@@ -1,0 +1,222 @@
+"""Texts of several pieces as one, with a map back to the pieces and to their sources."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+RUN_SEPARATOR = "\n\n"
+
+
+class Spans:
+    """Spans, ascending by their start, that are asked which of them touch another."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._reach: list[int] = []  # the furthest end of each span and those before it
+        for start, end in spans:
+            self._starts.append(start)
+            self._reach.append(max(end, self._reach[-1] if self._reach else end))
+
+    def touch(self, start: int, end: int) -> bool:
+        """Whether any has a character in common with the span."""
+        before = bisect_left(self._starts, end)
+        return before > 0 and self._reach[before - 1] > start
+
+    def near(self, start: int, end: int) -> range:
+        """Numbers of those that may touch the span: no other does."""
+        return range(bisect_right(self._reach, start), bisect_left(self._starts, end))
+
+
+class Run(NamedTuple):
+    """A stretch of a joined text without a break; its characters stand in the source in the same order."""
+
+    start: int
+    end: int
+    source: Hashable
+    source_start: int | None  # where the run begins in the source; None if that is not known
+
+
+class Placed(NamedTuple):
+    """Where a piece stands in a joined text."""
+
+    start: int
+    end: int
+    number: int  # of the piece, in the order given
+    exact: bool = True  # the text there is the piece's, and not the same but for white space
+    anchored: bool = True  # the run's place in the source holds for this piece, and is no guess
+
+    def holds(self, start: int, end: int) -> bool:
+        """Whether all of a span lies in the piece."""
+        return self.start <= start and end <= self.end
+
+
+class Place(NamedTuple):
+    """Where a span of a joined text comes from.
+
+    Attributes
+    ----------
+    piece
+        Number of the piece that holds the span, or of the one that holds most of it.
+    piece_start, piece_end
+        The span in that piece's text. None if the piece does not hold all of it.
+    source
+        The source of the span.
+    source_start, source_end
+        The span in the source. None if the piece's place there is not known.
+    """
+
+    piece: int
+    piece_start: int | None
+    piece_end: int | None
+    source: Hashable
+    source_start: int | None
+    source_end: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedText:
+    """Pieces of one group as one text.
+
+    Attributes
+    ----------
+    text
+        What is scanned.
+    runs
+        Its unbroken stretches, in order; between two stands ``RUN_SEPARATOR``.
+    placed
+        Where the pieces stand in it, by their beginning. They cover the runs, unless the text of a whole
+        source was at hand and only some of its pieces were given.
+    """
+
+    text: str
+    runs: tuple[Run, ...]
+    placed: tuple[Placed, ...]
+
+    def touches(self, start: int, end: int) -> bool:
+        """Whether any piece stands in the span."""
+        return self._spans.touch(start, end)
+
+    def place(self, start: int, end: int) -> Place:
+        """Where a span comes from, which lies in one run and touches a piece."""
+        holder = next((p for p in self._touching(start, end) if p.exact and p.holds(start, end)), None)
+        best = holder or max(self._touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
+        run = self.runs[bisect_right(self.runs, start, key=lambda run: run.start) - 1]
+        shift = None if run.source_start is None else run.source_start - run.start
+        if shift is not None and not self._anchored(start, end):
+            shift = None
+        return Place(
+            best.number,
+            start - best.start if holder else None,
+            end - best.start if holder else None,
+            run.source,
+            None if shift is None else start + shift,
+            None if shift is None else end + shift,
+        )
+
+    def _anchored(self, start: int, end: int) -> bool:
+        if any(p.anchored and p.holds(start, end) for p in self._touching(start, end)):
+            return True
+        return all(p.anchored for p in self._touching(start, end))
+
+    def _touching(self, start: int, end: int) -> Iterator[Placed]:
+        for number in self._spans.near(start, end):
+            if self.placed[number].end > start:
+                yield self.placed[number]
+
+    @cached_property
+    def _spans(self) -> Spans:
+        return Spans((placed.start, placed.end) for placed in self.placed)
+
+
+class JoinedTextBuilder:
+    """Collects the runs of one joined text."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._parts: list[str] = []
+        self._part_starts: list[int] = []
+        self._runs: list[Run] = []
+        self._placed: list[Placed] = []
+        self._run: Run | None = None  # the open one; its end is not kept up to date
+
+    def begin(self, source: Hashable, source_start: int | None) -> None:
+        """End the run and begin another."""
+        self._close()
+        if self.length:
+            self._add(RUN_SEPARATOR)
+        self._run = Run(self.length, self.length, source, source_start)
+
+    def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
+        """Add a piece to the run, whose last ``shared`` characters begin it, or hold it.
+
+        ``source_start`` says where it stands in the source, and so where the run does.
+        """
+        start = self.length - shared
+        self._add(text[shared:])
+        self.place(Placed(start, start + len(text), number, anchored=source_start is not None))
+        if self._run is not None and self._run.source_start is None and source_start is not None:
+            self._run = self._run._replace(source_start=source_start - (start - self._run.start))
+
+    def fill(self, text: str) -> None:
+        """Add a text that is no piece to the run."""
+        self._add(text)
+
+    def place(self, placed: Placed) -> None:
+        """Say where a piece stands."""
+        if placed.end > placed.start:
+            self._placed.append(placed)
+
+    def gap(self, source: Hashable, source_start: int) -> int | None:
+        """Characters of the source between the run's end and a place; None if the run has no known place."""
+        run = self._run
+        if run is None or run.source != source or run.source_start is None:
+            return None
+        return source_start - run.source_start - (self.length - run.start)
+
+    def tail(self, source: Hashable, characters: int) -> str:
+        """The last characters of the run; none if it is not of this source."""
+        if self._run is None or self._run.source != source:
+            return ""
+        return self._slice(max(self._run.start, self.length - characters), self.length)
+
+    def ends_with(self, text: str, shared: int) -> bool:
+        """Whether the last ``shared`` characters of the run begin ``text``, or begin with it."""
+        start = self.length - shared
+        if self._run is None or start < self._run.start:
+            return False
+        return text.startswith(self._slice(start, min(start + len(text), self.length)))
+
+    def joined(self) -> JoinedText:
+        """All that was added."""
+        self._close()
+        text = self._parts[0] if len(self._parts) == 1 else "".join(self._parts)
+        return JoinedText(text, tuple(self._runs), tuple(sorted(self._placed)))
+
+    def _slice(self, start: int, end: int) -> str:
+        if start >= end:
+            return ""
+        first = bisect_right(self._part_starts, start) - 1
+        last = bisect_left(self._part_starts, end)
+        shift = self._part_starts[first]
+        if last == first + 1:
+            return self._parts[first][start - shift : end - shift]
+        final = self._parts[last - 1][: end - self._part_starts[last - 1]]
+        return "".join([self._parts[first][start - shift :], *self._parts[first + 1 : last - 1], final])
+
+    def _add(self, text: str) -> None:
+        if text:
+            self._parts.append(text)
+            self._part_starts.append(self.length)
+            self.length += len(text)
+
+    def _close(self) -> None:
+        run, self._run = self._run, None
+        if run is None:
+            return
+        if self.length > run.start:
+            self._runs.append(run._replace(end=self.length))
+        elif run.start:  # nothing came: take the separator back
+            self._part_starts.pop()
+            self.length -= len(self._parts.pop())

@@ -1,0 +1,269 @@
+import logging
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spscanner_rag.baselines.cross_encoder import CrossEncoder
+from spscanner_rag.pieces import Piece, join_pieces
+from spscanner_rag.pipeline import ScanCancelled
+from spscanner_rag.scorers import score_batch
+from spscanner_rag.search import Selection, search
+
+transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+SaveBert = Callable[[Path, int | None], Path]
+
+TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
+QUERY = "Who signed the treaty?"
+
+
+@pytest.fixture(scope="module")
+def folder(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_bert(tmp_path_factory.mktemp("models") / "bert", 1)
+
+
+@pytest.fixture
+def reranker(folder: Path) -> CrossEncoder:
+    return CrossEncoder(folder, device="cpu")
+
+
+def reference(folder: Path, query: str, texts: list[str]) -> np.ndarray:
+    """The logits of transformers, one pair at a time, without padding."""
+    model = transformers.BertForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        logits = [
+            model(**tokenizer(query, text, truncation=True, return_tensors="pt")).logits[0, 0].item()
+            for text in texts
+        ]
+    return np.array(logits, np.float32)
+
+
+def test_scores_are_the_models_logits_in_the_order_of_the_units(reranker: CrossEncoder, folder: Path) -> None:
+    units = reranker.segment(TEXT)
+    texts = [TEXT[unit.start : unit.end] for unit in units]
+    assert texts[2] == "It rained."
+    logits = reranker.score_units(QUERY, TEXT, units)
+    assert logits.dtype == np.float32
+    assert np.ptp(logits) > 0.1
+    np.testing.assert_allclose(logits, reference(folder, QUERY, texts), atol=1e-4)
+    assert min(logits) < 0 or max(logits) > 1, "an activation would give shares"
+
+
+def test_a_saved_activation_is_not_applied(folder: Path) -> None:
+    model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
+    assert isinstance(model.activation_fn, torch.nn.Sigmoid)
+    reranker = CrossEncoder(model)
+    expected = reference(folder, QUERY, ["He signed the treaty."])
+    np.testing.assert_allclose(reranker.score_texts(QUERY, ["He signed the treaty."]), expected, atol=1e-4)
+    assert isinstance(model.activation_fn, torch.nn.Sigmoid), "the caller's model is left alone"
+
+
+def test_batches_hold_pairs_of_similar_length(
+    reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: list[list[int]] = []
+    predict = reranker._model.predict
+
+    def recorded(pairs: Any, **options: Any) -> Any:
+        lengths.append([len(text.split()) for _, text in pairs])
+        return predict(pairs, **options)
+
+    monkeypatch.setattr(reranker._model, "predict", recorded)
+    reranker.batch_size = 2
+    texts = ["bell " * count for count in (1, 9, 2, 8, 5)]
+    together = reranker.score_texts(QUERY, texts)
+    assert lengths == [[9, 8], [5, 2], [1]]
+    alone = np.concatenate([reranker.score_texts(QUERY, [text]) for text in texts])
+    np.testing.assert_allclose(together, alone, atol=1e-4)
+
+
+def test_units_that_are_cut_are_counted_and_logged_once(
+    reranker: CrossEncoder, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fits, long = "bell " * 24, "bell " * 25  # with "[CLS] who signed the treaty ? [SEP]" and "[SEP]": 32, 33
+    assert reranker.max_length == 32
+    with caplog.at_level(logging.WARNING):
+        reranker.score_texts(QUERY, [fits])
+        assert (reranker.units_cut, caplog.messages) == (0, [])
+        cut = reranker.score_texts(QUERY, [long, fits, long + "captain"])
+    assert reranker.units_cut == 2
+    assert len(caplog.messages) == 1
+    assert "reads 32 tokens" in caplog.messages[0]
+    assert "2 of 3 units" in caplog.messages[0]
+    np.testing.assert_allclose(cut, reference(folder, QUERY, [long, fits, long]), atol=1e-4)
+    reranker.score_texts(QUERY, [long])
+    assert (reranker.units_cut, len(caplog.messages)) == (3, 1)
+
+
+def test_max_length_of_the_caller(folder: Path) -> None:
+    reranker = CrossEncoder(folder, device="cpu", max_length=16)
+    assert reranker.max_length == 16
+    reranker.score_texts(QUERY, ["bell " * 10])
+    assert reranker.units_cut == 1
+
+
+def test_several_labels_are_refused(save_bert: SaveBert, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
+        CrossEncoder(save_bert(tmp_path, 3), device="cpu")
+
+
+def test_in_a_search_the_spans_are_those_of_the_text(reranker: CrossEncoder) -> None:
+    texts = join_pieces(
+        [
+            Piece(text=TEXT, key="a", source="a", start=0),
+            Piece(text="The well was dry. He left.", key="b", source="b", start=0),
+        ]
+    )
+    hits = search(reranker, QUERY, texts, Selection(top_k=3))
+    assert len(hits) == 3
+    assert [hit.logit for hit in hits] == sorted((hit.logit for hit in hits), reverse=True)
+    for hit in hits:
+        joined = texts[hit.joined].text
+        assert joined[hit.place.piece_start : hit.place.piece_end] == hit.text
+
+
+def test_several_texts_at_once_score_as_each_alone(reranker: CrossEncoder) -> None:
+    other = "The well was dry. He left."
+    requests = [
+        (QUERY, TEXT, reranker.segment(TEXT)),
+        ("who left", "", []),
+        ("who left", other, reranker.segment(other)),
+    ]
+    many = list(score_batch(reranker, requests, lambda: False))
+    for request, logits in zip(requests, many, strict=True):
+        np.testing.assert_allclose(logits, reranker.score_units(*request), atol=1e-4)
+
+
+def test_several_threads_at_once(reranker: CrossEncoder) -> None:
+    texts = ["bell " * count for count in range(1, 30)]
+    alone = reranker.score_texts(QUERY, texts)
+    with ThreadPoolExecutor(4) as threads:
+        for scores in threads.map(lambda _: reranker.score_texts(QUERY, texts), range(12)):
+            np.testing.assert_array_equal(scores, alone)
+
+
+def test_pickled(reranker: CrossEncoder) -> None:
+    copy = pickle.loads(pickle.dumps(reranker))
+    assert copy.name == reranker.name
+    np.testing.assert_array_equal(copy.score_texts(QUERY, [TEXT]), reranker.score_texts(QUERY, [TEXT]))
+
+
+def test_bfloat16(folder: Path, reranker: CrossEncoder) -> None:
+    half = CrossEncoder(folder, device="cpu", dtype="bfloat16").score_texts(QUERY, [TEXT, "He left."])
+    assert half.dtype == np.float32
+    full = reranker.score_texts(QUERY, [TEXT, "He left."])
+    np.testing.assert_allclose(half, full, atol=0.5)
+    assert not np.array_equal(half, full), "float32 was asked for before"
+
+
+def test_cancelled_between_batches(reranker: CrossEncoder) -> None:
+    answers = iter([False, False, False])
+    with pytest.raises(ScanCancelled):
+        list(score_batch(reranker, [(QUERY, TEXT, reranker.segment(TEXT))] * 2, lambda: next(answers, True)))
+
+
+def test_logits_that_are_not_finite_are_refused_with_the_text(
+    reranker: CrossEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        reranker._model,
+        "predict",
+        lambda pairs, **_: np.array([np.nan if "bell" in t else 1 for _, t in pairs]),
+    )
+    with pytest.raises(ValueError, match="gives nan for 'The bell rang!'"):
+        reranker.score_units(QUERY, TEXT, reranker.segment(TEXT))
+
+
+def test_lone_surrogates_and_markup_are_text(reranker: CrossEncoder) -> None:
+    text = "He \ud800 left. [SEP] <script>."
+    units = reranker.segment(text)
+    assert np.isfinite(reranker.score_units("who \udc00 left", text, units)).all()
+
+
+def test_without_sentence_transformers_the_extra_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
+        CrossEncoder(folder)
+
+
+def test_loading_is_silent(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    CrossEncoder(folder, device="cpu")
+    assert capfd.readouterr() == ("", "")
+    assert transformers.utils.logging.is_progress_bar_enabled(), "as it was before"
+
+
+def test_remote_code_is_off_unless_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[bool] = []
+
+    def recorded(*_: Any, trust_remote_code: bool, **__: Any) -> Any:
+        given.append(trust_remote_code)
+        raise OSError("stop here")
+
+    monkeypatch.setattr(sentence_transformers, "CrossEncoder", recorded)
+    for options in ({}, {"trust_remote_code": True}):
+        with pytest.raises(ValueError, match="stop here"):
+            CrossEncoder(folder, **options)
+    assert given == [False, True]
+
+
+def test_a_token_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, token: str, **__: Any) -> Any:
+        raise OSError(f"401 for {token}\nmore")
+
+    monkeypatch.setattr(sentence_transformers, "CrossEncoder", refused)
+    with pytest.raises(ValueError, match=r"401 for \*\*\*; pass a local folder") as caught:
+        CrossEncoder("owner/name", token="hf_secret")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def bad_arguments() -> Iterator[Any]:
+    yield pytest.param(ValueError, "batch_size is 0", {"batch_size": 0}, id="batch_size")
+    yield pytest.param(ValueError, "max_length is True", {"max_length": True}, id="max_length")
+    yield pytest.param(
+        ValueError, "max_length is 33; expected at most 32", {"max_length": 33}, id="positions"
+    )
+    yield pytest.param(ValueError, "device is 'tpu'", {"device": "tpu"}, id="device")
+    yield pytest.param(ValueError, "dtype is 'int8'", {"dtype": "int8"}, id="dtype")
+    yield pytest.param(ValueError, "no such folder", {"model": "./nowhere"}, id="folder")
+    yield pytest.param(ValueError, "unit is 'word'", {"unit": "word"}, id="unit")
+    yield pytest.param(TypeError, "model is a int; expected a name", {"model": 3}, id="object")
+
+
+@pytest.mark.parametrize(("error", "message", "arguments"), bad_arguments())
+def test_bad_arguments(folder: Path, error: type[Exception], message: str, arguments: dict[str, Any]) -> None:
+    given = {"model": folder} | arguments
+    with pytest.raises(error, match=message):
+        CrossEncoder(**given).segment("One. Two.")
+
+
+def test_a_loaded_model_keeps_its_device_and_length(folder: Path) -> None:
+    model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
+    with pytest.raises(ValueError, match="expected them set on the loaded one"):
+        CrossEncoder(model, max_length=8)
+
+
+def test_empty_query_and_empty_text(reranker: CrossEncoder) -> None:
+    with pytest.raises(ValueError, match="query is empty"):
+        reranker.score_units_many([(" ", TEXT, reranker.segment(TEXT))])
+    with pytest.raises(ValueError, match="query is empty"):
+        reranker.score_units(" ", TEXT, reranker.segment(TEXT))
+    assert reranker.score_units(QUERY, "", []).shape == (0,)
+    assert reranker.score_texts(QUERY, []).shape == (0,)
+
+
+def test_name(reranker: CrossEncoder, folder: Path) -> None:
+    assert reranker.name == f"crossencoder:{folder}"
+    loaded = CrossEncoder(sentence_transformers.CrossEncoder(str(folder), device="cpu"))
+    assert loaded.name == f"crossencoder:{folder}"

@@ -1,0 +1,274 @@
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken, Tokenizer
+
+from spscanner_rag.baselines import mamba_reranker, pointwise
+from spscanner_rag.baselines.mamba_reranker import MambaReranker
+from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_model, save_checkpoint
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.pieces import Piece, join_pieces
+from spscanner_rag.pipeline import ScanCancelled
+from spscanner_rag.scorers import score_batch
+from spscanner_rag.search import Selection, search
+
+TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
+QUERY = "Who signed the treaty?"
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random reranker in our own layout."""
+    config = Mamba2Config(
+        d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = ScannerModel(config)
+        assert model.binary_head is not None
+        torch.nn.init.normal_(model.binary_head.weight)
+        for layer in model.backbone.layers:  # a long memory that matters: the last tokens are always the same
+            torch.nn.init.normal_(layer.mixer.in_proj.weight, std=0.5)
+            torch.nn.init.normal_(layer.mixer.out_proj.weight)
+            torch.nn.init.constant_(layer.mixer.A_log, -5.0)
+    place = tmp_path_factory.mktemp("checkpoints") / "reranker"
+    save_checkpoint(place, model, ScannerSettings(), tiny_tokenizer)
+    return place
+
+
+def changed(folder: Path, to: Path, change: Any) -> Path:
+    """A copy of a checkpoint with other tensors."""
+    to.mkdir()
+    for name in ("config.json", "tokenizer.json"):
+        (to / name).write_bytes((folder / name).read_bytes())
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, to / "model.safetensors")
+    return to
+
+
+def loaded(folder: Path, **options: Any) -> MambaReranker:
+    return MambaReranker(folder, device="cpu", dtype="float32", **options)
+
+
+@pytest.fixture(scope="module")
+def reranker(folder: Path) -> MambaReranker:
+    return loaded(folder)
+
+
+def reference(folder: Path, query: str, text: str) -> float:
+    """The template in one call of tokenizer and model, and the head on the last token."""
+    tokenizer, model = Tokenizer.from_file(str(folder / "tokenizer.json")), load_model(folder)
+    read = f"document: {text}; query: {query};<|endoftext|>"
+    ids = tokenizer.encode(read, add_special_tokens=False).ids
+    assert ids[-1] == tokenizer.token_to_id("<|endoftext|>")
+    with torch.no_grad():
+        hidden, _ = model(torch.tensor([ids]))
+        return float(model.score(hidden[0, -1:])[0])
+
+
+def test_the_logit_of_the_last_token_of_the_template(reranker: MambaReranker, folder: Path) -> None:
+    units = reranker.segment(TEXT)
+    assert len(units) == 4
+    expected = [reference(folder, QUERY, TEXT[unit.start : unit.end]) for unit in units]
+    logits = reranker.score_units(f" {QUERY}\n", TEXT, units)
+    assert logits.dtype == np.float32
+    assert np.ptp(logits) > 0.1
+    np.testing.assert_allclose(logits, expected, atol=1e-4)
+
+
+def test_braces_and_surrogates_in_a_text_are_read_as_they_are(reranker: MambaReranker, folder: Path) -> None:
+    scores = reranker.score_texts("who {query}", ["a {document} {0} \ud800"])
+    assert scores[0] == pytest.approx(reference(folder, "who {query}", "a {document} {0} \ufffd"), abs=1e-4)
+
+
+@pytest.mark.parametrize("segment_tokens", [16, 100, 5000])
+def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) -> None:
+    text = TEXT * 20
+    reranker = loaded(folder, unit="document", segment_tokens=segment_tokens)
+    units = reranker.segment(text)
+    assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
+    expected = reference(folder, QUERY, text)
+    assert reranker.score_units(QUERY, text, units)[0] == pytest.approx(expected, abs=1e-4)
+    assert reference(folder, QUERY, text[:-20]) != pytest.approx(expected, abs=1e-3)
+
+
+def test_several_texts_at_once_score_as_each_alone(
+    reranker: MambaReranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mamba_reranker, "TOKENS_AHEAD", 1)
+    monkeypatch.setattr(reranker, "segment_tokens", 64)
+    monkeypatch.setattr(pointwise, "PAIRS_AT_ONCE", 3)
+    texts = [TEXT, "", TEXT * 3, "The well was dry."]
+    requests = [(f"who {number}", text, reranker.segment(text)) for number, text in enumerate(texts)]
+    many = list(score_batch(reranker, requests, lambda: False))
+    assert [len(logits) for logits in many] == [4, 0, 12, 1]
+    for (query, text, units), logits in zip(requests, many, strict=True):
+        alone = [reranker.score_texts(query, [text[unit.start : unit.end]])[0] for unit in units]
+        np.testing.assert_allclose(logits, alone, atol=1e-4)
+
+
+def test_in_a_search_the_spans_are_those_of_the_text(reranker: MambaReranker) -> None:
+    texts = join_pieces(
+        [
+            Piece(text=TEXT, key="a", source="a", start=0),
+            Piece(text="The well was dry. He left.", key="b", source="b", start=0),
+        ]
+    )
+    hits = search(reranker, QUERY, texts, Selection(top_k=4, max_tokens=100))
+    assert hits
+    assert [hit.logit for hit in hits] == sorted((hit.logit for hit in hits), reverse=True)
+    for hit in hits:
+        assert texts[hit.joined].text[hit.place.piece_start : hit.place.piece_end] == hit.text
+
+
+def test_cancelled_between_forward_passes(folder: Path) -> None:
+    reranker = loaded(folder, segment_tokens=8)
+    calls: list[None] = []
+
+    def cancelled() -> bool:
+        calls.append(None)
+        return len(calls) > 6  # the text, its four units, and one step
+
+    request = (QUERY, TEXT, reranker.segment(TEXT))
+    with pytest.raises(ScanCancelled):
+        list(score_batch(reranker, [request], cancelled))
+    assert len(calls) == 7
+
+
+def test_pickled_and_bfloat16(reranker: MambaReranker, folder: Path) -> None:
+    full = reranker.score_texts(QUERY, [TEXT, "He left."])
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(reranker)).score_texts(QUERY, [TEXT, "He left."]), full
+    )
+    half = MambaReranker(folder, device="cpu", dtype="bfloat16").score_texts(QUERY, [TEXT, "He left."])
+    np.testing.assert_allclose(half, full, atol=0.5)
+    assert not np.array_equal(half, full)
+
+
+@pytest.mark.parametrize("prefix", ["backbone.", "model."])
+@pytest.mark.parametrize("bias", [False, True])
+def test_score_weight_of_a_sequence_classifier(folder: Path, tmp_path: Path, prefix: str, bias: bool) -> None:
+    def rename(tensors: dict[str, torch.Tensor]) -> None:
+        tensors["score.weight"] = tensors.pop("binary_head.weight")
+        given = tensors.pop("binary_head.bias")
+        if bias:
+            tensors["score.bias"] = given + 3
+        for name in [name for name in tensors if name.startswith("backbone.")]:
+            tensors[prefix + name.removeprefix("backbone.")] = tensors.pop(name)
+
+    classifier = loaded(changed(folder, tmp_path / "classifier", rename))
+    own_bias = float(load_file(folder / "model.safetensors")["binary_head.bias"])
+    expected = reference(folder, QUERY, TEXT) + (3.0 if bias else -own_bias)
+    assert classifier.score_texts(QUERY, [TEXT])[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_agrees_with_transformers(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.Mamba2Config(
+        hidden_size=32,
+        num_hidden_layers=2,
+        vocab_size=tiny_tokenizer.get_vocab_size(),
+        state_size=16,
+        head_dim=16,
+        num_heads=4,
+        n_groups=2,
+        chunk_size=8,
+        id2label={0: "relevance"},
+    )
+    torch.manual_seed(0)
+    backbone, score = transformers.Mamba2Model(config).eval(), torch.nn.Linear(32, 1, bias=False)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict()), encoding="utf-8")
+    tiny_tokenizer.save(str(tmp_path / "tokenizer.json"))
+    tensors = {f"backbone.{name}": tensor for name, tensor in backbone.state_dict().items()}
+    save_file(tensors | {"score.weight": score.weight.detach()}, tmp_path / "model.safetensors")
+    ids = tiny_tokenizer.encode(f"document: {TEXT}; query: {QUERY};<|endoftext|>").ids
+    with torch.no_grad():
+        expected = float(score(backbone(torch.tensor([ids])).last_hidden_state[0, -1]))
+    assert loaded(tmp_path).score_texts(QUERY, [TEXT])[0] == pytest.approx(expected, abs=1e-4)
+
+
+def drop_head(tensors: dict[str, torch.Tensor]) -> None:
+    del tensors["binary_head.weight"], tensors["binary_head.bias"]
+
+
+def two_labels(tensors: dict[str, torch.Tensor]) -> None:
+    drop_head(tensors)
+    tensors["score.weight"] = torch.zeros(2, 32)
+
+
+def two_heads(tensors: dict[str, torch.Tensor]) -> None:
+    tensors["score.weight"] = torch.zeros(1, 32)
+
+
+def wrong_width(tensors: dict[str, torch.Tensor]) -> None:
+    drop_head(tensors)
+    tensors["score.weight"] = torch.zeros(1, 16)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop_head, "neither binary_head.weight nor score.weight"),
+        (two_labels, "score.weight is a head with 2 labels; expected one"),
+        (two_heads, "are both binary_head.weight"),
+        (wrong_width, r"score.weight has shape \[1, 16\]"),
+    ],
+)
+def test_checkpoints_that_are_no_rerankers(folder: Path, tmp_path: Path, change: Any, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        loaded(changed(folder, tmp_path / "other", change))
+
+
+def test_a_scanner_with_a_lexical_channel_is_refused(tiny_checkpoint: Path) -> None:
+    with pytest.raises(CheckpointError, match="lexical channel, so it is a scanner"):
+        loaded(tiny_checkpoint)
+
+
+def test_other_end_tokens(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    other = Tokenizer.from_str(tiny_tokenizer.to_str().replace("<|endoftext|>", "</s>"))
+    assert other.token_to_id("</s>") == tiny_tokenizer.token_to_id("<|endoftext|>")
+    scores = [
+        loaded(folder, **options).score_texts(QUERY, [TEXT])[0]
+        for options in ({}, {"tokenizer": other}, {"end_token": "."})
+    ]
+    assert scores[0] == scores[1]
+    assert scores[0] != pytest.approx(scores[2], abs=1e-3)
+    with pytest.raises(ValueError, match=r"no token <\|stop\|>; pass end_token="):
+        loaded(folder, end_token="<|stop|>")
+
+
+def test_a_tokenizer_that_is_too_large_is_refused(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    larger = Tokenizer.from_str(tiny_tokenizer.to_str())
+    larger.add_special_tokens([AddedToken(f"<{number}>") for number in range(200)])
+    with pytest.raises(CheckpointError, match="expected the tokenizer that the model was trained with"):
+        loaded(folder, tokenizer=larger)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"segment_tokens": 0}, "segment_tokens is 0"),
+        ({"model": "./nowhere"}, "no such folder"),
+        ({"device": "tpu"}, "device is 'tpu'"),
+        ({"dtype": "int8"}, "dtype is 'int8'"),
+    ],
+)
+def test_bad_arguments(folder: Path, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MambaReranker(**({"model": folder} | arguments))
+
+
+def test_names_and_counts(reranker: MambaReranker, folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    assert reranker.name == f"mamba:{folder}"
+    assert reranker.count_tokens(TEXT) == len(tiny_tokenizer.encode(TEXT).ids)
+    assert reranker.count_tokens("") == 0
+    with pytest.raises(ValueError, match="query is empty"):
+        reranker.score_units("", TEXT, reranker.segment(TEXT))

@@ -1,0 +1,113 @@
+import csv
+import io
+
+import pytest
+
+from spscanner_rag.evaluation.records import Record
+from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.table import differences_of, rows_of, to_csv
+
+SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
+
+
+def record(
+    setting: Setting, source: str, doc: str, qid: str, recall: float, characters: int = 5_000
+) -> Record:
+    return Record(
+        *setting,
+        source=source,
+        split="dev",
+        doc_id=doc,
+        qid=qid,
+        characters=characters,
+        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall},
+        tokens={"10": 100},
+        positions={"10": [recall, *[None] * 9]},
+        seconds=2.0,
+    )
+
+
+RECORDS = [
+    record(SETTINGS[0], "a", "d1", "q1", 1.0),
+    record(SETTINGS[0], "a", "d1", "q2", 0.0),
+    record(SETTINGS[0], "a", "d2", "q3", 1.0, 50_000),
+    record(SETTINGS[0], "b", "d3", "q4", 0.0),
+    record(SETTINGS[1], "a", "d1", "q1", 0.5),
+    record(SETTINGS[1], "a", "d1", "q2", 0.0),
+    record(SETTINGS[1], "a", "d2", "q3", 0.5),
+    record(SETTINGS[1], "b", "d3", "q4", 0.0),
+]
+
+
+def value(metric: str, k: int | None, source: str, retriever: str = "scanner") -> float:
+    found = [
+        row["value"]
+        for row in rows_of(RECORDS, SETTINGS)
+        if (row["metric"], row["k"], row["source"], row["retriever"]) == (metric, k, source, retriever)
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_means() -> None:
+    assert value("recall", 10, "a") == pytest.approx(2 / 3)
+    assert value("recall", 10, "b") == 0
+    assert value("recall", 10, "macro") == pytest.approx(1 / 3)
+    assert value("recall", 10, "micro") == pytest.approx(1 / 2)
+    assert value("recall", 10, "micro", "bm25") == pytest.approx(1 / 4)
+    assert value("mrr", None, "a") == pytest.approx(2 / 3)
+    assert value("tokens", 10, "macro") == 100
+    assert value("seconds", None, "macro") == 2
+    assert value("recall_by_length", 0, "a") == pytest.approx(1 / 2)
+    assert value("recall_by_length", 40_000, "a") == 1
+    assert value("recall_by_position@10", 1, "a") == pytest.approx(2 / 3)
+
+
+def test_rows_say_what_they_rest_on() -> None:
+    for row in rows_of(RECORDS, SETTINGS):
+        assert row["split"] == "dev"
+        assert (
+            row["ci_low"] is None or row["ci_high"] is None or row["ci_low"] <= row["value"] <= row["ci_high"]
+        )
+        if row["source"] == "a" and row["metric"] == "recall":
+            assert (row["questions"], row["documents"]) == (3, 2)
+
+
+def test_order_of_records_changes_nothing() -> None:
+    assert rows_of(RECORDS[::-1], SETTINGS) == rows_of(RECORDS, SETTINGS)
+
+
+def test_differences_on_the_questions_both_were_asked() -> None:
+    found = differences_of(RECORDS[:-1], SETTINGS)
+    assert [(row["metric"], row["questions"]) for row in found] == [("recall@10", 3), ("ndcg@10", 3)]
+    assert found[0]["difference"] == pytest.approx(1 / 3)
+    assert 0 < float(str(found[0]["p_value"])) <= 1
+    assert differences_of(RECORDS[:4], SETTINGS) == []
+
+
+def test_a_metric_without_a_value_counts_as_zero() -> None:
+    without = Record(
+        *SETTINGS[0], "a", "dev", "d1", "q9", 9, {"recall@10": 1.0}, {"10": 1}, {"10": [1.0] * 10}
+    )
+    means = {row["metric"]: row["value"] for row in rows_of([RECORDS[0], without], SETTINGS)}
+    assert (means["recall"], means["mrr"]) == (1.0, 0.5)
+
+
+def test_csv_holds_the_rows() -> None:
+    rows = rows_of(RECORDS, SETTINGS)
+    read = list(csv.DictReader(io.StringIO(to_csv(rows))))
+    assert len(read) == len(rows)
+    assert float(read[0]["value"]) == rows[0]["value"]
+    assert list(read[0]) == [
+        "source",
+        "split",
+        "retriever",
+        "unit",
+        "metric",
+        "k",
+        "value",
+        "ci_low",
+        "ci_high",
+        "questions",
+        "documents",
+    ]

@@ -1,0 +1,142 @@
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.units import Unit
+
+HARBOUR = (
+    "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "
+    "the northern towns. Nobody knew who had written it. The lighthouse burned down in 1820."
+)
+ISLAND = (
+    "The island lies far from the coast. Its well was dry for years. Captain Moore signed the treaty on the "
+    "island. The winter was long. Then the people left."
+)
+
+
+class WordScorer:
+    """Logit: how many words of the query a unit has, minus 1. Counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> np.ndarray:
+        self.calls += 1
+        words = set(query.lower().replace("?", "").split())
+        return np.array(
+            [len(words & set(text[u.start : u.end].lower().strip(".").split())) - 1 for u in units],
+            np.float32,
+        )
+
+
+class SlowScorer(WordScorer):
+    """Takes texts one by one, asks whether it was cancelled in between, and says when it began and ended."""
+
+    def __init__(self, rounds: int = 200) -> None:
+        super().__init__()
+        self.rounds = rounds
+        self.began, self.ended, self.cancelled = threading.Event(), threading.Event(), False
+
+    def score_units_many(
+        self, requests: Sequence[Any], cancelled: Callable[[], bool]
+    ) -> Sequence[np.ndarray]:
+        from spscanner_rag.scanner import ScanCancelled
+
+        self.began.set()
+        try:
+            for _ in range(self.rounds):
+                if cancelled():
+                    self.cancelled = True
+                    raise ScanCancelled("cancelled")
+                threading.Event().wait(0.01)
+            return [self.score_units(*request) for request in requests]
+        finally:
+            self.ended.set()
+
+
+class Events(BaseCallbackHandler):
+    """Counts what a traced run sends."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.starts: list[dict[str, Any]] = []
+        self.ends: list[Sequence[Document]] = []
+
+    def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
+        self.seen.append("start")
+        self.starts.append({"query": query, **kwargs})
+
+    def on_retriever_end(self, documents: Sequence[Document], **kwargs: Any) -> None:
+        self.seen.append("end")
+        self.ends.append(documents)
+
+    def on_retriever_error(self, error: BaseException, **kwargs: Any) -> None:
+        self.seen.append(type(error).__name__)
+
+
+@pytest.fixture
+def events() -> Events:
+    return Events()
+
+
+@pytest.fixture
+def word_scorer() -> WordScorer:
+    return WordScorer()
+
+
+@pytest.fixture
+def slow_scorer() -> SlowScorer:
+    return SlowScorer()
+
+
+@pytest.fixture
+def documents() -> list[Document]:
+    return [
+        Document(page_content=HARBOUR, metadata={"source": "harbour.txt", "tags": ["sea", "town"]}, id="h"),
+        Document(page_content=ISLAND, metadata={"source": "island.txt", "author": {"name": "A"}}, id="i"),
+    ]
+
+
+@pytest.fixture
+def first_stage() -> Callable[[Sequence[Document]], Runnable[str, list[Document]]]:
+    """A first stage that returns the given documents, whatever the query."""
+
+    def make(found: Sequence[Document]) -> Runnable[str, list[Document]]:
+        return RunnableLambda(lambda query: list(found))
+
+    return make
+
+
+@pytest.fixture
+def full_scores() -> Callable[[Scanner, str, str], dict[tuple[int, int], float]]:
+    """Logits of the sentences of a whole text, by span."""
+
+    def scan(scanner: Scanner, query: str, text: str) -> dict[tuple[int, int], float]:
+        return {(s.start, s.end): s.logit for s in scanner.scan(query, text).sentences}
+
+    return scan
+
+
+@pytest.fixture
+def unchanged() -> Callable[[Sequence[Document]], Callable[[], None]]:
+    """Keeps a deep copy; the function that it returns compares."""
+
+    def keep(given: Sequence[Document]) -> Callable[[], None]:
+        before = [copy.deepcopy(document.__dict__) for document in given]
+        dictionaries = [id(document.metadata) for document in given]
+
+        def compare() -> None:
+            assert [document.__dict__ for document in given] == before
+            assert [id(document.metadata) for document in given] == dictionaries
+
+        return compare
+
+    return keep

@@ -1,0 +1,220 @@
+import asyncio
+import copy
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.runnables import RunnableLambda
+from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter
+from pydantic import ValidationError
+
+from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+from spscanner_rag.scanner import Scanner
+
+QUERY = "Who signed the treaty?"
+
+
+def split(documents: Sequence[Document], **options: Any) -> list[Document]:
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True, **options)
+    return splitter.split_documents(documents)
+
+
+def test_gives_what_the_retriever_gives(tiny_scanner: Scanner, documents: list[Document]) -> None:
+    compressor = SPScannerCompressor(scanner=tiny_scanner, k=4)
+    assert isinstance(compressor, BaseDocumentCompressor)
+    retriever = SPScannerRetriever.from_documents(documents, scanner=tiny_scanner, k=4)
+    found = compressor.compress_documents(documents, QUERY)
+    assert found == retriever.invoke(QUERY)
+    assert asyncio.run(compressor.acompress_documents(documents, QUERY)) == found
+
+
+def test_every_metadata_key_is_kept_and_copied(word_scorer: Any, documents: list[Document]) -> None:
+    found = SPScannerCompressor(scorer=word_scorer).compress_documents(documents, QUERY)
+    assert len(found) == 10
+    for result in found:
+        source = next(d for d in documents if d.metadata["source"] == result.metadata["source"])
+        assert source.metadata.items() <= result.metadata.items()
+        assert all(
+            result.metadata[key] is not value
+            for key, value in source.metadata.items()
+            if isinstance(value, list | dict)
+        )
+
+
+def test_inputs_are_never_changed(
+    word_scorer: Any, documents: list[Document], unchanged: Callable[..., Callable[[], None]]
+) -> None:
+    given = [*documents, *split(documents)]
+    compare = unchanged(given)
+    for wholes, keep, merge, order in product(
+        (None, documents), (False, True), (False, True), ("score", "document")
+    ):
+        compressor = SPScannerCompressor(
+            scorer=word_scorer,
+            documents=wholes,
+            keep_retrieval_score=keep,
+            merge_adjacent=merge,
+            order=order,
+            context_sentences=1,
+        )
+        found = compressor.compress_documents(given, QUERY)
+        asyncio.run(compressor.acompress_documents(given, QUERY))
+        compare()
+        for result in found:
+            result.metadata.clear()
+        compare()
+
+
+def test_chunks_are_scored_as_parts_of_their_documents(
+    tiny_scanner: Scanner, documents: list[Document], full_scores: Callable[..., Any]
+) -> None:
+    chunks = split(documents)[1:3]
+    found = SPScannerCompressor(scanner=tiny_scanner, documents=documents).compress_documents(chunks, QUERY)
+    expected = full_scores(tiny_scanner, QUERY, documents[0].page_content)
+    first, last = (
+        chunks[0].metadata["start_index"],
+        chunks[1].metadata["start_index"] + len(chunks[1].page_content),
+    )
+    touched = {span for span in expected if span[1] > first and span[0] < last}
+    logits = {
+        (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in found
+    }
+    assert logits.keys() == touched
+    np.testing.assert_allclose([logits[s] for s in touched], [expected[s] for s in touched], atol=1e-4)
+    assert all(d.id and d.id.startswith("h:") for d in found)
+    again = SPScannerCompressor(scanner=tiny_scanner).compress_documents(chunks, QUERY)
+    assert {d.metadata["spscanner_logit"] for d in again} != set(logits.values())  # less was read
+
+
+def test_sentences_can_be_compressed_again(word_scorer: Any, documents: list[Document]) -> None:
+    retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
+    sentences = retriever.invoke(QUERY)
+    again = SPScannerCompressor(scorer=word_scorer, k=3).compress_documents(sentences, QUERY)
+    for before, after in zip(sentences, again, strict=False):
+        assert after.page_content == before.page_content
+        assert after.metadata["start_index"] == before.metadata["start_index"]
+
+
+def test_nothing_and_no_query(documents: list[Document]) -> None:
+    compressor = SPScannerCompressor(model="/no/such/folder")
+    assert compressor.compress_documents([], QUERY) == []
+    assert asyncio.run(compressor.acompress_documents([], QUERY)) == []
+    assert compressor.compress_documents([Document(""), Document(" \n")], QUERY) == []
+    for query in ("", "  ", None):
+        with pytest.raises(ValueError, match="query: got"):
+            compressor.compress_documents(documents, query)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="query: got"):
+            asyncio.run(compressor.acompress_documents(documents, query))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="query: got int; expected a string"):
+        compressor.compress_documents(documents, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="documents: got str"):
+        compressor.compress_documents(["text"], QUERY)  # type: ignore[list-item]
+
+
+def test_fields_are_checked_at_construction() -> None:
+    for fields, message in (
+        ({"k": 0}, "k: got 0"),
+        ({"top_n": 3}, "top_n"),
+        ({"order": "best"}, "order: got 'best'"),
+        ({"model": "a", "scanner": object()}, "model and scanner"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            SPScannerCompressor(**fields)  # type: ignore[arg-type]
+
+
+def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list[Document]) -> None:
+    retriever = ContextualCompressionRetriever(
+        base_compressor=SPScannerCompressor(scorer=word_scorer, k=2),
+        base_retriever=RunnableLambda(lambda query: split(documents)),
+    )
+    found = retriever.invoke("Who signed the treaty on the island?")
+    assert found[0].page_content.startswith("Captain Moore signed the treaty")
+    assert documents[1].page_content[found[0].metadata["start_index"] :].startswith(found[0].page_content)
+    assert asyncio.run(retriever.ainvoke("Who signed the treaty on the island?")) == found
+
+
+def test_in_a_compressor_pipeline(word_scorer: Any, documents: list[Document]) -> None:
+    pipeline = DocumentCompressorPipeline(
+        transformers=[
+            CharacterTextSplitter(chunk_size=80, chunk_overlap=0, separator=". ", add_start_index=True),
+            SPScannerCompressor(scorer=word_scorer, k=2),
+        ]
+    )
+    found = pipeline.compress_documents(documents, QUERY)
+    assert len(found) == 2
+    for result in found:
+        text = next(d.page_content for d in documents if d.metadata["source"] == result.metadata["source"])
+        assert text[result.metadata["start_index"] : result.metadata["end_index"]] == result.page_content
+    assert asyncio.run(pipeline.acompress_documents(documents, QUERY)) == found
+
+
+def test_as_a_runnable(word_scorer: Any, documents: list[Document]) -> None:
+    compressor = SPScannerCompressor(scorer=word_scorer, k=2)
+    runnable = compressor.as_runnable()
+    inputs = {"documents": documents, "query": QUERY}
+    expected = compressor.compress_documents(documents, QUERY)
+    assert runnable.invoke(inputs) == expected
+    assert asyncio.run(runnable.ainvoke(inputs)) == expected
+    assert runnable.batch([inputs, inputs]) == [expected, expected]
+    chain = {"documents": lambda query: documents, "query": lambda query: query} | runnable
+    assert chain.invoke(QUERY) == expected
+    assert runnable.get_name() == "SPScannerCompressor"
+    with pytest.raises(ValueError, match=r"input: got \['query'\]; expected a mapping"):
+        runnable.invoke({"query": QUERY})
+    with pytest.raises(ValueError, match="input: got str"):
+        runnable.invoke(QUERY)  # type: ignore[arg-type]
+
+
+def test_callbacks_are_accepted(word_scorer: Any, documents: list[Document], events: Any) -> None:
+    compressor = SPScannerCompressor(scorer=word_scorer)
+    assert compressor.compress_documents(documents, QUERY, [events])
+    assert asyncio.run(compressor.acompress_documents(documents, QUERY, callbacks=[events]))
+
+
+def test_cancelling_ends_the_scan(slow_scorer: Any, documents: list[Document]) -> None:
+    async def run() -> None:
+        task = asyncio.ensure_future(
+            SPScannerCompressor(scorer=slow_scorer).acompress_documents(documents, QUERY)
+        )
+        while not slow_scorer.began.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert slow_scorer.ended.wait(10)
+    assert slow_scorer.cancelled
+
+
+def test_pickle_and_deepcopy(tiny_checkpoint: Path, documents: list[Document], tiny_scanner: Scanner) -> None:
+    compressor = SPScannerCompressor(
+        model=str(tiny_checkpoint), device="cpu", dtype="float32", k=3, model_kwargs={"token": "hf_secret"}
+    )
+    expected = compressor.compress_documents(documents, QUERY)
+    assert pickle.loads(pickle.dumps(compressor)).compress_documents(documents, QUERY) == expected
+    assert copy.deepcopy(compressor).compress_documents(documents, QUERY) == expected
+    for shown in (repr(compressor), str(compressor.model_dump()), pickle.dumps(compressor)):
+        assert "hf_secret" not in str(shown)
+    assert copy.deepcopy(SPScannerCompressor(scanner=tiny_scanner)).scanner is tiny_scanner
+
+
+def test_no_thread_of_the_event_loop_is_used(word_scorer: Any, documents: list[Document]) -> None:
+    names: list[str] = []
+
+    class Named(type(word_scorer)):  # type: ignore[misc]
+        def score_units(self, query: str, text: str, units: Any) -> np.ndarray:
+            names.append(threading.current_thread().name)
+            return super().score_units(query, text, units)  # type: ignore[no-any-return]
+
+    asyncio.run(SPScannerCompressor(scorer=Named()).acompress_documents(documents, QUERY))
+    assert names
+    assert all(name.startswith("spscanner") for name in names)

@@ -1,0 +1,166 @@
+"""Every span that is returned indexes the document that the chunks were cut from."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.units import Unit
+
+WORDS = "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a naïve 😀 Ω".split()
+
+
+class LengthScorer:
+    """A logit that depends on where a sentence stands, and on nothing else."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> np.ndarray:
+        return np.array([(unit.start * 7919) % 13 - 6 for unit in units], np.float32)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    seed = random.Random(draw(st.integers(0, 2**32)))
+    parts: list[str] = []
+    for _ in range(draw(st.integers(1, 25))):
+        parts.append(" ".join(seed.choices(WORDS, k=seed.randint(1, 15))))
+        parts.append(seed.choice([". ", ".\n", "?  ", "!\n\n", " ", ";\t", ".\n\n\n", " \r\n"]))
+    return draw(st.sampled_from(["", "\n\n", "  "])) + "".join(parts)
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
+    """Documents, and some or all of their chunks, out of order."""
+    count = draw(st.integers(1, 3))
+    by_page = draw(st.booleans())
+    wholes = [
+        Document(
+            draw(texts()), metadata={"source": "one.pdf" if by_page else f"{n}.txt", "page": n}, id=str(n)
+        )
+        for n in range(count)
+    ]
+    size = draw(st.integers(8, 200))
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=size,
+        chunk_overlap=draw(st.integers(0, size // 2)),
+        add_start_index=True,
+        strip_whitespace=draw(st.booleans()),
+    )
+    chunks = splitter.split_documents(wholes)
+    random.Random(draw(st.integers(0, 9))).shuffle(chunks)
+    return wholes, chunks
+
+
+def options() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "k": st.sampled_from([None, 3]),
+            "merge_adjacent": st.booleans(),
+            "context_sentences": st.integers(0, 1),
+            "order": st.sampled_from(["score", "document"]),
+            "document_key": st.sampled_from(["source", None]),
+        }
+    )
+
+
+def check_spans(
+    found: Sequence[Document], wholes: Sequence[Document], exact: bool, merged: bool = False
+) -> None:
+    by_name = {(d.metadata["source"], d.metadata["page"]): d.page_content for d in wholes}
+    for result in found:
+        text = by_name[result.metadata["source"], result.metadata["page"]]
+        span = text[result.metadata["start_index"] : result.metadata["end_index"]]
+        assert len(span) == len(result.page_content)
+        if exact:
+            assert span == result.page_content
+        elif merged:  # a short chunk that is not there leaves a gap like that of dropped white space
+            words = iter(span.split())
+            assert all(word in words for word in result.page_content.split())
+        else:  # white space that the splitter dropped is put back by its length
+            assert span.split() == result.page_content.split()
+    assert len({d.id for d in found}) == len(found)
+
+
+@settings(max_examples=40)
+@given(corpora(), options())
+def test_spans_of_chunks(corpus: tuple[list[Document], list[Document]], fields: dict[str, Any]) -> None:
+    wholes, chunks = corpus
+    found = SPScannerCompressor(scorer=LengthScorer(), **fields).compress_documents(chunks, "treaty")
+    check_spans(found, wholes, exact=False, merged=fields["merge_adjacent"])
+
+
+@settings(max_examples=40)
+@given(corpora(), options(), st.data())
+def test_spans_of_some_of_the_chunks(
+    corpus: tuple[list[Document], list[Document]], fields: dict[str, Any], data: st.DataObject
+) -> None:
+    wholes, chunks = corpus
+    some = data.draw(st.lists(st.sampled_from(chunks), max_size=8)) if chunks else []
+    found = SPScannerCompressor(scorer=LengthScorer(), **fields).compress_documents(some, "treaty")
+    check_spans(found, wholes, exact=False, merged=fields["merge_adjacent"])
+
+
+@settings(max_examples=40)
+@given(corpora(), options(), st.data())
+def test_spans_with_whole_documents(
+    corpus: tuple[list[Document], list[Document]], fields: dict[str, Any], data: st.DataObject
+) -> None:
+    wholes, chunks = corpus
+    some = chunks[: data.draw(st.integers(0, len(chunks)))]
+    stage = RunnableLambda(lambda query: some)
+    scorer = LengthScorer()
+    retriever = SPScannerRetriever.from_retriever(stage, documents=wholes, scorer=scorer, **fields)
+    check_spans(retriever.invoke("treaty"), wholes, exact=True)
+    compressor = SPScannerCompressor(documents=wholes, scorer=scorer, **fields)
+    check_spans(compressor.compress_documents(some, "treaty"), wholes, exact=True)
+    check_spans(
+        SPScannerRetriever.from_documents(wholes, scorer=scorer, **fields).invoke("treaty"),
+        wholes,
+        exact=True,
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(corpora(), options())
+def test_spans_of_chunks_at_length(
+    corpus: tuple[list[Document], list[Document]], fields: dict[str, Any]
+) -> None:
+    wholes, chunks = corpus
+    found = SPScannerCompressor(scorer=LengthScorer(), **fields).compress_documents(chunks, "treaty")
+    check_spans(found, wholes, exact=False, merged=fields["merge_adjacent"])
+
+
+def _span(chunk: Document) -> range:
+    start = chunk.metadata["start_index"]
+    return range(start, start + len(chunk.page_content))
+
+
+@settings(max_examples=15)
+@given(texts(), st.integers(20, 120), st.integers(0, 20))
+def test_chunks_that_cover_a_text_score_as_the_text(
+    tiny_scanner: Scanner, text: str, size: int, overlap: int
+) -> None:
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=size, chunk_overlap=overlap, add_start_index=True, strip_whitespace=False
+    )
+    chunks = splitter.split_documents([Document(text, metadata={"source": "a"})])
+    covered = set().union(*(_span(chunk) for chunk in chunks))
+    assume(len(covered) == len(text))  # the splitter drops some white space even so
+    compressor = SPScannerCompressor(scanner=tiny_scanner, k=None, order="document")
+    found = compressor.compress_documents(chunks, "Who signed the treaty?")
+    expected = tiny_scanner.scan("Who signed the treaty?", text).sentences
+    assert [(d.metadata["start_index"], d.metadata["end_index"]) for d in found] == [
+        (s.start, s.end) for s in expected
+    ]
+    np.testing.assert_allclose(
+        [d.metadata["spscanner_logit"] for d in found], [s.logit for s in expected], atol=1e-4
+    )

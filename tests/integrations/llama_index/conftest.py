@@ -1,0 +1,162 @@
+"""A scorer without a model, documents with their chunks, and a recorder of events and spans."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from llama_index.core.callbacks import CallbackManager, CBEventType
+from llama_index.core.callbacks.base_handler import BaseCallbackHandler
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import BaseNode, Document
+from numpy.typing import NDArray
+from pydantic import PrivateAttr
+
+from spscanner_rag.shared_scanners import forget_shared_scanners
+from spscanner_rag.units import Unit
+
+LIGHTHOUSE = """\
+The keeper of the lighthouse wrote the date in his book. He signed the treaty with the captain in May.
+The ship left the harbour with three crates of tea. Nobody on the quay asked where it went.
+
+The well on the island was dry. They left because the winter had been long. A report was written later.
+It said that the harbour must be widened. The bell rang twice, then the rain began to fall on the roofs.
+"""
+HARBOUR = """\
+The council met in the town hall on a Monday. The treaty was read aloud by the clerk. Two members slept.
+The harbour was widened in 1911. The ship never came back to the harbour. The keeper retired to the hills.
+"""
+
+
+class WordScorer:
+    """Scores a unit by the words that it shares with the query, and by its text, so that no two tie.
+
+    It looks at nothing else, so that its scores are the same for one text and for another that holds it.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        self.calls += 1
+        return np.array([self.logit(query, text[unit.start : unit.end]) for unit in units], np.float32)
+
+    @staticmethod
+    def logit(query: str, sentence: str) -> float:
+        words = set(re.findall(r"\w+", sentence.lower()))
+        noise = int(hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()[:6], 16) / 16**6
+        return len(words & set(re.findall(r"\w+", query.lower()))) - 2 + noise / 2
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+@pytest.fixture
+def word_scorer() -> WordScorer:
+    return WordScorer()
+
+
+@pytest.fixture
+def documents() -> list[Document]:
+    return [
+        Document(text=LIGHTHOUSE, id_="lighthouse", metadata={"title": "Light", "tags": {"year": [1908]}}),
+        Document(text=HARBOUR, id_="harbour", metadata={"title": "Harbour", "tags": {"year": [1911]}}),
+    ]
+
+
+@pytest.fixture
+def chunks(documents: list[Document]) -> list[BaseNode]:
+    """Nodes of about two sentences, with an overlap."""
+    numbers = iter(range(1000))
+    splitter = SentenceSplitter(
+        chunk_size=40,
+        chunk_overlap=14,
+        include_metadata=True,
+        id_func=lambda i, doc: f"chunk-{next(numbers)}",
+    )
+    bare = [
+        document.model_copy(
+            update={"excluded_embed_metadata_keys": ["tags"], "excluded_llm_metadata_keys": ["tags"]}
+        )
+        for document in documents
+    ]
+    nodes = splitter.get_nodes_from_documents(bare)
+    assert len(nodes) > 4
+    return nodes
+
+
+class _Events(BaseEventHandler):
+    _seen: list[Any] = PrivateAttr(default_factory=list)
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "Events"
+
+    def handle(self, event: Any, **kwargs: Any) -> None:
+        self._seen.append(event)
+
+
+class _Callbacks(BaseCallbackHandler):
+    def __init__(self) -> None:
+        super().__init__([], [])
+        self.starts: list[tuple[CBEventType, dict[str, Any] | None]] = []
+        self.ends: list[tuple[CBEventType, dict[str, Any] | None]] = []
+
+    def on_event_start(self, event_type: CBEventType, payload: Any = None, **kwargs: Any) -> str:
+        self.starts.append((event_type, payload))
+        return ""
+
+    def on_event_end(self, event_type: CBEventType, payload: Any = None, **kwargs: Any) -> None:
+        self.ends.append((event_type, payload))
+
+    def start_trace(self, trace_id: str | None = None) -> None: ...
+
+    def end_trace(self, trace_id: str | None = None, trace_map: Any = None) -> None: ...
+
+
+@dataclass
+class Recorder:
+    """What the framework's two kinds of tracing were told."""
+
+    events: list[Any]
+    spans: SimpleSpanHandler
+    callbacks: _Callbacks = field(default_factory=_Callbacks)
+
+    @property
+    def manager(self) -> CallbackManager:
+        return CallbackManager([self.callbacks])
+
+    def named(self, name: str) -> list[Any]:
+        return [event for event in self.events if event.class_name() == name]
+
+    def span_names(self) -> list[str]:
+        """Of closed spans."""
+        return [span.id_.rsplit("-", 5)[0] for span in self.spans.completed_spans]
+
+    def dropped_span_names(self) -> list[str]:
+        return [span.id_.rsplit("-", 5)[0] for span in self.spans.dropped_spans]
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    root = get_dispatcher()
+    events, spans = _Events(), SimpleSpanHandler()
+    before = list(root.event_handlers), list(root.span_handlers)
+    root.add_event_handler(events)
+    root.add_span_handler(spans)
+    yield Recorder(events._seen, spans)
+    root.event_handlers, root.span_handlers = before
+
+
+@pytest.fixture
+def no_shared_scanners() -> Iterator[None]:
+    """A process that has loaded no scanner yet."""
+    forget_shared_scanners()
+    yield
+    forget_shared_scanners()

@@ -1,0 +1,176 @@
+"""Every reranking that starts also ends, in both kinds of tracing; spans as the framework opens them."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from llama_index.core.callbacks import CBEventType, EventPayload
+from llama_index.core.schema import BaseNode, Document, NodeWithScore
+
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever
+
+QUERY = "Who signed the treaty?"
+
+
+class Broken:
+    def score_units(self, query: str, text: str, units: Any) -> Any:
+        raise RuntimeError("no power")
+
+
+def run(post: Any, nodes: list[Any], query: str | None, use_async: bool) -> list[NodeWithScore]:
+    if use_async:
+        return asyncio.run(post.apostprocess_nodes(nodes, query_str=query))
+    return post.postprocess_nodes(nodes, query_str=query)
+
+
+both_ways = pytest.mark.parametrize("use_async", [False, True], ids=["sync", "async"])
+
+
+@both_ways
+def test_events_of_a_reranking(
+    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool
+) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, callback_manager=recorder.manager)
+    nodes = [NodeWithScore(node=node) for node in chunks]
+    found = run(post, nodes, QUERY, use_async)
+    (start,), (end,) = recorder.named("ReRankStartEvent"), recorder.named("ReRankEndEvent")
+    assert (start.query.query_str, start.top_n, start.model_name) == (QUERY, 2, "WordScorer")
+    assert start.nodes == nodes
+    assert end.nodes == found
+    assert start.timestamp <= end.timestamp
+    ((kind, payload),) = recorder.callbacks.starts
+    assert kind == CBEventType.RERANKING
+    assert payload == {
+        EventPayload.NODES: nodes,
+        EventPayload.MODEL_NAME: "WordScorer",
+        EventPayload.QUERY_STR: QUERY,
+        EventPayload.TOP_K: 2,
+    }
+    assert recorder.callbacks.ends == [(CBEventType.RERANKING, {EventPayload.NODES: found})]
+
+
+@both_ways
+def test_spans(recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool) -> None:
+    run(SPScannerPostprocessor(scorer=word_scorer), list(chunks), QUERY, use_async)
+    name = "_apostprocess_nodes" if use_async else "_postprocess_nodes"
+    ours = [span for span in recorder.spans.completed_spans if span.id_.startswith("SPScanner")]
+    assert [span.id_.split("-")[0] for span in ours] == [f"SPScannerPostprocessor.{name}"]
+    (start,), (end,) = recorder.named("ReRankStartEvent"), recorder.named("ReRankEndEvent")
+    assert start.span_id == end.span_id == ours[0].id_
+
+
+@both_ways
+def test_no_limit_is_reported_as_the_number_of_nodes(
+    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool
+) -> None:
+    for top_n in (None, 0.5):
+        run(SPScannerPostprocessor(scorer=word_scorer, top_n=top_n), list(chunks), QUERY, use_async)
+    assert [event.top_n for event in recorder.named("ReRankStartEvent")] == [len(chunks)] * 2
+
+
+@both_ways
+def test_events_of_no_nodes(recorder: Any, use_async: bool) -> None:
+    post = SPScannerPostprocessor(model="/no/such/folder", callback_manager=recorder.manager)
+    assert run(post, [], QUERY, use_async) == []
+    assert [event.nodes for event in recorder.named("ReRankEndEvent")] == [[]]
+    assert (len(recorder.callbacks.starts), len(recorder.callbacks.ends)) == (1, 1)
+
+
+@both_ways
+@pytest.mark.parametrize("query", [None, "", " "])
+def test_no_event_before_a_query_is_refused(
+    recorder: Any, chunks: list[BaseNode], word_scorer: Any, use_async: bool, query: str | None
+) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer, callback_manager=recorder.manager)
+    with pytest.raises(ValueError, match="expected a question"):
+        run(post, list(chunks), query, use_async)
+    assert not recorder.named("ReRankStartEvent")
+    assert not recorder.callbacks.starts
+
+
+@both_ways
+def test_a_scan_that_fails_ends_its_events(recorder: Any, chunks: list[BaseNode], use_async: bool) -> None:
+    post = SPScannerPostprocessor(scorer=Broken(), callback_manager=recorder.manager)
+    with pytest.raises(RuntimeError, match="no power"):
+        run(post, list(chunks), QUERY, use_async)
+    assert len(recorder.named("ReRankStartEvent")) == 1
+    assert [event.nodes for event in recorder.named("ReRankEndEvent")] == [[]]
+    ((_, payload),) = recorder.callbacks.ends
+    assert str(payload[EventPayload.EXCEPTION]) == "no power"
+    assert len(recorder.dropped_span_names()) == 1
+
+
+def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[BaseNode]) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    class Slow:
+        def score_units(self, query: str, text: str, units: Any) -> Any:
+            started.set()
+            release.wait(10)
+            return [0.0] * len(units)
+
+    post = SPScannerPostprocessor(scorer=Slow(), callback_manager=recorder.manager)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(post.apostprocess_nodes(list(chunks), query_str=QUERY))  # type: ignore[arg-type]
+        await asyncio.to_thread(started.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [event.nodes for event in recorder.named("ReRankEndEvent")] == [[]]
+        assert len(recorder.callbacks.ends) == len(recorder.callbacks.starts) == 1
+        release.set()
+
+    asyncio.run(cancelled())
+
+
+def test_events_of_many_at_once(recorder: Any, chunks: list[BaseNode], word_scorer: Any) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer, callback_manager=recorder.manager)
+
+    async def at_once() -> None:
+        await asyncio.gather(
+            *(post.apostprocess_nodes(list(chunks), query_str=f"{QUERY} {n}") for n in range(16))  # type: ignore[arg-type]
+        )
+
+    asyncio.run(at_once())
+    starts = {event.span_id: event.query.query_str for event in recorder.named("ReRankStartEvent")}
+    assert sorted(starts.values()) == sorted(f"{QUERY} {n}" for n in range(16))
+    assert {event.span_id for event in recorder.named("ReRankEndEvent")} == starts.keys()
+    assert len(recorder.callbacks.starts) == len(recorder.callbacks.ends) == 16
+
+
+def test_handlers_cannot_change_the_result(recorder: Any, chunks: list[BaseNode], word_scorer: Any) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, callback_manager=recorder.manager)
+    found = post.postprocess_nodes(list(chunks), query_str=QUERY)  # type: ignore[arg-type]
+    recorder.named("ReRankEndEvent")[0].nodes.clear()
+    recorder.callbacks.ends[0][1][EventPayload.NODES].clear()
+    assert len(found) == 2
+
+
+@both_ways
+def test_events_and_spans_of_a_retrieval(
+    recorder: Any, documents: list[Document], word_scorer: Any, use_async: bool
+) -> None:
+    retriever = SPScannerRetriever(documents, scorer=word_scorer, callback_manager=recorder.manager)
+    found = asyncio.run(retriever.aretrieve(QUERY)) if use_async else retriever.retrieve(QUERY)
+    assert len(recorder.named("RetrievalStartEvent")) == 1
+    assert [event.nodes for event in recorder.named("RetrievalEndEvent")] == [found]
+    assert [kind for kind, _ in recorder.callbacks.starts] == [CBEventType.RETRIEVE]
+    assert len(recorder.callbacks.ends) == 1
+    a = "a" if use_async else ""
+    assert recorder.span_names() == [f"SPScannerRetriever._{a}retrieve", f"SPScannerRetriever.{a}retrieve"]
+    assert not recorder.named("ReRankStartEvent")
+
+
+@both_ways
+@pytest.mark.parametrize("query", [None, "", " "])
+def test_no_event_before_a_retrieval_is_refused(
+    recorder: Any, documents: list[Document], word_scorer: Any, use_async: bool, query: Any
+) -> None:
+    retriever = SPScannerRetriever(documents, scorer=word_scorer, callback_manager=recorder.manager)
+    with pytest.raises(ValueError, match="expected a question"):
+        asyncio.run(retriever.aretrieve(query)) if use_async else retriever.retrieve(query)
+    assert not recorder.events
+    assert not recorder.callbacks.starts

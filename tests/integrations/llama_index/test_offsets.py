@@ -1,0 +1,265 @@
+"""Spans index the original document, and scores are those of the whole text, however it was cut."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.node_parser import (
+    HierarchicalNodeParser,
+    SentenceSplitter,
+    SentenceWindowNodeParser,
+    TokenTextSplitter,
+)
+from llama_index.core.postprocessor import MetadataReplacementPostProcessor
+from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever
+from spscanner_rag.scanner import Scanner
+
+QUERY = "Who signed the treaty with the captain?"
+TOLERANCE = 1e-4
+
+words = st.sampled_from(
+    "the keeper signed a treaty café 東京 with captain Ωμέγα 😀 long winter e.g. 3.14 I".split()
+)
+sentences = st.lists(words, min_size=1, max_size=9).map(lambda parts: " ".join(parts) + ".")
+texts = st.lists(
+    st.tuples(sentences, st.sampled_from([" ", "  ", "\n", "\n\n", "\t", " \n \n"])), min_size=1, max_size=25
+).map(lambda pairs: "".join(sentence + gap for sentence, gap in pairs))
+
+
+class Ones:
+    """Scores nothing; every sentence is returned."""
+
+    def score_units(self, query: str, text: str, units: Any) -> Any:
+        return np.zeros(len(units), np.float32)
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def chunked(document: Document, kind: str, size: int, overlap: int) -> list[BaseNode]:
+    splitter = {"sentence": SentenceSplitter, "token": TokenTextSplitter}[kind](
+        chunk_size=size, chunk_overlap=min(overlap, size - 1), include_metadata=False
+    )
+    return splitter.get_nodes_from_documents([document])
+
+
+@settings(max_examples=40)
+@given(
+    texts=st.lists(texts, min_size=1, max_size=2),
+    kind=st.sampled_from(["sentence", "token"]),
+    size=st.integers(5, 60),
+    overlap=st.integers(0, 20),
+    seed=st.integers(0, 100),
+    keep=st.floats(0.3, 1.0),
+    merge=st.booleans(),
+)
+def test_every_span_indexes_its_document(
+    texts: list[str], kind: str, size: int, overlap: int, seed: int, keep: float, merge: bool
+) -> None:
+    documents = [Document(text=text, id_=f"d{i}") for i, text in enumerate(texts)]
+    by_id = {document.node_id: document.text for document in documents}
+    nodes = [node for document in documents for node in chunked(document, kind, size, overlap)]
+    shuffler = random.Random(seed)
+    nodes = [node for node in nodes if shuffler.random() < keep]
+    shuffler.shuffle(nodes)
+    store = SimpleDocumentStore()
+    store.add_documents(documents)
+    for whole in ({}, {"documents": documents}, {"docstore": store}):
+        post = SPScannerPostprocessor(scorer=Ones(), top_n=None, merge_adjacent=merge, **whole)  # type: ignore[arg-type]
+        found = post.postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+        assert bool(found) == any(squeezed(node.get_content()) for node in nodes)
+        for sentence in found:
+            node = sentence.node
+            assert isinstance(node, TextNode)
+            if node.start_char_idx is None:
+                assert not whole
+                continue
+            span = by_id[node.source_node.node_id][node.start_char_idx : node.end_char_idx]
+            if whole:
+                assert span == node.text
+            else:
+                assert len(span) == len(node.text)
+                assert all(a == b or b.isspace() for a, b in zip(span, node.text, strict=True))
+
+
+@settings(max_examples=25)
+@given(
+    text=texts,
+    kind=st.sampled_from(["sentence", "token"]),
+    size=st.integers(5, 60),
+    overlap=st.integers(0, 20),
+)
+def test_all_chunks_give_back_every_sentence_once(text: str, kind: str, size: int, overlap: int) -> None:
+    document = Document(text=text, id_="d")
+    nodes = chunked(document, kind, size, overlap)
+    whole = SPScannerRetriever([document], scorer=Ones(), similarity_top_k=None, order="document")
+    expected = [(n.node.start_char_idx, n.node.end_char_idx) for n in whole.retrieve(QUERY)]
+    retriever = SPScannerRetriever(
+        nodes, documents=[document], scorer=Ones(), similarity_top_k=None, order="document"
+    )
+    assert [(n.node.start_char_idx, n.node.end_char_idx) for n in retriever.retrieve(QUERY)] == expected
+
+
+def scores_of(found: list[NodeWithScore]) -> dict[tuple[int | None, int | None], float | None]:
+    return {(n.node.start_char_idx, n.node.end_char_idx): n.score for n in found}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["sentence", "token"])
+@pytest.mark.parametrize(("size", "overlap"), [(20, 0), (20, 8), (64, 16)])
+@pytest.mark.parametrize("at_hand", ["documents", "docstore"])
+def test_scores_equal_those_of_the_whole_text_when_it_is_at_hand(
+    documents: list[Document], tiny_scanner: Scanner, kind: str, size: int, overlap: int, at_hand: str
+) -> None:
+    text = documents[0].text
+    expected = {(s.start, s.end): s.score for s in tiny_scanner.scan(QUERY, text).sentences}
+    nodes = chunked(documents[0], kind, size, overlap)
+    store = SimpleDocumentStore()
+    store.add_documents(documents)
+    whole: dict[str, Any] = {at_hand: documents if at_hand == "documents" else store}
+
+    post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None, **whole)
+    found = scores_of(post.postprocess_nodes(nodes[::-1], query_str=QUERY))  # type: ignore[arg-type]
+    assert found == pytest.approx(expected, abs=TOLERANCE)
+
+    some = [node for i, node in enumerate(nodes) if i % 2]
+    found = scores_of(post.postprocess_nodes(some, query_str=QUERY))  # type: ignore[arg-type]
+    assert found == pytest.approx({span: expected[span] for span in found}, abs=TOLERANCE)
+    covered = [(node.start_char_idx, node.end_char_idx) for node in some]  # type: ignore[attr-defined]
+    if all(start is not None for start, _ in covered):
+        assert set(found) == {
+            span for span in expected if any(span[0] < end and start < span[1] for start, end in covered)
+        }
+
+    retriever = SPScannerRetriever.from_nodes(nodes, scanner=tiny_scanner, similarity_top_k=None, **whole)
+    assert scores_of(retriever.retrieve(QUERY)) == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_scores_equal_those_of_the_whole_text_when_chunks_cover_it(
+    documents: list[Document], tiny_scanner: Scanner
+) -> None:
+    text = documents[0].text
+    info = {"1": documents[0].as_related_node_info()}
+    nodes = [
+        TextNode(
+            text=text[start : start + 70],
+            id_=str(start),
+            start_char_idx=start,
+            end_char_idx=min(start + 70, len(text)),
+            relationships=info,  # type: ignore[arg-type]
+        )
+        for start in range(0, len(text), 50)
+    ]
+    expected = {(s.start, s.end): s.score for s in tiny_scanner.scan(QUERY, text).sentences}
+    random.Random(3).shuffle(nodes)
+    post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None)
+    assert scores_of(post.postprocess_nodes(nodes, query_str=QUERY)) == pytest.approx(expected, abs=TOLERANCE)  # type: ignore[arg-type]
+
+
+def test_a_docstore_that_holds_all_chunks_stands_for_the_document(
+    documents: list[Document], tiny_scanner: Scanner
+) -> None:
+    nodes = chunked(documents[0], "sentence", 30, 0)
+    assert len(nodes) > 3
+    store = SimpleDocumentStore()
+    store.add_documents(nodes)
+    expected = scores_of(
+        SPScannerRetriever(nodes, scanner=tiny_scanner, similarity_top_k=None).retrieve(QUERY)
+    )
+    post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None, docstore=store)
+    found = scores_of(post.postprocess_nodes([nodes[-1]], query_str=QUERY))  # type: ignore[list-item]
+    assert found
+    assert found == pytest.approx({span: expected[span] for span in found}, abs=TOLERANCE)
+
+
+def test_a_docstore_with_a_gap_does_not(documents: list[Document], word_scorer: Any) -> None:
+    nodes = chunked(documents[0], "sentence", 30, 0)
+    store = SimpleDocumentStore()
+    store.add_documents([nodes[0], *nodes[3:]])
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=None, docstore=store)
+    found = post.postprocess_nodes([nodes[-1]], query_str=QUERY)  # type: ignore[list-item]
+    assert found
+    for n in found:
+        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+
+
+def test_documents_of_other_ids_change_nothing(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    strangers = [document.model_copy(update={"id_": f"other {document.node_id}"}) for document in documents]
+    plain = SPScannerPostprocessor(scorer=word_scorer)
+    given_others = SPScannerPostprocessor(
+        scorer=word_scorer, documents=strangers, docstore=SimpleDocumentStore()
+    )
+    found = [post.postprocess_nodes(chunks, query_str=QUERY) for post in (plain, given_others)]  # type: ignore[arg-type]
+    assert found[0] == found[1]
+
+
+def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document], word_scorer: Any) -> None:
+    nodes = chunked(documents[0], "sentence", 30, 10)
+    for node in nodes:
+        node.start_char_idx = None  # type: ignore[attr-defined]
+    post = SPScannerPostprocessor(scorer=word_scorer, group_by="node", documents=documents, top_n=None)
+    found = post.postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    for n in found:
+        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+
+
+def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(
+    documents: list[Document], word_scorer: Any
+) -> None:
+    # HierarchicalNodeParser counts start_char_idx in the larger chunk, but names the document as SOURCE.
+    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[60, 25], chunk_overlap=0)
+    leaves = [n for n in parser.get_nodes_from_documents(documents[:1]) if not n.child_nodes]
+    text = documents[0].text
+    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in leaves)  # type: ignore[attr-defined]
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(leaves, query_str=QUERY)  # type: ignore[arg-type]
+    for n in found:
+        start = n.node.start_char_idx  # type: ignore[attr-defined]
+        assert start is None or text[start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=None, documents=documents).postprocess_nodes(
+        leaves,  # type: ignore[arg-type]
+        query_str=QUERY,
+    )
+    assert found
+    for n in found:
+        assert text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+
+
+def test_splitters_one_after_the_other_give_no_wrong_offsets(
+    documents: list[Document], word_scorer: Any
+) -> None:
+    # The second one counts in the chunks of the first, but names the document as SOURCE.
+    large = chunked(documents[0], "sentence", 60, 0)
+    small = SentenceSplitter(chunk_size=25, chunk_overlap=0).get_nodes_from_documents(large)  # type: ignore[arg-type]
+    text = documents[0].text
+    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in small)  # type: ignore[attr-defined]
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(small, query_str=QUERY)  # type: ignore[arg-type]
+    assert found
+    for n in found:
+        start = n.node.start_char_idx  # type: ignore[attr-defined]
+        assert start is None or text[start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+
+
+def test_sentence_windows(documents: list[Document], word_scorer: Any) -> None:
+    nodes = SentenceWindowNodeParser.from_defaults(window_size=1).get_nodes_from_documents(documents)
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=None)
+    found = post.postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    by_id = {document.node_id: document.text for document in documents}
+    assert len(found) == 15
+    for n in found:
+        assert by_id[n.node.source_node.node_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined, union-attr]
+        assert "window" in n.node.excluded_llm_metadata_keys
+    replaced = MetadataReplacementPostProcessor("window").postprocess_nodes(
+        [NodeWithScore(node=node.model_copy()) for node in nodes]
+    )
+    for n in post.postprocess_nodes(replaced, query_str=QUERY):
+        start = n.node.start_char_idx  # type: ignore[attr-defined]
+        assert start is None or by_id[n.node.source_node.node_id][start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined, union-attr]

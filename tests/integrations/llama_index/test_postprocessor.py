@@ -1,0 +1,443 @@
+"""What the postprocessor returns, for every kind of node, without a change to any of them."""
+
+import math
+import threading
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageDocument,
+    ImageNode,
+    IndexNode,
+    MediaResource,
+    MetadataMode,
+    Node,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+
+QUERY = "Who signed the treaty with the captain?"
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"top_n": 2},
+    {"top_n": None, "threshold": 0.3},
+    {"top_n": 0.5},
+    {"max_tokens": 30},
+    {"max_tokens": 200, "count_tokens": len},
+    {"context_sentences": 1, "top_n": 1},
+    {"order": "document"},
+    {"merge_adjacent": True, "order": "document"},
+    {"keep_retrieval_score": True},
+    {"group_by": "node"},
+    {"document_key": "title"},
+    {"top_n_per_document": 1},
+    {"batch_size": 1},
+]
+
+
+def scored(nodes: list[BaseNode]) -> list[NodeWithScore]:
+    scores = [0.0, None, 0.7]
+    return [NodeWithScore(node=node, score=scores[i % 3]) for i, node in enumerate(nodes)]
+
+
+def contents(found: list[NodeWithScore]) -> list[tuple[str, float | None, dict[str, Any]]]:
+    return [(node.node.node_id, node.score, node.model_dump()) for node in found]
+
+
+def test_it_is_a_node_postprocessor_and_says_its_name() -> None:
+    assert BaseNodePostprocessor in SPScannerPostprocessor.__mro__
+    assert SPScannerPostprocessor.class_name() == "SPScannerPostprocessor"
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("whole", [False, True], ids=["chunks", "documents"])
+def test_no_input_is_changed_or_shared(
+    documents: list[Document],
+    chunks: list[BaseNode],
+    word_scorer: Any,
+    options: dict[str, Any],
+    whole: bool,
+) -> None:
+    nodes, query = scored(chunks), QueryBundle(QUERY)
+    before = deepcopy((nodes, query, documents))
+    if whole:
+        options = {**options, "documents": documents}
+
+    found = SPScannerPostprocessor(scorer=word_scorer, **options).postprocess_nodes(nodes, query)
+    assert found
+    for sentence in found:
+        node = sentence.node
+        node.metadata["tags"]["year"].append("changed")
+        node.excluded_llm_metadata_keys.append("changed")
+        node.excluded_embed_metadata_keys.append("changed")
+        for info in node.relationships.values():
+            info.metadata["tags"]["year"].append("changed")
+        node.relationships.clear()
+    assert [n.model_dump() for n in nodes] == [n.model_dump() for n in before[0]]
+    assert (query, [d.model_dump() for d in documents]) == (before[1], [d.model_dump() for d in before[2]])
+
+
+def test_sentence_nodes_say_where_they_come_from(chunks: list[BaseNode], word_scorer: Any) -> None:
+    by_id = {node.node_id: node for node in chunks}
+
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=3).postprocess_nodes(
+        scored(chunks), query_str=QUERY
+    )
+    best = found[0]
+    assert best.node.get_content() == "He signed the treaty with the captain in May."
+    assert best.node.node_id == f"lighthouse:{best.node.start_char_idx}-{best.node.end_char_idx}"
+    assert [node.score for node in found] == sorted((node.score for node in found), reverse=True)
+    for sentence in found:
+        node = sentence.node
+        assert type(node) is TextNode
+        assert 0 < sentence.score < 1
+        assert node.source_node.node_id in ("lighthouse", "harbour")
+        parent = by_id[node.parent_node.node_id]
+        assert node.get_content() in parent.get_content()
+        assert node.parent_node.hash == parent.hash
+        assert {key: node.metadata[key] for key in parent.metadata} == parent.metadata
+        assert "tags" in node.excluded_llm_metadata_keys
+
+
+def test_own_metadata_stays_out_of_what_models_read(chunks: list[BaseNode], word_scorer: Any) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, keep_retrieval_score=True)
+    for sentence in post.postprocess_nodes(scored(chunks[:1]), query_str=QUERY):
+        node = sentence.node
+        assert {"spscanner_logit", "spscanner_retrieval_score"} <= node.metadata.keys()
+        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
+            assert "spscanner" not in node.get_content(metadata_mode=mode)
+            assert "tags" not in node.get_content(metadata_mode=mode)
+            assert "title" in node.get_content(metadata_mode=mode)
+
+
+def test_templates_and_separators_of_the_node_are_kept(word_scorer: Any) -> None:
+    node = TextNode(
+        text="He signed the treaty. It rained.",
+        metadata={"a": 1, "b": 2},
+        metadata_template="{key} = {value}",
+        metadata_separator=" | ",
+        text_template="[{metadata_str}] {content}",
+    )
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=1).postprocess_nodes([node], query_str=QUERY)
+    assert (
+        found[0].node.get_content(metadata_mode=MetadataMode.LLM) == "[a = 1 | b = 2] He signed the treaty."
+    )
+
+
+def test_metadata_is_not_read_by_the_scanner(word_scorer: Any) -> None:
+    node = TextNode(text="It rained. He signed the treaty.", metadata={"captain": "signed the treaty"})
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)
+    assert sorted(n.node.get_content() for n in found) == ["He signed the treaty.", "It rained."]
+    assert {(n.node.start_char_idx, n.node.end_char_idx) for n in found} == {(0, 10), (11, 32)}
+
+
+def test_scores_are_probabilities_and_logits_are_kept(word_scorer: Any) -> None:
+    node = TextNode(text="He signed the treaty. It rained.")
+    for found in SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY):
+        logit = found.node.metadata["spscanner_logit"]
+        assert logit == pytest.approx(word_scorer.logit(QUERY, found.node.get_content()))
+        assert found.score == pytest.approx(1 / (1 + math.exp(-logit)))
+
+
+@pytest.mark.parametrize("score", [0.0, -3.5, 0.8])
+def test_retrieval_scores_are_kept_on_request_even_if_zero(score: float, word_scorer: Any) -> None:
+    nodes = [
+        NodeWithScore(node=TextNode(text="He signed the treaty.", id_="a"), score=score),
+        NodeWithScore(node=TextNode(text="It rained.", id_="b"), score=None),
+    ]
+    kept = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
+    found = kept.postprocess_nodes(nodes, query_str=QUERY)
+    assert found[0].node.metadata["spscanner_retrieval_score"] == score
+    assert "spscanner_retrieval_score" not in found[1].node.metadata
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)
+    assert all("spscanner_retrieval_score" not in node.node.metadata for node in found)
+
+
+@pytest.mark.parametrize("query", ["", "  \n", None])
+def test_a_missing_or_empty_query_is_refused(
+    query: str | None, chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer)
+    with pytest.raises(ValueError, match="expected a question"):
+        post.postprocess_nodes(scored(chunks), query_str=query)
+    assert word_scorer.calls == 0
+
+
+def test_both_forms_of_a_query_are_refused(chunks: list[BaseNode], word_scorer: Any) -> None:
+    with pytest.raises(ValueError, match="Cannot specify both"):
+        SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
+            scored(chunks), QueryBundle(QUERY), query_str=QUERY
+        )
+
+
+def test_no_nodes_give_no_sentences_and_load_no_model() -> None:
+    assert SPScannerPostprocessor(model="/no/such/folder").postprocess_nodes([], query_str=QUERY) == []
+
+
+def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:
+    nodes = [
+        ImageNode(image_url="https://example.org/a.png", id_="image"),
+        ImageNode(text="He signed the treaty.", image_url="https://example.org/a.png", id_="captioned"),
+        ImageDocument(text="He signed the treaty.", image=b"aGk=", id_="image document"),
+        Node(image_resource=MediaResource(data=b"x"), id_="resource"),
+        TextNode(text="", id_="empty"),
+        TextNode(text=" \n ", id_="white"),
+        Document(text="", id_="empty document"),
+    ]
+    post = SPScannerPostprocessor(scorer=word_scorer)
+    assert post.postprocess_nodes([NodeWithScore(node=node) for node in nodes], query_str=QUERY) == []
+    nodes.insert(3, TextNode(text="The captain signed.", id_="text"))
+    found = post.postprocess_nodes([NodeWithScore(node=node) for node in nodes], query_str=QUERY)
+    assert [node.node.get_content() for node in found] == ["The captain signed."]
+
+
+def test_other_nodes_with_text_are_read(word_scorer: Any) -> None:
+    nodes = [
+        Document(text="The captain signed.", id_="document"),
+        Node(text_resource=MediaResource(text="The treaty was long."), id_="node"),
+        IndexNode(text="It rained.", index_id="other", id_="index"),
+    ]
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
+        [NodeWithScore(node=node) for node in nodes], query_str=QUERY
+    )
+    assert {node.node.source_node.node_id for node in found} == {"document", "node", "index"}
+    assert {type(node.node) for node in found} == {TextNode}
+
+
+def test_bare_nodes_are_accepted(chunks: list[BaseNode], word_scorer: Any) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer)
+    bare = post.postprocess_nodes(chunks, query_str=QUERY)  # type: ignore[arg-type]
+    assert contents(bare) == contents(
+        post.postprocess_nodes([NodeWithScore(node=node) for node in chunks], query_str=QUERY)
+    )
+
+
+def test_anything_else_is_refused_by_name(word_scorer: Any) -> None:
+    with pytest.raises(TypeError, match=r"nodes\[1\] is str; expected a NodeWithScore or a node"):
+        SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
+            [TextNode(text="A."), "text"],  # type: ignore[list-item]
+            query_str=QUERY,
+        )
+
+
+def test_one_node_given_twice_is_read_once(word_scorer: Any) -> None:
+    node = TextNode(text="He signed the treaty. It rained.", id_="a")
+    nodes = [NodeWithScore(node=node, score=0.2), NodeWithScore(node=node.model_copy(), score=0.9)]
+    found = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True).postprocess_nodes(
+        nodes, query_str=QUERY
+    )
+    assert [n.node.node_id for n in found] == ["a:0-21", "a:22-32"]
+    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.9}
+
+
+def test_two_texts_with_one_id_are_both_read(word_scorer: Any) -> None:
+    nodes = [TextNode(text=text, id_="a") for text in ("He signed the treaty.", "The captain slept in.")]
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    assert {n.node.get_content() for n in found} == {"He signed the treaty.", "The captain slept in."}
+    assert len({n.node.node_id for n in found}) == 2
+    assert {n.node.start_char_idx for n in found} == {0}
+
+
+def test_one_text_in_two_documents_is_returned_for_both(word_scorer: Any) -> None:
+    nodes = [TextNode(text="He signed the treaty.", id_=name) for name in "ab"]
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    assert [n.node.node_id for n in found] == ["a:0-21", "b:0-21"]
+
+
+def test_a_sentence_repeated_in_a_document_has_two_places(word_scorer: Any) -> None:
+    node = TextNode(text="He signed the treaty. It rained. He signed the treaty.", id_="a")
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=2).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    assert [n.node.node_id for n in found] == ["a:0-21", "a:33-54"]
+
+
+def test_ids_are_the_same_every_time(chunks: list[BaseNode], word_scorer: Any) -> None:
+    for options in OPTIONS:
+        post = SPScannerPostprocessor(scorer=word_scorer, **options)
+        first = contents(post.postprocess_nodes(scored(chunks), query_str=QUERY))
+        assert first == contents(post.postprocess_nodes(deepcopy(scored(chunks)), query_str=QUERY))
+        assert len({name for name, _, _ in first}) == len(first)
+
+
+@pytest.mark.parametrize("top_n", [1, 3, 1000])
+def test_top_n_bounds(top_n: int, chunks: list[BaseNode], word_scorer: Any) -> None:
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=top_n).postprocess_nodes(
+        scored(chunks), query_str=QUERY
+    )
+    every = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(
+        scored(chunks), query_str=QUERY
+    )
+    assert contents(found) == contents(every[:top_n])
+    assert len(every) == 15
+
+
+def test_threshold_is_inclusive_and_may_leave_nothing(chunks: list[BaseNode], word_scorer: Any) -> None:
+    every = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(scored(chunks), query_str=QUERY)
+    third = every[2].score
+    kept = SPScannerPostprocessor(scorer=word_scorer, threshold=third)
+    assert contents(kept.postprocess_nodes(scored(chunks), query_str=QUERY)) == contents(every[:3])
+    none = SPScannerPostprocessor(scorer=word_scorer, threshold=1.0)
+    assert none.postprocess_nodes(scored(chunks), query_str=QUERY) == []
+
+
+def test_a_token_budget_is_kept(chunks: list[BaseNode], word_scorer: Any) -> None:
+    for budget in (1, 10, 25):
+        found = SPScannerPostprocessor(scorer=word_scorer, max_tokens=budget).postprocess_nodes(
+            scored(chunks), query_str=QUERY
+        )
+        assert sum(len(n.node.get_content().split()) for n in found) <= budget
+    assert found
+
+
+def test_neighbours_order_and_merging(chunks: list[BaseNode], word_scorer: Any) -> None:
+    post = SPScannerPostprocessor(
+        scorer=word_scorer, top_n=1, context_sentences=1, order="document", merge_adjacent=True
+    )
+    (found,) = post.postprocess_nodes(scored(list(reversed(chunks))), query_str=QUERY)
+    start, end = found.node.start_char_idx, found.node.end_char_idx
+    assert (found.node.get_content().split()[0], found.node.get_content().split()[-1]) == ("The", "tea.")
+    assert found.node.node_id == f"lighthouse:{start}-{end}"
+    assert found.score == pytest.approx(
+        SPScannerPostprocessor(scorer=word_scorer, top_n=1)
+        .postprocess_nodes(scored(chunks), query_str=QUERY)[0]
+        .score
+    )
+
+
+def test_most_sentences_of_each_document(chunks: list[BaseNode], word_scorer: Any) -> None:
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n_per_document=1).postprocess_nodes(
+        scored(chunks), query_str=QUERY
+    )
+    assert sorted(n.node.source_node.node_id for n in found) == ["harbour", "lighthouse"]
+
+
+def test_sentences_are_counted_once_where_chunks_overlap(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    assert sum(len(node.get_content()) for node in chunks) > sum(len(d.text) for d in documents)
+    for group_by in ("document", "node"):
+        found = SPScannerPostprocessor(scorer=word_scorer, group_by=group_by, top_n=None).postprocess_nodes(
+            scored(chunks), query_str=QUERY
+        )
+        assert len({(n.node.source_node.node_id, n.node.start_char_idx) for n in found}) == len(found) == 15
+
+
+def test_each_node_alone(chunks: list[BaseNode], word_scorer: Any) -> None:
+    texts: list[str] = []
+
+    class Texts(type(word_scorer)):  # type: ignore[misc]
+        def score_units(self, query: str, text: str, units: Any) -> Any:
+            texts.append(text)
+            return super().score_units(query, text, units)
+
+    SPScannerPostprocessor(scorer=Texts(), group_by="node").postprocess_nodes(scored(chunks), query_str=QUERY)
+    assert texts == [node.get_content() for node in chunks]
+
+
+def test_pages_are_read_as_one_document_by_page_number(word_scorer: Any) -> None:
+    texts: list[str] = []
+
+    class Texts(type(word_scorer)):  # type: ignore[misc]
+        def score_units(self, query: str, text: str, units: Any) -> Any:
+            texts.append(text)
+            return super().score_units(query, text, units)
+
+    pages = [
+        Document(
+            text=f"Page {label} begins. Page {label} ends.", metadata={"file_path": name, "page_label": label}
+        )
+        for name in ("a.pdf", "b.pdf")
+        for label in ("10", "2", "1")
+    ]
+    found = SPScannerPostprocessor(
+        scorer=Texts(), document_key="file_path", order="document"
+    ).postprocess_nodes(
+        pages,  # type: ignore[arg-type]
+        query_str=QUERY,
+    )
+    assert len(texts) == 2
+    assert [n.node.metadata["page_label"] for n in found] == ["1", "1", "2", "2", "10", "10"] * 2
+    assert [n.node.metadata["file_path"] for n in found] == ["a.pdf"] * 6 + ["b.pdf"] * 6
+    by_id = {page.node_id: page.text for page in pages}
+    for n in found:
+        assert by_id[n.node.source_node.node_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text
+
+
+def test_offsets_that_are_not_known_are_not_invented(word_scorer: Any) -> None:
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    nodes = [
+        TextNode(text="He signed the treaty.", id_="a", relationships=source),
+        TextNode(text="It rained.", id_="b", relationships=source, start_char_idx=50, end_char_idx=99),
+    ]
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    assert [n.node.node_id for n in found] == ["a:0-21", "b:0-10"]
+    assert {(n.node.start_char_idx, n.node.end_char_idx) for n in found} == {(None, None)}
+
+
+def test_relationships_that_are_lists_are_no_obstacle(word_scorer: Any) -> None:
+    infos = [RelatedNodeInfo(node_id="x"), RelatedNodeInfo(node_id="y")]
+    node = TextNode(
+        text="He signed the treaty.", id_="a", relationships=dict.fromkeys(NodeRelationship, infos)
+    )
+    (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    assert found.node.source_node.node_id == "a"
+
+
+def test_metadata_that_cannot_be_copied_deeply_is_copied_flat(word_scorer: Any) -> None:
+    lock = threading.Lock()
+    node = TextNode(text="He signed the treaty.", metadata={"lock": lock})
+    (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    assert found.node.metadata["lock"] is lock
+    assert node.metadata == {"lock": lock}
+
+
+def test_sentences_can_be_postprocessed_again(chunks: list[BaseNode], word_scorer: Any) -> None:
+    first = SPScannerPostprocessor(scorer=word_scorer, top_n=6).postprocess_nodes(
+        scored(chunks), query_str=QUERY
+    )
+    again = SPScannerPostprocessor(scorer=word_scorer, top_n=3).postprocess_nodes(first, query_str=QUERY)
+    assert [n.node.node_id for n in again] == [n.node.node_id for n in first[:3]]
+    assert [n.score for n in again] == pytest.approx([n.score for n in first[:3]])
+
+
+def test_thousands_of_nodes(word_scorer: Any) -> None:
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    nodes: list[NodeWithScore] = []
+    start = 0
+    for number in range(5000):
+        text = f"Sentence {number} of a long book."
+        nodes.append(
+            NodeWithScore(
+                node=TextNode(
+                    text=text,
+                    id_=str(number),
+                    relationships=source,
+                    start_char_idx=start,
+                    end_char_idx=start + len(text),
+                )
+            )
+        )
+        start += len(text) + 1
+    found = SPScannerPostprocessor(scorer=word_scorer, top_n=10).postprocess_nodes(
+        nodes[::-1], query_str="Where is sentence 4711?"
+    )
+    assert found[0].node.get_content() == "Sentence 4711 of a long book."
+    assert len(found) == 10
+    assert word_scorer.calls == 1
+
+
+def test_errors_of_the_scorer_reach_the_caller(chunks: list[BaseNode]) -> None:
+    class Broken:
+        def score_units(self, query: str, text: str, units: Any) -> Any:
+            raise RuntimeError("no power")
+
+    with pytest.raises(RuntimeError, match="no power"):
+        SPScannerPostprocessor(scorer=Broken()).postprocess_nodes(scored(chunks), query_str=QUERY)

@@ -1,0 +1,385 @@
+"""The retriever: what it holds, how a first stage narrows it, and what comes back."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from llama_index.core import MockEmbedding, StorageContext, SummaryIndex, VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageNode,
+    IndexNode,
+    MetadataMode,
+    NodeWithScore,
+    QueryBundle,
+    TextNode,
+)
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import SimpleVectorStore
+
+from llama_index.retrievers.spscanner import SPScannerRetriever
+from spscanner_rag.scanner import Scanner
+
+QUERY = "Who signed the treaty with the captain?"
+
+
+class Fixed(BaseRetriever):
+    """A first stage that always finds the same."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        self.nodes = nodes
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self.nodes
+
+
+def ids(found: list[NodeWithScore]) -> list[str]:
+    return [n.node.node_id for n in found]
+
+
+def sources(found: list[NodeWithScore]) -> set[str]:
+    return {n.node.ref_doc_id or "" for n in found}
+
+
+def test_it_is_a_retriever() -> None:
+    assert BaseRetriever in SPScannerRetriever.__mro__
+
+
+def test_sentences_of_whole_documents(documents: list[Document], word_scorer: Any) -> None:
+    found = SPScannerRetriever.from_documents(documents, scorer=word_scorer, similarity_top_k=4).retrieve(
+        QUERY
+    )
+    assert found[0].node.get_content() == "He signed the treaty with the captain in May."
+    assert [n.score for n in found] == sorted((n.score for n in found), reverse=True)
+    by_id = {document.node_id: document for document in documents}
+    assert len(found) == 4
+    for n in found:
+        document = by_id[n.node.ref_doc_id]
+        start, end = n.node.start_char_idx, n.node.end_char_idx
+        assert document.text[start:end] == n.node.text
+        assert n.node.node_id == f"{document.node_id}:{start}-{end}"
+        assert n.node.metadata["title"] == document.metadata["title"]
+        assert "spscanner" not in n.node.get_content(metadata_mode=MetadataMode.LLM)
+
+
+def test_nodes_with_their_documents_give_what_documents_give(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    expected = SPScannerRetriever.from_documents(documents, scorer=word_scorer).retrieve(QUERY)
+    for whole in ({}, {"documents": documents}):
+        found = SPScannerRetriever.from_nodes(chunks, scorer=word_scorer, **whole).retrieve(QUERY)
+        assert [(n.node.node_id, n.score) for n in found] == [(n.node.node_id, n.score) for n in expected]
+
+
+@pytest.mark.parametrize("at_hand", ["documents", "docstore"])
+def test_a_whole_document_is_returned_also_where_its_chunks_leave_gaps(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, at_hand: str
+) -> None:
+    store = SimpleDocumentStore()
+    store.add_documents(documents)
+    whole: dict[str, Any] = {at_hand: documents if at_hand == "documents" else store}
+    some = [node for i, node in enumerate(chunks) if i in (1, len(chunks) - 1)]
+    found = SPScannerRetriever(some, scorer=word_scorer, **whole).retrieve(QUERY)
+    assert ids(found) == ids(SPScannerRetriever(documents, scorer=word_scorer).retrieve(QUERY))
+    assert len(found) == 15
+
+
+def test_no_input_is_changed(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
+    for inputs in (documents, chunks):
+        before = deepcopy(inputs)
+        first = Fixed([NodeWithScore(node=inputs[0], score=0.3)])
+        for options in ({}, {"retriever": first, "keep_retrieval_score": True, "candidate_documents": 1}):
+            retriever = SPScannerRetriever(
+                inputs, scorer=word_scorer, merge_adjacent=True, context_sentences=1, **options
+            )
+            for n in retriever.retrieve(QUERY):
+                n.node.metadata["tags"]["year"].append("changed")
+                n.node.relationships.clear()
+        assert [node.model_dump() for node in inputs] == [node.model_dump() for node in before]
+        assert first.nodes[0].score == 0.3
+
+
+def test_limits(documents: list[Document], word_scorer: Any) -> None:
+    def found(**options: Any) -> list[NodeWithScore]:
+        return SPScannerRetriever(documents, scorer=word_scorer, **options).retrieve(QUERY)
+
+    every = found(similarity_top_k=None)
+    assert len(every) == 15
+    assert ids(found(similarity_top_k=3)) == ids(every[:3])
+    assert len(sources(found(top_k_per_document=1))) == len(found(top_k_per_document=1)) == 2
+    assert ids(found(threshold=every[4].score)) == ids(every[:5])
+    assert sum(len(n.node.get_content().split()) for n in found(max_tokens=20)) <= 20
+    assert ids(found(order="document", similarity_top_k=None)) == ids(
+        sorted(every, key=lambda n: (n.node.ref_doc_id != "lighthouse", n.node.start_char_idx))
+    )
+    assert len(found(merge_adjacent=True, order="document", similarity_top_k=None)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"similarity_top_k": 0}, "similarity_top_k: got 0"),
+        ({"top_k_per_document": 0}, "top_k_per_document: got 0"),
+        ({"context_sentences": -1}, "context_sentences: got -1"),
+        ({"merge_adjacent": "yes"}, "merge_adjacent: got 'yes'"),
+        ({"threshold": 2}, "threshold: got 2"),
+        ({"order": "best"}, "order: got 'best'"),
+        ({"batch_size": 0}, "batch_size: got 0"),
+        ({"candidate_documents": 0, "retriever": Fixed([])}, "candidate_documents: got 0"),
+        ({"candidate_documents": 1}, "without retriever"),
+    ],
+)
+def test_values_out_of_range_are_refused_by_name(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SPScannerRetriever(**options)
+
+
+def test_what_is_no_retriever_or_node_is_refused() -> None:
+    with pytest.raises(TypeError, match="retriever is str; expected a BaseRetriever"):
+        SPScannerRetriever(retriever="bm25")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"nodes\[0\] is str"):
+        SPScannerRetriever(["text"])  # type: ignore[list-item]
+
+
+def test_nothing_held_gives_nothing(word_scorer: Any) -> None:
+    assert SPScannerRetriever(scorer=word_scorer).retrieve(QUERY) == []
+    assert (
+        SPScannerRetriever([ImageNode(image_url="x"), Document(text="")], scorer=word_scorer).retrieve(QUERY)
+        == []
+    )
+    assert SPScannerRetriever(scorer=word_scorer, retriever=Fixed([])).retrieve(QUERY) == []
+    assert word_scorer.calls == 0
+
+
+def test_adding_and_deleting(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
+    retriever = SPScannerRetriever(scorer=word_scorer, similarity_top_k=None)
+    retriever.add(documents[:1])
+    assert (retriever.ref_doc_ids, sources(retriever.retrieve(QUERY))) == (["lighthouse"], {"lighthouse"})
+    retriever.add([node for node in chunks if node.ref_doc_id == "harbour"])
+    assert retriever.ref_doc_ids == ["lighthouse", "harbour"]
+    assert len(retriever.retrieve(QUERY)) == 15
+    retriever.delete("lighthouse")
+    assert (retriever.ref_doc_ids, sources(retriever.retrieve(QUERY))) == (["harbour"], {"harbour"})
+    with pytest.raises(ValueError, match="no document 'lighthouse' here"):
+        retriever.delete("harbour", "lighthouse")
+    assert retriever.ref_doc_ids == ["harbour"]
+    retriever.delete("harbour")
+    assert retriever.retrieve(QUERY) == []
+
+
+def test_a_document_that_is_added_again_replaces_the_first(
+    documents: list[Document], word_scorer: Any
+) -> None:
+    retriever = SPScannerRetriever(documents, scorer=word_scorer)
+    retriever.add([Document(text="A shorter text.", id_="lighthouse")])
+    found = [n for n in retriever.retrieve(QUERY) if n.node.ref_doc_id == "lighthouse"]
+    assert [n.node.get_content() for n in found] == ["A shorter text."]
+
+
+def test_a_deleted_document_takes_its_whole_text_along(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    retriever = SPScannerRetriever(chunks, documents=documents, scorer=word_scorer)
+    retriever.delete("lighthouse")
+    retriever.add([TextNode(text="New.", id_="lighthouse")])
+    found = [n for n in retriever.retrieve(QUERY) if n.node.ref_doc_id == "lighthouse"]
+    assert [n.node.get_content() for n in found] == ["New."]
+
+
+def test_texts_are_joined_once_for_many_queries(
+    chunks: list[BaseNode], word_scorer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from llama_index.postprocessor.spscanner import nodes as module
+
+    joins: list[int] = []
+    original = module.join_pieces
+
+    def counted(*arguments: Any) -> Any:
+        joins.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "join_pieces", counted)
+    retriever = SPScannerRetriever(chunks, scorer=word_scorer)
+    for _ in range(3):
+        retriever.retrieve(QUERY)
+    assert len(joins) == 1
+    retriever.delete("harbour")
+    retriever.retrieve(QUERY)
+    assert len(joins) == 2
+
+
+def test_adding_and_deleting_while_others_retrieve(word_scorer: Any) -> None:
+    retriever = SPScannerRetriever([Document(text="He signed the treaty.", id_="fixed")], scorer=word_scorer)
+
+    def change(number: int) -> None:
+        retriever.add([Document(text=f"The captain has number {number}.", id_=str(number))])
+        retriever.delete(str(number))
+
+    def look(_: int) -> bool:
+        return "fixed:0-21" in ids(retriever.retrieve(QUERY))
+
+    with ThreadPoolExecutor(8) as threads:
+        changes = [threads.submit(change, number) for number in range(100)]
+        assert all(threads.map(look, range(100)))
+        for done in changes:
+            done.result()
+    assert retriever.ref_doc_ids == ["fixed"]
+
+
+def test_a_first_stage_chooses_the_documents(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    harbour = [node for node in chunks if node.ref_doc_id == "harbour"]
+    first = Fixed([NodeWithScore(node=harbour[-1], score=0.4), NodeWithScore(node=harbour[0], score=None)])
+    retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=first, keep_retrieval_score=True)
+    found = retriever.retrieve(QUERY)
+    assert len(found) == 6  # the whole document, and not only the two nodes
+    assert sources(found) == {"harbour"}
+    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.4}
+
+
+def test_candidate_documents_are_the_first_ones(chunks: list[BaseNode], word_scorer: Any) -> None:
+    image = ImageNode(image_url="x", id_="image")
+    order = [image, *reversed(chunks), *chunks]
+    first = Fixed([NodeWithScore(node=node) for node in order])
+    for limit, expected in (
+        (1, {"harbour"}),
+        (2, {"harbour", "lighthouse"}),
+        (None, {"harbour", "lighthouse"}),
+    ):
+        retriever = SPScannerRetriever(
+            chunks, scorer=word_scorer, retriever=first, candidate_documents=limit, order="document"
+        )
+        found = retriever.retrieve(QUERY)
+        assert sources(found) == expected
+        assert found[0].node.ref_doc_id == "harbour"
+
+
+def test_nodes_of_documents_that_are_not_held_are_scanned_themselves(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    harbour = [node for node in chunks if node.ref_doc_id == "harbour"][:1]
+    first = Fixed([NodeWithScore(node=node, score=0.6) for node in [*harbour, chunks[0]]])
+    options: dict[str, Any] = {"scorer": word_scorer, "retriever": first, "similarity_top_k": None}
+    found = SPScannerRetriever(documents[:1], keep_retrieval_score=True, **options).retrieve(QUERY)
+    text = harbour[0].get_content()
+    assert sources(found) == {"harbour", "lighthouse"}
+    assert all(n.node.get_content() in text for n in found if n.node.ref_doc_id == "harbour")
+    assert len([n for n in found if n.node.ref_doc_id == "lighthouse"]) == 9
+    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.6}
+    store = SimpleDocumentStore()
+    store.add_documents(documents)
+    looked_up = SPScannerRetriever(documents[:1], docstore=store, **options).retrieve(QUERY)
+    assert ids(looked_up)
+    assert set(ids(looked_up)) <= set(
+        ids(SPScannerRetriever(documents, scorer=word_scorer, similarity_top_k=None).retrieve(QUERY))
+    )
+
+
+def test_pages_of_one_file_are_one_document(word_scorer: Any) -> None:
+    pages = [
+        Document(
+            text=f"The captain read page {number}. It rained.",
+            id_=f"{name}{number}",
+            metadata={"file_path": name, "page_label": str(number)},
+        )
+        for name in ("a", "b")
+        for number in (2, 1)
+    ]
+    first = Fixed([NodeWithScore(node=pages[3], score=0.5)])
+    retriever = SPScannerRetriever(
+        pages, scorer=word_scorer, document_key="file_path", retriever=first, order="document"
+    )
+    assert [n.node.ref_doc_id for n in retriever.retrieve(QUERY)] == ["b1", "b1", "b2", "b2"]
+    retriever = SPScannerRetriever(pages, scorer=word_scorer, document_key="file_path", top_k_per_document=1)
+    assert len(retriever.retrieve(QUERY)) == 2
+
+
+@pytest.mark.parametrize("kind", [VectorStoreIndex, SummaryIndex])
+def test_from_an_index(
+    kind: Any, documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    options = {"embed_model": MockEmbedding(4)} if kind is VectorStoreIndex else {}
+    index = kind(chunks, **options)
+    found = SPScannerRetriever.from_index(index, scorer=word_scorer).retrieve(QUERY)
+    expected = SPScannerRetriever.from_documents(documents, scorer=word_scorer).retrieve(QUERY)
+    assert ids(found) == ids(expected)
+
+
+def test_from_an_index_that_shares_its_docstore(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    store = SimpleDocumentStore()
+    store.add_documents([*chunks, *documents])
+    context = StorageContext.from_defaults(docstore=store)
+    some = [node for node in chunks if node.ref_doc_id == "harbour"]
+    index = VectorStoreIndex(some, storage_context=context, embed_model=MockEmbedding(4))
+    retriever = SPScannerRetriever.from_index(index, scorer=word_scorer)
+    assert retriever.ref_doc_ids == ["harbour"]
+    assert sources(retriever.retrieve(QUERY)) == {"harbour"}
+
+
+def test_an_index_without_text_is_refused_by_name(chunks: list[BaseNode], word_scorer: Any) -> None:
+    class RemoteVectorStore(SimpleVectorStore):
+        stores_text: bool = True
+
+    context = StorageContext.from_defaults(vector_store=RemoteVectorStore())
+    index = VectorStoreIndex(chunks, storage_context=context, embed_model=MockEmbedding(4))
+    with pytest.raises(ValueError, match="VectorStoreIndex is empty, whose RemoteVectorStore") as refused:
+        SPScannerRetriever.from_index(index, scorer=word_scorer)
+    assert "from_documents" in str(refused.value)
+    assert "store_nodes_override=True" in str(refused.value)
+    with pytest.raises(ValueError, match="SummaryIndex is empty; expected"):
+        SPScannerRetriever.from_index(SummaryIndex([]))
+
+
+def test_callback_manager_and_objects_are_passed_on(documents: list[Document], word_scorer: Any) -> None:
+    manager = CallbackManager()
+    retriever = SPScannerRetriever(
+        documents, scorer=word_scorer, callback_manager=manager, object_map={"a": 1}
+    )
+    assert (retriever.callback_manager, retriever.object_map) == (manager, {"a": 1})
+    obj = IndexNode(text="x", index_id="b", obj=documents[0])
+    assert SPScannerRetriever(objects=[obj]).object_map == {"b": documents[0]}
+    index = VectorStoreIndex(documents, embed_model=MockEmbedding(4), callback_manager=manager)
+    assert SPScannerRetriever.from_index(index).callback_manager is manager
+
+
+def test_objects_of_a_first_stage_are_followed(documents: list[Document], word_scorer: Any) -> None:
+    summary = IndexNode(text="About the harbour.", index_id="h", obj=documents[1])
+    index = VectorStoreIndex(objects=[summary], embed_model=MockEmbedding(4))
+    retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=index.as_retriever())
+    assert sources(retriever.retrieve(QUERY)) == {"harbour"}
+
+
+def test_copies_and_pickles_retrieve_the_same(documents: list[Document], tiny_checkpoint: Any) -> None:
+    retriever = SPScannerRetriever(documents, model=tiny_checkpoint, device="cpu", dtype="float32")
+    expected = retriever.retrieve(QUERY)
+    for other in (deepcopy(retriever), pickle.loads(pickle.dumps(retriever))):
+        assert other.retrieve(QUERY) == expected
+        other.delete("harbour")
+    assert retriever.ref_doc_ids == ["lighthouse", "harbour"]
+
+
+def test_copies_and_pickles_do_not_hold_the_weights(documents: list[Document], tiny_scanner: Scanner) -> None:
+    retriever = SPScannerRetriever(documents, scanner=tiny_scanner)
+    data = pickle.dumps(retriever)
+    assert len(data) < 10_000
+    expected = retriever.retrieve(QUERY)
+    assert pickle.loads(data).retrieve(QUERY) == expected
+    assert deepcopy(retriever)._search.choice.scanner is tiny_scanner
+
+
+def test_splitting_within_the_retriever_is_not_needed(word_scorer: Any) -> None:
+    text = "The keeper slept. " * 3000 + "He signed the treaty with the captain."
+    nodes = SentenceSplitter(chunk_size=256).get_nodes_from_documents([Document(text=text, id_="long")])
+    for held in ([Document(text=text, id_="long")], nodes):
+        (found,) = SPScannerRetriever(held, scorer=word_scorer, similarity_top_k=1).retrieve(QUERY)
+        assert found.node.start_char_idx == len(text) - 38
