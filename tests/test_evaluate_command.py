@@ -140,3 +140,10 @@ def test_no_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "no answerable question with evidence" in capsys.readouterr().err
     assert run(tmp_path / "missing.jsonl", "--retrievers", "bm25", "--out", tmp_path / "out") == 2
     assert "missing.jsonl" in capsys.readouterr().err
+
+
+def test_the_committed_questions(tmp_path: Path) -> None:
+    questions = Path(__file__).resolve().parent.parent / "examples" / "data" / "questions.jsonl"
+    assert run(questions, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", tmp_path / "out") == 0
+    rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert {row["questions"] for row in rows if row["metric"] == "recall"} == {3}

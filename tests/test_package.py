@@ -234,6 +234,23 @@ def test_the_readme_s_python_example_runs() -> None:
     assert len(re.findall(r"^0\.\d{3}  \d+-\d+  ", done.stdout, re.MULTILINE)) == 5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_readme_s_framework_examples_run(number: int) -> None:
+    example = readme_blocks("python")[number]
+    assert "SPScannerRetriever.from_documents" in example
+    shown = "\nprint(len(response.source_nodes))" if number == 1 else "\nprint(found[0].page_content)"
+    printed = python(example + shown, HF_HUB_OFFLINE="1")
+    assert printed.splitlines()[-1] == ("2" if number == 1 else "She signed the treaty.")
+
+
+def test_the_evaluation_page_s_example_runs() -> None:
+    page = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert "assert" in example
+    python(example)
+
+
 def test_tests_cannot_reach_the_network() -> None:
     with pytest.raises(pytest_socket.SocketBlockedError):
         socket.socket(socket.AF_INET)

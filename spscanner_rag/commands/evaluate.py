@@ -1,6 +1,7 @@
 """``spscanner eval``: how well retrievers find the evidence of questions on documents."""
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -99,7 +100,8 @@ def evaluate(
     _run(settings, scorers, questions, file)
     facts = {
         "Command": _command(),
-        "Machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        "Machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "Python": platform.python_version(),
         "Date": datetime.now(UTC).date().isoformat(),
         "Lines left out": str(bad),
     }
@@ -215,6 +217,15 @@ def _digest(questions: dict[str, list["Asked"]]) -> str:
             line = json.dumps([source, document.doc_id, question.qid, question.text, question.evidence])
             digest.update(line.encode())
     return digest.hexdigest()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _command() -> str:

@@ -1,7 +1,6 @@
 """A whole training run: data, model, loop, validation, checkpoint and model card."""
 
 import copy
-import hashlib
 import platform
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ import torch
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, save_checkpoint
 from spscanner_rag.evaluation.data import Document, read_documents
+from spscanner_rag.evaluation.sampling import is_held_out, sample_questions
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scanner import Scanner
@@ -21,7 +21,7 @@ from spscanner_rag.training.loop import StepReport, Trainer
 from spscanner_rag.training.model_card import write_model_card
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.teacher import TeacherScores
-from spscanner_rag.training.validation import Recall, sample_questions, validate
+from spscanner_rag.training.validation import Recall, validate
 from spscanner_rag.training.vocabulary import train_tokenizer
 from spscanner_rag.weights import read_json
 
@@ -163,8 +163,7 @@ def split_held_out(
     training: list[Document] = []
     held_out: list[Document] = []
     for document in documents:
-        digest = hashlib.sha1(document.doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
-        out = document.source in sources and int(digest, 16) % 10 == 0
+        out = document.source in sources and is_held_out(document.doc_id)
         (held_out if out else training).append(document)
     return training, held_out
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.sampling import by_document, is_held_out, only_held_out, sample_questions
 from spscanner_rag.training.run import split_held_out
-from spscanner_rag.training.validation import sample_questions as sample_for_validation
 
 
 def document(number: int, source: str = "made", questions: int = 4) -> Document:
@@ -39,10 +38,6 @@ def test_the_documented_rule() -> None:
     keys = [hashlib.sha256(f"3\n{doc_id}\n{qid}".encode()).hexdigest() for doc_id, qid in found]
     assert keys == sorted(keys)
     assert len(set(found)) == 20
-
-
-def test_the_rule_of_validation() -> None:
-    assert sample_questions(DOCUMENTS, 6, 2) == sample_for_validation(DOCUMENTS, 6, 2)
 
 
 @settings(max_examples=20)

@@ -4,16 +4,8 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.evaluation.data import Document, relevant_units
-from spscanner_rag.training.validation import mean_recall, sample_questions, validate
-
-
-def test_a_larger_sample_holds_the_smaller_and_no_order_matters(documents: list[Document]) -> None:
-    small, large = sample_questions(documents, 3), sample_questions(documents, 10)
-    assert {source: len(pairs) for source, pairs in large.items()} == {"roads": 10, "walks": 10}
-    for source, pairs in small.items():
-        assert pairs == large[source][:3]
-        assert pairs == sample_questions(documents[::-1], 3)[source]
-    assert sample_questions(documents, 10, seed=1) != large
+from spscanner_rag.evaluation.sampling import sample_questions
+from spscanner_rag.training.validation import mean_recall, validate
 
 
 def test_recall_is_that_of_the_scanners_ranking(tiny_checkpoint: Path, documents: list[Document]) -> None:
