@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from spscanner_rag import __version__
+from spscanner_rag.commands.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
+from spscanner_rag.commands.compare import compare
+from spscanner_rag.commands.evaluate import RESULTS, evaluate
 from spscanner_rag.commands.info import info
 from spscanner_rag.commands.scan import JSON_LAYOUT, scan
 from spscanner_rag.commands.train import train
@@ -22,6 +25,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog=JSON_LAYOUT)(scan)
+app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
+app.command("eval", epilog=RESULTS)(evaluate)
 app.command()(train)
 app.command()(info)
 
