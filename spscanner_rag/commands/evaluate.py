@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from spscanner_rag.scorers import Scorer
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
-differences.json (paired tests of the first retriever against the others) and results.html. A run that was killed
-is taken up by the same command.
+differences.json (paired tests of the first retriever against the others), results.md and results.html. A run that
+was killed is taken up by the same command.
 """
 
 
@@ -165,6 +165,7 @@ def _run(
 def _write(
     out: Path, file: "RecordFile", settings: Sequence["Setting"], seed: int, facts: dict[str, str]
 ) -> None:
+    from spscanner_rag.evaluation.markdown import to_markdown
     from spscanner_rag.evaluation.page import render_page
     from spscanner_rag.evaluation.table import differences_of, rows_of, to_csv
 
@@ -174,6 +175,7 @@ def _write(
     write_file(out / "results.json", json.dumps(rows, indent=1) + "\n")
     write_file(out / "results.csv", to_csv(rows))
     write_file(out / "differences.json", json.dumps(differences, indent=1) + "\n")
+    write_file(out / "results.md", to_markdown(rows, differences, settings))
     write_file(out / "results.html", render_page(rows, differences, settings, facts))
     _print(rows, settings, out)
 

@@ -23,7 +23,10 @@ LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 """Where the bins of document length begin, in characters."""
 
 TESTED = ("recall@10", "ndcg@10")
-"""Metrics by which retrievers are compared in pairs."""
+"""Metrics by which retrievers of the same unit are compared in pairs."""
+
+TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
+"""Those by which retrievers of different units are: ten chunks are many times ten sentences."""
 
 
 class Row(TypedDict):
@@ -92,7 +95,8 @@ def differences_of(
     first, *others = settings
     for other in others:
         shared = sorted(by_setting[first].keys() & by_setting[other].keys())
-        for metric in TESTED if shared else ():
+        metrics = TESTED if other.unit == first.unit else TESTED_ACROSS
+        for metric in metrics if shared else ():
             pair = [
                 _samples(_by_source(by_setting[setting][key] for key in shared), metric)
                 for setting in (first, other)

@@ -1,8 +1,10 @@
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
+from spscanner_rag.evaluation.markdown import to_markdown
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.run import Setting
 from spscanner_rag.evaluation.table import differences_of, rows_of, to_csv
@@ -20,7 +22,8 @@ def record(
         doc_id=doc,
         qid=qid,
         characters=characters,
-        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall},
+        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall}
+        | {f"recall_at_tokens@{budget}": recall for budget in (1000, 2000)},
         tokens={"10": 100},
         positions={"10": [recall, *[None] * 9]},
         seconds=2.0,
@@ -77,12 +80,26 @@ def test_order_of_records_changes_nothing() -> None:
     assert rows_of(RECORDS[::-1], SETTINGS) == rows_of(RECORDS, SETTINGS)
 
 
-def test_differences_on_the_questions_both_were_asked() -> None:
-    found = differences_of(RECORDS[:-1], SETTINGS)
-    assert [(row["metric"], row["questions"]) for row in found] == [("recall@10", 3), ("ndcg@10", 3)]
+@pytest.mark.parametrize(
+    ("unit", "metrics"),
+    [("sentence", ["recall@10", "ndcg@10"]), ("chunk", ["recall_at_tokens@1000", "recall_at_tokens@2000"])],
+)
+def test_differences_on_the_questions_both_were_asked(unit: str, metrics: list[str]) -> None:
+    other = Setting("bm25", unit)
+    records = [*RECORDS[:4], *(replace(r, unit=unit) for r in RECORDS[4:-1])]
+    found = differences_of(records, [SETTINGS[0], other])
+    assert [(row["metric"], row["questions"]) for row in found] == [(metric, 3) for metric in metrics]
     assert found[0]["difference"] == pytest.approx(1 / 3)
     assert 0 < float(str(found[0]["p_value"])) <= 1
     assert differences_of(RECORDS[:4], SETTINGS) == []
+
+
+def test_markdown() -> None:
+    lines = to_markdown(rows_of(RECORDS, SETTINGS), differences_of(RECORDS, SETTINGS), SETTINGS).splitlines()
+    widths = {line.count(" | ") for line in lines if line.startswith("| ")}
+    assert len(widths) == 3  # of the three tables
+    assert any(line.startswith("| scanner | 33.3 (") for line in lines)
+    assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
 
 
 def test_a_metric_without_a_value_counts_as_zero() -> None:

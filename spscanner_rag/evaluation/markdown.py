@@ -1,0 +1,94 @@
+"""The result of an evaluation as Markdown tables, for documents such as model cards."""
+
+from collections.abc import Mapping, Sequence
+
+from spscanner_rag.documents import one_line
+from spscanner_rag.evaluation.run import CUTOFFS, Setting
+from spscanner_rag.evaluation.table import Row
+
+
+def to_markdown(
+    rows: Sequence[Row], differences: Sequence[Mapping[str, object]], settings: Sequence[Setting]
+) -> str:
+    """Tables of recall by source, of the macro means with intervals, and of the paired tests.
+
+    Parameters
+    ----------
+    rows, differences
+        From `rows_of` and `differences_of`.
+    settings
+        In the order of the columns.
+    """
+    index = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
+    sources = list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
+    parts = ["Recall in percent @ " + " / ".join(map(str, CUTOFFS)) + ".\n"]
+    parts.append(_line(["source", "questions", *(_name(setting) for setting in settings)]))
+    parts.append(_line(["---"] * (len(settings) + 2)))
+    for source in [*sources, "macro", "micro"]:
+        found = [[index.get((*setting, "recall", k, source)) for k in CUTOFFS] for setting in settings]
+        questions = next((row["questions"] for cells in found for row in cells if row), 0)
+        parts.append(_line([source, f"{questions:,}", *(_recalls(cells) for cells in found)]))
+    parts.append(
+        "\nMacro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer.\n"
+    )
+    columns = [
+        ("recall", 10),
+        ("ndcg", 10),
+        ("mrr", None),
+        ("recall_at_tokens", 1000),
+        ("recall_at_tokens", 2000),
+    ]
+    heads = ["recall@10", "nDCG@10", "MRR", "recall in 1,000 tokens", "recall in 2,000 tokens"]
+    parts.append(_line(["retriever", *heads, "tokens of the best 5 / 50", "seconds", "gigaflops"]))
+    parts.append(_line(["---"] * (len(heads) + 4)))
+    for setting in settings:
+        cells = [_with_interval(index.get((*setting, *column, "macro"))) for column in columns]
+        parts.append(_line([_name(setting), *cells, *_costs(index, setting)]))
+    if differences:
+        parts.append("\nPaired tests, macro means, percentage points.\n")
+        parts.append(_line(["", "metric", "difference", "95 % interval", "p"]))
+        parts.append(_line(["---"] * 5))
+    for test in differences:
+        pair = f"{test['first']} minus {test['second']}"
+        interval = f"{_points(test['ci_low'])} to {_points(test['ci_high'])}"
+        p = f"{float(str(test['p_value'])):.4f}"
+        parts.append(_line([one_line(pair), str(test["metric"]), _points(test["difference"]), interval, p]))
+    return "".join(parts)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _name(setting: Setting) -> str:
+    return one_line(setting.label)
+
+
+def _recalls(cells: Sequence[Row | None]) -> str:
+    return " / ".join("-" if row is None else f"{100 * row['value']:.1f}" for row in cells)
+
+
+def _with_interval(row: Row | None) -> str:
+    if row is None:
+        return "-"
+    if row["ci_low"] is None or row["ci_high"] is None:
+        return f"{100 * row['value']:.1f}"
+    return f"{100 * row['value']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
+
+
+def _costs(index: Mapping[tuple[str, str, str, int | None, str], Row], setting: Setting) -> list[str]:
+    def value(metric: str, k: int | None, digits: int) -> str:
+        row = index.get((*setting, metric, k, "macro"))
+        return "-" if row is None else f"{row['value']:,.{digits}f}"
+
+    flops = value("gigaflops", None, 0)
+    padded = value("gigaflops_padded", None, 0)
+    return [
+        f"{value('tokens', 5, 0)} / {value('tokens', 50, 0)}",
+        value("seconds", None, 2),
+        flops if flops == padded else f"{flops} ({padded} padded)",
+    ]
+
+
+def _points(share: object) -> str:
+    return "?" if share is None else f"{100 * float(str(share)):+.1f}"
