@@ -181,30 +181,28 @@ def _write(
 
 
 def _print(rows: Sequence["Row"], settings: Sequence["Setting"], out: Path) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from spscanner_rag.evaluation.run import CUTOFFS
 
-    table = Table(title="recall @ " + " / ".join(map(str, CUTOFFS)) + ", percent")
+    columns = [*(("recall", k) for k in CUTOFFS), ("ndcg", 10), ("mrr", None)]
+    table = Table(title="recall at k (@k), nDCG@10 and MRR, percent", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("source")
-    for setting in settings:
-        table.add_column(Text(one_line(setting.label)), justify="right")
-    values = {
-        (r["source"], r["retriever"], r["unit"], r["k"]): r["value"] for r in rows if r["metric"] == "recall"
-    }
-    for source in dict.fromkeys(row["source"] for row in rows if row["source"] not in ("macro", "micro")) | {
-        "macro": None,
-        "micro": None,
-    }:
-        cells = [
-            " / ".join(f"{100 * values[source, *setting, k]:.1f}" for k in CUTOFFS)
-            if (source, *setting, CUTOFFS[0]) in values
-            else "-"
-            for setting in settings
-        ]
-        table.add_row(Text(one_line(source)), *cells)
+    table.add_column("retriever")
+    for head in (*(f"@{k}" for k in CUTOFFS), "nDCG", "MRR"):
+        table.add_column(head, justify="right", no_wrap=True)
+    index = {(r["source"], r["retriever"], r["unit"], r["metric"], r["k"]): r["value"] for r in rows}
+    sources = dict.fromkeys(row["source"] for row in rows if row["source"] not in ("macro", "micro"))
+    for source in [*sources, "macro", "micro"]:
+        for setting in settings:
+            values = [index.get((source, *setting, *column)) for column in columns]
+            if any(value is not None for value in values):
+                cells = ["-" if value is None else f"{100 * value:.1f}" for value in values]
+                table.add_row(Text(one_line(source)), Text(one_line(setting.label)), *cells)
+        table.add_section()
     console = Console()
     console.print(table)
     console.print(Text(f"written to {one_line(str(out))}"))

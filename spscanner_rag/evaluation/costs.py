@@ -54,8 +54,9 @@ def _encoder_cost(scorer: Dense, query: str, text: str, units: Sequence[Unit]) -
     shape = EncoderShape(
         config.num_hidden_layers, config.hidden_size, config.intermediate_size, config.num_attention_heads
     )
-    lengths = sorted(map(len, model.tokenizer(scorer.passages_of(text, units))["input_ids"]), reverse=True)
-    lengths = [min(length, model.max_seq_length) for length in lengths]
-    asked = len(model.tokenizer([query])["input_ids"][0])
+    cut = {"truncation": True, "max_length": model.max_seq_length}
+    read = model.tokenizer([*scorer.passages_of(text, units), query], **cut)["input_ids"]
+    *lengths, asked = map(len, read)
+    lengths.sort(reverse=True)  # as sentence-transformers does before it makes batches
     padded = [*padded_lengths(lengths, scorer.batch_size).tolist(), asked]
     return Cost(encoder_flops(shape, [*lengths, asked]).total / 1e9, encoder_flops(shape, padded).total / 1e9)
