@@ -7,18 +7,11 @@ from functools import cached_property
 
 from spscanner_rag.comparison import Comparison, Pick
 from spscanner_rag.comparison_layout import Breaks, Layout, Stretch, lay_out
-from spscanner_rag.documents import Document, one_line, split_unshowable, written_out
+from spscanner_rag.documents import Document, one_line
+from spscanner_rag.html_page import escaped
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
 THINNEST, REACH = 5, 20  # of a tick, and of where it can be clicked, in the strip's units
-
-
-def escaped(text: str) -> str:
-    """Text as HTML, with what would not be shown written out."""
-    pieces = split_unshowable(text)
-    for place, piece in enumerate(pieces):
-        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
-    return "".join(pieces)
 
 
 class Columns:

@@ -4,15 +4,14 @@ The page loads nothing; its policy (CSP) allows its own style sheet and its own 
 pick. All text of a document is escaped, and its control characters are written out.
 """
 
-import base64
-import hashlib
 import html
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from spscanner_rag.comparison import Comparison, Pick, Retrieval
-from spscanner_rag.comparison_columns import Columns, escaped
+from spscanner_rag.comparison_columns import Columns
 from spscanner_rag.documents import STANDARD_INPUT, one_line
+from spscanner_rag.html_page import escaped, page_head
 
 QUOTE = 240  # characters of a pick in the list by rank
 
@@ -29,7 +28,7 @@ def render_comparisons(comparisons: Sequence[Comparison]) -> str:
     several = len(comparisons) > 1
     return "".join(
         [
-            _head(comparisons[0].query, style, script),
+            page_head(comparisons[0].query, style, script),
             "<body>\n",
             _header(comparisons),
             "<main>\n",
@@ -58,24 +57,6 @@ def name_of(comparison: Comparison) -> str:
 
 def _resource(name: str) -> str:
     return files("spscanner_rag").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(content: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
-def _head(query: str, style: str, script: str) -> str:
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(one_line(query)[:200])}</title>\n<style>{style}</style>\n</head>\n"
-    )
 
 
 def _header(comparisons: Sequence[Comparison]) -> str:

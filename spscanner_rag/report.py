@@ -4,8 +4,6 @@ The page has no script and loads nothing; its policy (CSP) allows its own style 
 document is escaped, and its control characters are written out.
 """
 
-import base64
-import hashlib
 import html
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
@@ -13,7 +11,8 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.documents import STANDARD_INPUT, ScannedDocument, one_line, split_unshowable, written_out
+from spscanner_rag.documents import STANDARD_INPUT, ScannedDocument, one_line
+from spscanner_rag.html_page import escaped, page_head
 from spscanner_rag.selection import sigmoid
 
 LEVELS = 8  # shades, beside none
@@ -62,7 +61,7 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
     style = files("spscanner_rag").joinpath("report.css").read_text(encoding="utf-8")
     shading = Shading([document.result.logits for document in scanned])
     parts = [
-        _head(query, style),
+        page_head(query, style),
         "<body>\n",
         _header(query, model, scanned, shading),
         '<div class="columns">\n',
@@ -77,28 +76,9 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
     return "".join(parts)
 
 
-def _escaped(text: str) -> str:
-    pieces = split_unshowable(text)
-    for place, piece in enumerate(pieces):
-        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
-    return "".join(pieces)
-
-
 def _name(scanned: ScannedDocument) -> str:
     path = scanned.document.path
     return "standard input" if path == STANDARD_INPUT else html.escape(one_line(path))
-
-
-def _head(query: str, style: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(one_line(query)[:200])}</title>\n<style>{style}</style>\n</head>\n"
-    )
 
 
 def _header(query: str, model: str, scanned: Sequence[ScannedDocument], shading: Shading) -> str:
@@ -110,7 +90,7 @@ def _header(query: str, model: str, scanned: Sequence[ScannedDocument], shading:
         f'<span class="s{level}">{score:.2f}</span>' for level, score in enumerate(shading.scores(), start=1)
     )
     return (
-        f'<header>\n<p class="label">Question</p>\n<h1 dir="auto">{_escaped(query)}</h1>\n'
+        f'<header>\n<p class="label">Question</p>\n<h1 dir="auto">{escaped(query)}</h1>\n'
         f'<p class="facts">{facts} · checkpoint {html.escape(one_line(model))}</p>\n'
         f'<p class="legend">Score <span class="scale">{swatches}</span></p>\n</header>\n'
     )
@@ -147,14 +127,14 @@ def _article(number: int, scanned: ScannedDocument, shading: Shading) -> Iterato
             before, _, after = gap.partition("\n")  # the end of the block shows this line break
         elif block >= _LONGEST_BLOCK_CHARACTERS:
             after = ""
-        yield _escaped(before)
+        yield escaped(before)
         if after is not None:
-            yield f"</div><div>{_escaped(after)}"
+            yield f"</div><div>{escaped(after)}"
             block = 0
         yield marked
         block += end - cursor
         cursor = end
-    yield f"{_escaped(text[cursor:])}</div></div>\n</article>\n"
+    yield f"{escaped(text[cursor:])}</div></div>\n</article>\n"
 
 
 def _marked_sentences(
@@ -165,7 +145,7 @@ def _marked_sentences(
     values = zip(shading.levels(result.logits).tolist(), result.scores.tolist(), strict=True)
     spans = zip(result.starts.tolist(), result.ends.tolist(), strict=True)
     for sentence, ((start, end), (level, score)) in enumerate(zip(spans, values, strict=True)):
-        content = _escaped(result.text[start:end])
+        content = escaped(result.text[start:end])
         if start in ranks:
             content = (
                 f'<a class="back" href="#l{number}-{sentence}">{ranks[start]}</a>'

@@ -1,7 +1,5 @@
 """The result of an evaluation as one self-contained HTML page: tables, and plots without a script."""
 
-import base64
-import hashlib
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -9,6 +7,7 @@ from importlib.resources import files
 from spscanner_rag.evaluation.plots import Line, legend, line_chart
 from spscanner_rag.evaluation.run import CUTOFFS, Setting
 from spscanner_rag.evaluation.table import LENGTH_EDGES, Row
+from spscanner_rag.html_page import page_head
 
 Index = Mapping[tuple[str, str, str, int | None, str], Row]
 
@@ -34,7 +33,7 @@ def render_page(
     index = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
     sources = list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
     parts = [
-        _head(style),
+        page_head("Retrieval of evidence", style),
         "<body>\n<header>\n<h1>Retrieval of evidence</h1>\n",
         *(f"<p>{html.escape(name)}: {html.escape(value)}</p>\n" for name, value in facts.items()),
         "</header>\n<main>\n",
@@ -46,18 +45,6 @@ def render_page(
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
-
-
-def _head(style: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>Retrieval of evidence</title>\n<style>{style}</style>\n</head>\n"
-    )
 
 
 def _macro_tables(index: Index, settings: Sequence[Setting], sources: int) -> Iterator[str]:
