@@ -21,7 +21,7 @@ def to_markdown(
     """
     index = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
     sources = list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
-    parts = ["Recall in percent @ " + " / ".join(map(str, CUTOFFS)) + ".\n"]
+    parts = ["Recall in percent @ " + " / ".join(map(str, CUTOFFS)) + ".\n\n"]
     parts.append(_line(["source", "questions", *(_name(setting) for setting in settings)]))
     parts.append(_line(["---"] * (len(settings) + 2)))
     for source in [*sources, "macro", "micro"]:
@@ -29,7 +29,7 @@ def to_markdown(
         questions = next((row["questions"] for cells in found for row in cells if row), 0)
         parts.append(_line([source, f"{questions:,}", *(_recalls(cells) for cells in found)]))
     parts.append(
-        "\nMacro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer.\n"
+        "\nMacro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer.\n\n"
     )
     columns = [
         ("recall", 10),
@@ -45,7 +45,7 @@ def to_markdown(
         cells = [_with_interval(index.get((*setting, *column, "macro"))) for column in columns]
         parts.append(_line([_name(setting), *cells, *_costs(index, setting)]))
     if differences:
-        parts.append("\nPaired tests, macro means, percentage points.\n")
+        parts.append("\nPaired tests, macro means, percentage points.\n\n")
         parts.append(_line(["", "metric", "difference", "95 % interval", "p"]))
         parts.append(_line(["---"] * 5))
     for test in differences:
