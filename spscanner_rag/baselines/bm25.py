@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, log_odds
 from spscanner_rag.baselines.prepared import PreparedTexts
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.lexical import STOP_WORDS
 from spscanner_rag.units import Segmenter, Unit, readable
 
 if TYPE_CHECKING:
@@ -25,14 +26,16 @@ class BM25(Baseline):
     ----------
     unit : str or Segmenter, default "sentence"
         As for `Baseline`.
-    k1 : float, default 1.5
-        How soon a repeated word counts no more.
-    b : float, default 0.75
+    k1 : float, default 0.9
+        How soon a repeated word counts no more. The defaults of both are those of Anserini, which suit units as
+        short as sentences better than 1.5 and 0.75.
+    b : float, default 0.4
         How much the length of a unit counts, 0 to 1.
     language : str, default "english"
         Of the stemmer, by Snowball's name.
-    stop_words : str or list of str, default "en"
-        A language code of bm25s, or the words themselves; an empty list keeps all words.
+    stop_words : str or list of str, optional
+        A language code of bm25s, or the words themselves; an empty list keeps all words. Default: the English
+        ones that the scanner's lexical channel leaves out too, question words among them.
     keep_texts : int, default 4
         Indexes kept for further questions.
 
@@ -48,10 +51,10 @@ class BM25(Baseline):
         self,
         unit: UnitKind | Segmenter = "sentence",
         *,
-        k1: float = 1.5,
-        b: float = 0.75,
+        k1: float = 0.9,
+        b: float = 0.4,
         language: str = "english",
-        stop_words: str | list[str] = "en",
+        stop_words: str | list[str] | None = None,
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
@@ -65,7 +68,8 @@ class BM25(Baseline):
             raise ValueError(f"got k1={k1}, b={b}; expected k1 above 0 and b from 0 to 1")
         if language not in Stemmer.algorithms():
             raise ValueError(f"language is {language!r}; expected one of {', '.join(Stemmer.algorithms())}")
-        self.k1, self.b, self.language, self.stop_words = k1, b, language, stop_words
+        self.k1, self.b, self.language = k1, b, language
+        self.stop_words = sorted(STOP_WORDS) if stop_words is None else stop_words
         self._indexes: PreparedTexts[bm25s.BM25 | None] = PreparedTexts(keep_texts)
 
     @property
