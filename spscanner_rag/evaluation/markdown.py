@@ -39,8 +39,8 @@ def to_markdown(
         ("recall_at_tokens", 2000),
     ]
     heads = ["recall@10", "nDCG@10", "MRR", "recall in 1,000 tokens", "recall in 2,000 tokens"]
-    parts.append(_line(["retriever", *heads, "tokens of the best 5 / 50", "seconds", "gigaflops"]))
-    parts.append(_line(["---"] * (len(heads) + 4)))
+    parts.append(_line(["retriever", *heads, "tokens of the best 5 / 50", "seconds", "gigaflops", "peak MB"]))
+    parts.append(_line(["---"] * (len(heads) + 5)))
     for setting in settings:
         cells = [_with_interval(index.get((*setting, *column, "macro"))) for column in columns]
         parts.append(_line([_name(setting), *cells, *_costs(index, setting)]))
@@ -87,6 +87,7 @@ def _costs(index: Mapping[tuple[str, str, str, int | None, str], Row], setting: 
         f"{value('tokens', 5, 0)} / {value('tokens', 50, 0)}",
         value("seconds", None, 2),
         flops if flops == padded else f"{flops} ({padded} padded)",
+        value("peak_megabytes", None, 0),
     ]
 
 

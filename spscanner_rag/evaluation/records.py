@@ -33,6 +33,9 @@ class Record:
         That the scores took; what several questions on one document share is divided among them.
     gigaflops, gigaflops_padded
         For the first question on the document, without and with padding. None where there is no formula.
+    peak_megabytes
+        Resident memory of the process, models and all, at its most while the document was scored. None where
+        the system does not tell.
     """
 
     retriever: str
@@ -48,6 +51,7 @@ class Record:
     seconds: float = 0.0
     gigaflops: float | None = None
     gigaflops_padded: float | None = None
+    peak_megabytes: float | None = None
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_a
 from spscanner_rag.evaluation.costs import cost_of
 from spscanner_rag.evaluation.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
 from spscanner_rag.evaluation.data import Document, Question
+from spscanner_rag.evaluation.memory import PeakMemory
 from spscanner_rag.evaluation.metrics import ranking_metrics
 from spscanner_rag.evaluation.positions import recall_by_position
 from spscanner_rag.evaluation.records import Record, RecordFile
@@ -107,10 +108,10 @@ def _key(setting: Setting, document: Document, question: Question) -> tuple[str,
 
 def _records(setting: Setting, scorer: Scorer, cut: Cut, questions: Sequence[Question]) -> Iterator[Record]:
     text = cut.document.text
-    begun = time.perf_counter()
+    memory, begun = PeakMemory(), time.perf_counter()
     requests = [(question.text, text, cut.units) for question in questions]
     scores = list(score_batch(scorer, requests, lambda: False))
-    seconds = (time.perf_counter() - begun) / len(questions)
+    seconds, megabytes = (time.perf_counter() - begun) / len(questions), memory.megabytes()
     for question, values in zip(questions, scores, strict=True):
         evidence = evidence_sentences(cut.sentences, question.evidence)
         if len(evidence.starts):  # evidence of white space only has no sentence
@@ -129,6 +130,7 @@ def _records(setting: Setting, scorer: Scorer, cut: Cut, questions: Sequence[Que
                 seconds=seconds,
                 gigaflops=cost and cost.gigaflops,
                 gigaflops_padded=cost and cost.padded,
+                peak_megabytes=megabytes,
             )
 
 

@@ -64,7 +64,7 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
         "recall", "precision", "ndcg", "success", "mrr" and "tokens"; tokens of "recall_at_tokens"; the first
         length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of "recall_by_position@k".
         "tokens", "seconds" (per question) and "gigaflops" (of the first question on a document, without padding
-        and with it) are no shares.
+        and with it) and "peak_megabytes" (of the process) are no shares.
     """
     by_setting: dict[Setting, dict[str, list[Record]]] = {setting: {} for setting in settings}
     for record in sorted(records, key=lambda record: record.key):
@@ -153,7 +153,7 @@ def _measures(
     for k in records[0].tokens:
         yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
     yield "seconds", None, _samples_of(sources, lambda record: record.seconds)
-    for name in ("gigaflops", "gigaflops_padded"):
+    for name in ("gigaflops", "gigaflops_padded", "peak_megabytes"):
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, lambda record, name=name: getattr(record, name))
     for low, samples in _by_length(sources).items():

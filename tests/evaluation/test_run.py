@@ -158,6 +158,7 @@ def test_scanner_and_its_cost(tmp_path: Path, tiny_scanner: Scanner) -> None:
         assert record.gigaflops is not None
         assert record.gigaflops > 0
         assert record.gigaflops_padded == record.gigaflops
+        assert record.peak_megabytes is None or record.peak_megabytes > 50
 
 
 def test_a_scorer_that_fails_names_itself(tmp_path: Path) -> None:
