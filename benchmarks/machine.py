@@ -5,7 +5,8 @@ import platform
 import shlex
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+
+from spscanner_rag.devices import processor_name
 
 PACKAGES = ("spscanner-rag", "torch", "transformers", "tokenizers", "numpy")
 
@@ -16,7 +17,7 @@ def describe_run(arguments: list[str]) -> dict[str, object]:
         "command": shlex.join(["python", "-m", "benchmarks", *arguments]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": {
-            "processor": _processor(),
+            "processor": processor_name(),
             "cores": _usable_cores(),
             "memory_gib": _memory_gib(),
             "system": f"{platform.system()} {platform.machine()}",
@@ -34,15 +35,6 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def _usable_cores() -> int:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Scorer, score_batch, segment
 from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.token_counts import CountTokens, check_counter, resolve_counter
-from spscanner_rag.units import readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +208,9 @@ def _counter(
         own = getattr(scorer, "count_tokens", None)
         if callable(own):
             return name, resolve_counter(own)
-    from spscanner_rag.checkpoint import locate
-    from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
+    from spscanner_rag.scanner import bundled_token_counter
 
-    tokenizer = read_tokenizer(locate(None) / TOKENIZER)
-    return "the bundled checkpoint", partial(
-        lambda text: len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
-    )
+    return "the bundled checkpoint", bundled_token_counter()
 
 
 def _scan(query: str, text: str, scorer: Scorer) -> tuple[ScanResult, float]:

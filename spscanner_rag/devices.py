@@ -1,5 +1,7 @@
 """Where and in which arithmetic a model runs, and why."""
 
+import platform
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -94,3 +96,13 @@ def _native_dtype(place: torch.device) -> tuple[torch.dtype, str]:
     if native:
         return torch.bfloat16, f"{what} multiplies it natively"
     return torch.float32, f"{what} has no native bfloat16"
+
+
+def processor_name() -> str:
+    """What the processor calls itself, for reports."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -194,3 +194,16 @@ def write_file(out: Path, content: str) -> None:
 
 def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
+
+
+def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
+    """Write a result to a file, or to standard output; a page in UTF-8, as it says of itself."""
+    if out is not None:
+        write_file(out, content)
+    elif is_page and hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.encode())
+        sys.stdout.buffer.flush()
+    else:
+        sys.stdout.write(content)
+        sys.stdout.flush()

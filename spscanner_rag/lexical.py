@@ -131,7 +131,7 @@ def match_query(
         word = np.searchsorted(index.word_starts, token_ends, side="left") - 1  # (tokens,)
         reaches = (word >= 0) & (index.word_ends[word] >= token_ends) & (token_ends > token_starts)
         token_classes[reaches] = class_of_stem[index.word_stems[word[reaches]]]
-    return LexicalMatch(token_classes, _standardized(_bm25(counts, idf, index)))
+    return LexicalMatch(token_classes, standardized(_bm25(counts, idf, index)).astype(np.float32))
 
 
 def _stemmer() -> Stemmer.Stemmer:
@@ -166,9 +166,8 @@ def _bm25(counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex) -> NDA
     return np.asarray(np.bincount(counts.units, weights, minlength=index.n_units), np.float64)
 
 
-def _standardized(scores: NDArray[np.float64]) -> NDArray[np.float32]:
-    spread = scores.std() if scores.size else 0.0
-    if spread < 1e-9:
-        return np.zeros(scores.shape, np.float32)
-    standardized: NDArray[np.float32] = ((scores - scores.mean()) / spread).astype(np.float32)
-    return standardized
+def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Mean 0 and standard deviation 1 over the units; all 0 if they do not differ: (units,)."""
+    values = scores.astype(np.float64)
+    spread = values.std() if len(values) else 0.0
+    return np.zeros(len(values)) if spread < 1e-9 else (values - values.mean()) / spread

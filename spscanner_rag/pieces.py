@@ -7,7 +7,9 @@ Where text is missing, or a page or document ends, a new *run* begins: no senten
 
 import operator
 from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 from spscanner_rag.joined_text import (
     RUN_SEPARATOR,
@@ -29,6 +31,7 @@ __all__ = [
     "Place",
     "Placed",
     "Run",
+    "copied_metadata",
     "join_pieces",
 ]
 
@@ -194,3 +197,11 @@ def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
             misfits[number] = spans[number]
     doubtful = Spans(misfits.values())
     return {number for number, span in spans.items() if number in misfits or doubtful.touch(*span)}
+
+
+def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of what a framework keeps beside a text: a deep one, or a shallow one of what cannot be copied."""
+    try:
+        return deepcopy(dict(metadata))
+    except Exception:  # something in it, such as a lock
+        return dict(metadata)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.reading import PreparedText, QueryOnText, Reading
 from spscanner_rag.units import Unit
 from spscanner_rag.windows import average_logits, window_ranges
+
+T = TypeVar("T")
 
 TOKENS_AHEAD = 16
 """Texts are prepared until they fill so many forward passes, then read together."""
@@ -96,7 +98,8 @@ class Pipeline:
 
     def run(self, requests: Iterable[Request], meter: Meter) -> Iterator[Scored]:
         """Logits of every request, in order. Consecutive requests on one text prepare it once."""
-        for scans in self._ahead(self._prepared(requests, meter)):
+        prepared = self._prepared(requests, meter)
+        for scans in in_runs(prepared, lambda scan: len(scan.cut.tokens.input_ids), self.segment_tokens):
             for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
                 yield Scored(scan.request, scan.cut, logits)
 
@@ -115,19 +118,6 @@ class Pipeline:
         if self.window_tokens is None or self.window_tokens >= len(cut.tokens.input_ids):
             return [(0, len(cut.units) - 1)]
         return window_ranges(cut.tokens.unit_ends, self.window_tokens)
-
-    def _ahead(self, scans: Iterator["_Scan"]) -> Iterator[list["_Scan"]]:
-        """Scans in runs that fill several forward passes, so that similar lengths can be read together."""
-        run: list[_Scan] = []
-        tokens = 0
-        for scan in scans:
-            run.append(scan)
-            tokens += len(scan.cut.tokens.input_ids)
-            if tokens >= TOKENS_AHEAD * self.segment_tokens:
-                yield run
-                run, tokens = [], 0
-        if run:
-            yield run
 
     def _logits(self, scans: list["_Scan"], meter: Meter) -> Iterator[NDArray[np.float32]]:
         sequences: list[TokenSequence] = [
@@ -149,6 +139,20 @@ class _Scan(NamedTuple):
     cut: PreparedText
     laid: QueryOnText
     windows: list[tuple[int, int]]  # first and last unit of each, inclusive
+
+
+def in_runs(items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int) -> Iterator[list[T]]:
+    """Items in runs that fill several forward passes, so that similar lengths can be read together."""
+    run: list[T] = []
+    tokens = 0
+    for item in items:
+        run.append(item)
+        tokens += tokens_of(item)
+        if tokens >= TOKENS_AHEAD * segment_tokens:
+            yield run
+            run, tokens = [], 0
+    if run:
+        yield run
 
 
 def _same_text(request: Request, other: Request) -> bool:

@@ -12,17 +12,19 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
 from spscanner_rag.devices import Choice, choose
 from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
 from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
 from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.token_counts import CountTokens
 from spscanner_rag.token_stream import tokenize_question
+from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.units import Segmenter, Unit, readable
 from spscanner_rag.windows import require_question_fits
 
-__all__ = ["CHECKPOINT_DEFAULT", "SEGMENT_TOKENS", "ScanCancelled", "Scanner"]
+__all__ = ["CHECKPOINT_DEFAULT", "SEGMENT_TOKENS", "ScanCancelled", "Scanner", "bundled_token_counter"]
 
 SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
 """Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory, on
@@ -317,6 +319,11 @@ class Scanner:
             question_ids = tokenize_question(self.checkpoint.tokenizer, query)
             require_question_fits(len(question_ids), self.window_tokens)
         return query, text
+
+
+def bundled_token_counter() -> CountTokens:
+    """Counts the tokens of a text by the bundled checkpoint's tokenizer; no model is loaded."""
+    return partial(_count_tokens, read_tokenizer(locate(None) / TOKENIZER))
 
 
 def _as_pair(pair: object) -> tuple[object, object]:

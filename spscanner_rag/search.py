@@ -1,9 +1,9 @@
 """Several texts scanned for one query, and the best sentences of all of them, with where they come from."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,15 @@ class Selection:
             raise ValueError(
                 f"top_k_per_text: got {per_text!r}; expected an integer of at least 1, or None for no limit"
             )
+
+
+def selection_named(names: Mapping[str, str], **arguments: Any) -> Selection:  # noqa: ANN401 - of Selection
+    """A `Selection`; its errors call the arguments by the caller's names for them."""
+    try:
+        return Selection(**arguments)
+    except ValueError as error:
+        name, colon, rest = str(error).partition(":")
+        raise ValueError(f"{names.get(name, name)}{colon}{rest}") from None
 
 
 class Hit(NamedTuple):

@@ -1,7 +1,6 @@
 """The comparison page in a real browser."""
 
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.comparison import Comparison, compare
 from spscanner_rag.documents import one_line, visible, write_file
 from spscanner_rag.units import Unit
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
@@ -59,17 +56,6 @@ def comparison_of(lines: list[str], **options: Any) -> Comparison:
 
 
 LINES = [f"Line {number} is like all of the others." for number in range(600)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: install the package chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Visit:

@@ -110,6 +110,7 @@ def test_bad_arguments(
     assert run(data, "--out", out, *arguments) == 2
     assert message in capsys.readouterr().err
     assert not (out / "results.json").exists()
+    assert not out.exists()  # nothing half made
 
 
 def test_bad_lines(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """The HTML page in a real browser."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,6 @@ import pytest
 from spscanner_rag.documents import Document, ScannedDocument, one_line, visible, write_file
 from spscanner_rag.report import render_report
 from spscanner_rag.results import ScanResult
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
@@ -33,17 +29,6 @@ def scanned(sentences: list[str], best: list[int], path: str = "a.txt") -> Scann
     result = ScanResult("Who?", text, starts, ends, logits)
     picks = result.select(top_k=len(best), order="score")
     return ScannedDocument(Document(path, text), result, picks, picks)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: install the package chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Visit:

@@ -10,7 +10,6 @@ from langchain_core.documents import Document
 
 from langchain_spscanner._identity import (
     canonical,
-    copied,
     digest,
     is_chunk,
     own_name,
@@ -20,7 +19,7 @@ from langchain_spscanner._identity import (
     start_of,
 )
 from langchain_spscanner._wholes import Wholes
-from spscanner_rag.pieces import JoinedText, Piece, join_pieces
+from spscanner_rag.pieces import JoinedText, Piece, copied_metadata, join_pieces
 from spscanner_rag.search import Hit
 
 _PAGES = ("page", "page_number", "page_label")
@@ -67,7 +66,7 @@ class Reading:
                 digest(hit.text) if place.piece_start is None else f"{place.piece_start}-{place.piece_end}"
             )
             identity = f"{own_name(document)}:{within}"
-        metadata = copied(document.metadata) | {
+        metadata = copied_metadata(document.metadata) | {
             "relevance_score": hit.score,
             "start_index": start,
             "end_index": end,

@@ -1,13 +1,13 @@
 """Which document a document is, or was cut from: deterministic names out of metadata and text."""
 
-import copy
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
 
 from langchain_core.documents import Document
+
+from spscanner_rag.pieces import copied_metadata
 
 SCORES = ("relevance_score", "score")
 """Metadata keys that hold the score of an earlier stage; the first that is there counts."""
@@ -90,14 +90,6 @@ def canonical(value: object) -> str:
     return repr(value)
 
 
-def copied(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A deep copy, or a shallow one of what can not be copied deeply."""
-    try:
-        return copy.deepcopy(dict(metadata))
-    except Exception:
-        return dict(metadata)
-
-
 def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
     """Documents that share nothing with those given, each with an id, equal ones once.
 
@@ -115,7 +107,7 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
         known = own.get(name)
         if known is None:
             own[name] = Document(
-                page_content=document.page_content, metadata=copied(document.metadata), id=name
+                page_content=document.page_content, metadata=copied_metadata(document.metadata), id=name
             )
         elif known.page_content != document.page_content or digest(known.metadata) != digest(
             document.metadata

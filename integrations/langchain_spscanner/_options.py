@@ -19,7 +19,7 @@ from pydantic import (
 from langchain_spscanner._conversion import Text
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
-from spscanner_rag.search import Selection, search
+from spscanner_rag.search import Selection, search, selection_named
 from spscanner_rag.selection import Order
 from spscanner_rag.shared_scanners import ScorerChoice, split_token
 
@@ -148,20 +148,17 @@ class ScanOptions(BaseModel):
                 f"max_tokens: got a budget, but {type(self.scorer).__name__} does not count tokens; expected "
                 'count_tokens as well, for example count_tokens="o200k_base"'
             )
-        try:
-            return Selection(
-                top_k=options["k"],
-                threshold=options["threshold"],
-                max_tokens=options["max_tokens"],
-                count_tokens=self.count_tokens,
-                context=self.context_sentences,
-                order=self.order,
-                merge=self.merge_adjacent,
-                top_k_per_text=self.k_per_document,
-            )
-        except ValueError as error:
-            name, colon, rest = str(error).partition(":")
-            raise ValueError(_NAMES.get(name, name) + colon + rest) from None
+        return selection_named(
+            _NAMES,
+            top_k=options["k"],
+            threshold=options["threshold"],
+            max_tokens=options["max_tokens"],
+            count_tokens=self.count_tokens,
+            context=self.context_sentences,
+            order=self.order,
+            merge=self.merge_adjacent,
+            top_k_per_text=self.k_per_document,
+        )
 
     def _counts(self) -> bool:
         return self.scorer is None or hasattr(self.scorer, "count_tokens")

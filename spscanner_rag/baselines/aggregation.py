@@ -2,32 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.baselines.units import DocumentSegmenter
+from spscanner_rag.document_ranking import RankedDocument, best_first
 from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.selection import sigmoid
 
 Aggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
 
 _TEXTS_AT_ONCE = 64
-
-
-class RankedDocument(NamedTuple):
-    """A document and its score.
-
-    Attributes
-    ----------
-    number
-        Its place among the texts that were given.
-    score
-        Higher is better; of a document without passages 0.
-    """
-
-    number: int
-    score: float
 
 
 def first_p(scores: ArrayLike) -> float:
@@ -90,7 +77,7 @@ def rank_documents(
     Returns
     -------
     list of RankedDocument
-        Best first; documents of the same score in the order given.
+        Best first; documents of the same score in the order given. One without passages has score 0.
 
     Raises
     ------
@@ -112,14 +99,8 @@ def rank_documents(
         cuts = [whole.segment(text) if aggregation == "long_p" else segment(scorer, text) for text in batch]
         requests = [(query, text, cut) for text, cut in zip(batch, cuts, strict=True)]
         for logits in score_batch(scorer, requests, cancelled):
-            scores.append(AGGREGATIONS[aggregation](_probabilities(logits)) if len(logits) else 0.0)
-    ranked = np.argsort(-np.array(scores, np.float64), kind="stable").tolist()
-    return [RankedDocument(index, scores[index]) for index in ranked]
-
-
-def _probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    # In float64 logits up to 36 stay apart; written so that no exponential overflows.
-    return np.exp(-np.logaddexp(0.0, -logits.astype(np.float64)))
+            scores.append(AGGREGATIONS[aggregation](sigmoid(logits)) if len(logits) else 0.0)
+    return best_first(scores)
 
 
 def _checked(scores: ArrayLike) -> NDArray[np.float64]:

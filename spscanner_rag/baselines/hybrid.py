@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, log_odds
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.lexical import standardized
 from spscanner_rag.scorers import Scorer, segment
 from spscanner_rag.units import Segmenter, Unit
 
@@ -90,13 +91,6 @@ class Hybrid(Baseline):
         """The first scorer's that counts tokens, for token budgets."""
         counters = (getattr(scorer, "count_tokens", None) for scorer in self.scorers)
         return next((counter for counter in counters if counter is not None), None)
-
-
-def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Mean 0 and standard deviation 1 over the units; all 0 if they do not differ: (units,)."""
-    values = scores.astype(np.float64)
-    spread = values.std() if len(values) else 0.0
-    return np.zeros(len(values)) if spread < 1e-9 else (values - values.mean()) / spread
 
 
 def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:

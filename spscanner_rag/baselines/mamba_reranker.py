@@ -19,7 +19,7 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.piecewise import tokenize_in_pieces
-from spscanner_rag.pipeline import TOKENS_AHEAD
+from spscanner_rag.pipeline import in_runs
 from spscanner_rag.scanner import SEGMENT_TOKENS
 from spscanner_rag.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.units import Segmenter
@@ -119,26 +119,15 @@ class MambaReranker(Pointwise):
         def after_step(_: int) -> None:
             stop_if(cancelled)
 
-        read = (
-            read_logits(self._model, run, self.segment_tokens, after_step)
-            for run in self._runs(pairs, cancelled)
-        )
+        runs = in_runs(self._sequences(pairs, cancelled), lambda s: len(s.input_ids), self.segment_tokens)
+        read = (read_logits(self._model, run, self.segment_tokens, after_step) for run in runs)
         return np.concatenate(list(chain.from_iterable(read)))
 
-    def _runs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Iterator[list[TokenSequence]]:
-        """Sequences that fill several forward passes, so that similar lengths can be read together."""
-        run: list[TokenSequence] = []
-        tokens = 0
+    def _sequences(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Iterator[TokenSequence]:
         for query, document in pairs:
             stop_if(cancelled)
             ids = self._ids(TEMPLATE.format(document=document, query=query))
-            run.append(TokenSequence(np.append(ids, np.int32(self._end)), np.array([len(ids)])))
-            tokens += len(ids) + 1
-            if tokens >= TOKENS_AHEAD * self.segment_tokens:
-                yield run
-                run, tokens = [], 0
-        if run:
-            yield run
+            yield TokenSequence(np.append(ids, np.int32(self._end)), np.array([len(ids)]))
 
     def _ids(self, text: str) -> NDArray[np.int32]:
         pieces = tokenize_in_pieces(self._tokenizer, text, _PIECE_CHARACTERS)

@@ -1,6 +1,6 @@
 """Scorers by the words that the command line and the evaluation know them by."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,23 +61,37 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     ImportError
         If an extra is missing; names the line that installs it.
     """
+    check_name(name)
+    kind, _, model = name.strip().partition(":")
+    scorer: Scorer = _MAKERS[kind](model or None, options)
+    return scorer
+
+
+def check_name(name: str) -> None:
+    """Raise ``ValueError`` for a name that does not exist; lists those that do. Nothing is loaded."""
     kind, colon, model = name.strip().partition(":")
-    make = _MAKERS.get(kind)
-    if make is None or (colon and not model):
+    if kind not in _MAKERS or (colon and not model):
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
     needs_model = kind in ("crossencoder", "mamba", "propositions", "hybrid")
     if bool(model) < needs_model or (model and kind == "bm25"):
         raise ValueError(f"retriever {name!r} is not complete or too long; expected {KINDS[kind]}")
-    scorer: Scorer = make(model or None, options)
-    return scorer
+    for part in model.split("+") if kind == "hybrid" else ():
+        check_name(part)
 
 
 def check_names(names: list[str]) -> None:
-    """Raise ``ValueError`` for a list that is empty or has a name twice."""
+    """Raise ``ValueError`` for a list that is empty, has a name twice, or has one that does not exist."""
     if not names:
         raise ValueError(f"got no retriever; expected at least one of: {'; '.join(KINDS.values())}")
     if len(set(names)) < len(names):
         raise ValueError(f"got a retriever twice: {', '.join(names)}; expected each once")
+    for name in names:
+        check_name(name)
+
+
+def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
+    """The units that a retriever is asked for; a scanner has sentences only, which it was trained on."""
+    return ["sentence"] if name.partition(":")[0] == "scanner" else units
 
 
 def _scanner(model: str | None, options: Options) -> object:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spscanner_rag.documents import Document, check_output, read_documents, write_file
+from spscanner_rag.documents import Document, check_output, read_documents, write_output
 
 if TYPE_CHECKING:
     from spscanner_rag.comparison import Comparison
@@ -132,7 +132,8 @@ def compare(
     show_progress = sys.stderr.isatty() if progress is None else progress
     comparisons = _compare_all(query, documents, scorers, numbers, spans, count_tokens, show_progress)
     chosen = output_format or _format_of(out)
-    _write(_render(chosen, comparisons, out), chosen, out)
+    content = _render(chosen, comparisons, out)
+    write_output(content, out, is_page=chosen is ComparisonFormat.HTML)
 
 
 def _words(option: str, value: str) -> list[str]:
@@ -149,6 +150,7 @@ Settings = dict[str, tuple[str, str, int]]
 
 
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
+    from spscanner_rag.baselines.named import units_for
     from spscanner_rag.baselines.units import segmenter_of
 
     for unit in units:
@@ -156,8 +158,7 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
     numbers = _parse_top_k(top_k, units)
     settings: Settings = {}
     for name in names:
-        is_scanner = name.partition(":")[0] == "scanner"
-        for unit in ["sentence"] if is_scanner else units:
+        for unit in units_for(name, units):
             label = name if unit == "sentence" else f"{name} ({unit})"
             settings[label] = (name, unit, numbers.get(unit, TOP_K[unit]))
     return settings
@@ -198,15 +199,14 @@ def _parse_evidence(value: str | None, files: int) -> list[tuple[int, int]]:
 
 def _check(settings: Settings, count_tokens: str | None) -> None:
     """Raise ``ValueError`` for what needs no file and no model to be found."""
-    from spscanner_rag.baselines.named import KINDS, scorer_of
+    from spscanner_rag.baselines.named import check_name
     from spscanner_rag.comparison_input import check_top_k
     from spscanner_rag.token_counts import check_counter
 
     check_top_k([number for _, _, number in settings.values()], len(settings))
     check_counter(count_tokens)
     for name, _, _ in settings.values():
-        if name.partition(":")[0] not in KINDS:
-            scorer_of(name)  # which lists those that there are
+        check_name(name)
 
 
 def _check_evidence(spans: list[tuple[int, int]], documents: Sequence[Document]) -> None:
@@ -271,15 +271,3 @@ def _render(output_format: ComparisonFormat, comparisons: "Sequence[Comparison]"
     from spscanner_rag.comparison_terminal import render_text
 
     return render_text(comparisons, StringIO() if out else sys.stdout)
-
-
-def _write(content: str, output_format: ComparisonFormat, out: Path | None) -> None:
-    if out is not None:
-        write_file(out, content)
-    elif output_format is ComparisonFormat.HTML and hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content.encode())  # the page says that it is UTF-8
-        sys.stdout.buffer.flush()
-    else:
-        sys.stdout.write(content)
-        sys.stdout.flush()

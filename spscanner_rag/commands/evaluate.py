@@ -73,12 +73,16 @@ def evaluate(
 ) -> None:
     """Measure how well retrievers find the evidence of questions on long documents."""
     from spscanner_rag.baselines.named import Options, check_names
+    from spscanner_rag.baselines.units import segmenter_of
+    from spscanner_rag.devices import processor_name
     from spscanner_rag.evaluation.ablation import ALONE, WINDOWS, ablated
-    from spscanner_rag.evaluation.records import RecordFile
+    from spscanner_rag.evaluation.records import RecordFile, check_arguments
     from spscanner_rag.evaluation.run import Setting, settings_of
 
     names, units = _words(retrievers), _words(unit)
     check_names(names)
+    for kind in units:
+        segmenter_of(kind)  # type: ignore[arg-type]  # which says what it takes
     settings = settings_of(names, units)
     questions, bad = _questions(data, max_questions, seed, held_out or [], skip_bad)
     arguments = {
@@ -91,16 +95,17 @@ def evaluate(
         "questions": _digest(questions),
         "version": __version__,
     }
-    file = RecordFile(out, arguments)
+    check_arguments(out, arguments)
     options = Options(device=device, dtype=dtype, trust_remote_code=trust_remote_code)
     scorers = _scorers(settings, options)
     if context_ablation:
         scorers |= ablated(device, dtype)
         settings += [Setting(name, "sentence") for name in (ALONE, WINDOWS)]
+    file = RecordFile(out, arguments)  # the first thing that is written, when all is loaded
     _run(settings, scorers, questions, file)
     facts = {
         "Command": _command(),
-        "Machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "Machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}",
         "Python": platform.python_version(),
         "Date": datetime.now(UTC).date().isoformat(),
         "Lines left out": str(bad),
@@ -147,9 +152,9 @@ def _run(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from spscanner_rag.evaluation.run import run_setting
-    from spscanner_rag.shared_scanners import shared_scanner
+    from spscanner_rag.scanner import bundled_token_counter
 
-    count_tokens = shared_scanner().count_tokens  # of the bundled checkpoint: the same for all, and offline
+    count_tokens = bundled_token_counter()  # the same for all, and offline
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
@@ -186,7 +191,8 @@ def _print(rows: Sequence["Row"], settings: Sequence["Setting"], out: Path) -> N
     from rich.table import Table
     from rich.text import Text
 
-    from spscanner_rag.evaluation.run import CUTOFFS
+    from spscanner_rag.evaluation.metrics import CUTOFFS
+    from spscanner_rag.evaluation.table import index_of, sources_of
 
     columns = [*(("recall", k) for k in CUTOFFS), ("ndcg", 10), ("mrr", None)]
     table = Table(title="recall at k (@k), nDCG@10 and MRR, percent", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -194,13 +200,12 @@ def _print(rows: Sequence["Row"], settings: Sequence["Setting"], out: Path) -> N
     table.add_column("retriever")
     for head in (*(f"@{k}" for k in CUTOFFS), "nDCG", "MRR"):
         table.add_column(head, justify="right", no_wrap=True)
-    index = {(r["source"], r["retriever"], r["unit"], r["metric"], r["k"]): r["value"] for r in rows}
-    sources = dict.fromkeys(row["source"] for row in rows if row["source"] not in ("macro", "micro"))
-    for source in [*sources, "macro", "micro"]:
+    index = index_of(rows)
+    for source in [*sources_of(rows), "macro", "micro"]:
         for setting in settings:
-            values = [index.get((source, *setting, *column)) for column in columns]
-            if any(value is not None for value in values):
-                cells = ["-" if value is None else f"{100 * value:.1f}" for value in values]
+            found = [index.get((*setting, *column, source)) for column in columns]
+            if any(found):
+                cells = ["-" if row is None else f"{100 * row['value']:.1f}" for row in found]
                 table.add_row(Text(one_line(source)), Text(one_line(setting.label)), *cells)
         table.add_section()
     console = Console()
@@ -217,15 +222,6 @@ def _digest(questions: dict[str, list["Asked"]]) -> str:
             line = json.dumps([source, document.doc_id, question.qid, question.text, question.evidence])
             digest.update(line.encode())
     return digest.hexdigest()
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _command() -> str:

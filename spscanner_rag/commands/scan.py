@@ -14,7 +14,7 @@ from spscanner_rag.documents import (
     ScannedDocument,
     check_output,
     read_documents,
-    write_file,
+    write_output,
 )
 
 if TYPE_CHECKING:
@@ -174,9 +174,8 @@ def scan(
     scanner = _load_scanner(model, device, dtype, segment_tokens)
     show_progress = sys.stderr.isatty() if progress is None else progress
     scanned = _scan_documents(scanner, query, documents, selection, show_progress)
-    _write(
-        _render(output_format, scanner.checkpoint.source, query, scanned, selection, out), output_format, out
-    )
+    content = _render(output_format, scanner.checkpoint.source, query, scanned, selection, out)
+    write_output(content, out, is_page=output_format is OutputFormat.HTML)
 
 
 def _check(query: str, selection: dict[str, Any]) -> None:
@@ -270,15 +269,3 @@ def _describe(scanned: ScannedDocument) -> dict[str, object]:
         "sentences": len(scanned.result.logits),
         "passages": passages,
     }
-
-
-def _write(content: str, output_format: OutputFormat, out: Path | None) -> None:
-    if out is not None:
-        write_file(out, content)
-    elif output_format is OutputFormat.HTML and hasattr(sys.stdout, "buffer"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content.encode())  # the page says that it is UTF-8
-        sys.stdout.buffer.flush()
-    else:
-        sys.stdout.write(content)
-        sys.stdout.flush()

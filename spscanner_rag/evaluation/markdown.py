@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from spscanner_rag.documents import one_line
-from spscanner_rag.evaluation.run import CUTOFFS, Setting
-from spscanner_rag.evaluation.table import Row
+from spscanner_rag.evaluation.metrics import CUTOFFS
+from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.table import Index, Row, index_of, sources_of
 
 
 def to_markdown(
@@ -19,12 +20,11 @@ def to_markdown(
     settings
         In the order of the columns.
     """
-    index = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
-    sources = list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
+    index = index_of(rows)
     parts = ["Recall in percent @ " + " / ".join(map(str, CUTOFFS)) + ".\n\n"]
     parts.append(_line(["source", "questions", *(_name(setting) for setting in settings)]))
     parts.append(_line(["---"] * (len(settings) + 2)))
-    for source in [*sources, "macro", "micro"]:
+    for source in [*sources_of(rows), "macro", "micro"]:
         found = [[index.get((*setting, "recall", k, source)) for k in CUTOFFS] for setting in settings]
         questions = next((row["questions"] for cells in found for row in cells if row), 0)
         parts.append(_line([source, f"{questions:,}", *(_recalls(cells) for cells in found)]))
@@ -76,7 +76,7 @@ def _with_interval(row: Row | None) -> str:
     return f"{100 * row['value']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
 
 
-def _costs(index: Mapping[tuple[str, str, str, int | None, str], Row], setting: Setting) -> list[str]:
+def _costs(index: Index, setting: Setting) -> list[str]:
     def value(metric: str, k: int | None, digits: int) -> str:
         row = index.get((*setting, metric, k, "macro"))
         return "-" if row is None else f"{row['value']:,.{digits}f}"

@@ -4,12 +4,11 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from spscanner_rag.evaluation.metrics import CUTOFFS
 from spscanner_rag.evaluation.plots import Line, legend, line_chart
-from spscanner_rag.evaluation.run import CUTOFFS, Setting
-from spscanner_rag.evaluation.table import LENGTH_EDGES, Row
+from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.table import LENGTH_EDGES, Index, Row, index_of, sources_of
 from spscanner_rag.html_page import page_head
-
-Index = Mapping[tuple[str, str, str, int | None, str], Row]
 
 
 def render_page(
@@ -30,8 +29,7 @@ def render_page(
         What to say about the run: command, machine, date and the like.
     """
     style = files("spscanner_rag.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
-    index = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
-    sources = list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
+    index, sources = index_of(rows), sources_of(rows)
     parts = [
         page_head("Retrieval of evidence", style),
         "<body>\n<header>\n<h1>Retrieval of evidence</h1>\n",

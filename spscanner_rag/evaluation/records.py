@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+_RUN = "run.json"
+
 
 class RunMismatchError(ValueError):
     """A folder holds the results of a run with other arguments."""
@@ -81,9 +83,10 @@ class RecordFile:
     """
 
     def __init__(self, folder: Path, arguments: dict[str, Any]) -> None:
+        check_arguments(folder, arguments)
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / _RUN).write_text(json.dumps(arguments, indent=1) + "\n", encoding="utf-8")
         self.path = folder / "records.jsonl"
-        _check_arguments(folder / "run.json", arguments)
         self.records: dict[tuple[str, ...], Record] = {}
         whole = 0
         if self.path.exists():
@@ -105,9 +108,10 @@ class RecordFile:
         self.records |= {record.key: record for record in records}
 
 
-def _check_arguments(path: Path, arguments: dict[str, Any]) -> None:
+def check_arguments(folder: Path, arguments: dict[str, Any]) -> None:
+    """Raise ``RunMismatchError`` if a folder holds the results of a run with other arguments; write nothing."""
+    path = folder / _RUN
     if not path.exists():
-        path.write_text(json.dumps(arguments, indent=1) + "\n", encoding="utf-8")
         return
     before = json.loads(path.read_text(encoding="utf-8"))
     differing = sorted(
@@ -116,6 +120,6 @@ def _check_arguments(path: Path, arguments: dict[str, Any]) -> None:
     if differing:
         shown = "; ".join(f"{name}: {before.get(name)!r}, now {arguments.get(name)!r}" for name in differing)
         raise RunMismatchError(
-            f"{path.parent} holds the results of a run with other arguments ({shown}); give the same again, "
+            f"{folder} holds the results of a run with other arguments ({shown}); give the same again, "
             "or another --out"
         )

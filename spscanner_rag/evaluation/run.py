@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.named import units_for
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
 from spscanner_rag.evaluation.costs import cost_of
 from spscanner_rag.evaluation.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
 from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.memory import PeakMemory
-from spscanner_rag.evaluation.metrics import ranking_metrics
+from spscanner_rag.evaluation.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.evaluation.positions import recall_by_position
 from spscanner_rag.evaluation.records import Record, RecordFile
 from spscanner_rag.evaluation.sampling import Asked, by_document
@@ -21,7 +22,6 @@ from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.units import Unit
 
-CUTOFFS = (1, 5, 10, 50)
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 """Ranks at which recall by place in the document is kept; the last of each is the paper's setting."""
 
@@ -42,12 +42,8 @@ class Setting(NamedTuple):
 
 
 def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:
-    """Every retriever with every unit; the scanner itself only with sentences, which it was trained on."""
-    return [
-        Setting(retriever, unit)
-        for retriever in retrievers
-        for unit in (["sentence"] if retriever.partition(":")[0] == "scanner" else units)
-    ]
+    """Every retriever with every unit that it has."""
+    return [Setting(retriever, unit) for retriever in retrievers for unit in units_for(retriever, units)]
 
 
 def run_setting(

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from spscanner_rag.evaluation.positions import position_samples
+from spscanner_rag.evaluation.positions import length_samples, position_samples
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.run import Setting
 from spscanner_rag.evaluation.statistics import (
@@ -43,6 +43,20 @@ class Row(TypedDict):
     ci_high: float | None
     questions: int
     documents: int
+
+
+Index = Mapping[tuple[str, str, str, int | None, str], Row]
+"""Rows by retriever, unit, metric, k and source."""
+
+
+def index_of(rows: Sequence[Row]) -> Index:
+    """Rows by what tells them apart."""
+    return {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
+
+
+def sources_of(rows: Sequence[Row]) -> list[str]:
+    """The sources of a result, in the order of its rows, without the means over them."""
+    return list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
 
 
 def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 0) -> list[Row]:
@@ -178,12 +192,12 @@ def _samples_of(sources: Mapping[str, Sequence[Record]], value: Any) -> dict[str
 
 def _by_length(sources: Mapping[str, Sequence[Record]]) -> dict[int, dict[str, Sample]]:
     """Samples of recall@10 by the first length of each bin."""
-    found: dict[int, dict[str, list[Record]]] = {}
-    for source, records in sources.items():
-        for record in records:
-            place = int(np.searchsorted(LENGTH_EDGES, record.characters, "right")) - 1
-            found.setdefault(LENGTH_EDGES[place], {}).setdefault(source, []).append(record)
-    return {low: _samples(groups, "recall@10") for low, groups in sorted(found.items())}
+    found: dict[int, dict[str, Sample]] = {}
+    for source, sample in _samples(sources, "recall@10").items():
+        lengths = [record.characters for record in sources[source]]
+        for (low, _), inside in length_samples(sample, lengths, LENGTH_EDGES).items():
+            found.setdefault(low, {})[source] = inside
+    return dict(sorted(found.items()))
 
 
 def _by_position(sources: Mapping[str, Sequence[Record]], k: str) -> Iterator[dict[str, Sample]]:

@@ -9,8 +9,9 @@ from scipy.stats import rankdata, zscore
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
-from spscanner_rag.baselines.hybrid import reciprocal_ranks, standardized
+from spscanner_rag.baselines.hybrid import reciprocal_ranks
 from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.lexical import standardized
 from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.units import Unit
 

@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag.baselines import mamba_reranker, pointwise
+from spscanner_rag import pipeline
+from spscanner_rag.baselines import pointwise
 from spscanner_rag.baselines.mamba_reranker import MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_model, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -103,7 +104,7 @@ def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) 
 def test_several_texts_at_once_score_as_each_alone(
     reranker: MambaReranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mamba_reranker, "TOKENS_AHEAD", 1)
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 1)
     monkeypatch.setattr(reranker, "segment_tokens", 64)
     monkeypatch.setattr(pointwise, "PAIRS_AT_ONCE", 3)
     texts = [TEXT, "", TEXT * 3, "The well was dry."]

@@ -1,7 +1,6 @@
 """The page of results, as text here; in a browser below, where there is one."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,26 +78,20 @@ def test_chart() -> None:
 
 
 @pytest.mark.slow
-def test_in_a_browser(page: str, tmp_path: Path) -> None:
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("no chromium")
-    sync_api = pytest.importorskip("playwright.sync_api")
+def test_in_a_browser(page: str, tmp_path: Path, browser: Any) -> None:
     path = tmp_path / "results.html"
     path.write_text(page, encoding="utf-8")
-    with sync_api.sync_playwright() as playwright:
-        chromium: Any = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        tab = chromium.new_page()
-        problems: list[str] = []
-        tab.on("console", lambda message: problems.append(message.text))
-        tab.on("pageerror", lambda error: problems.append(str(error)))
-        tab.on("dialog", lambda dialog: problems.append("a dialog"))
-        requests: list[str] = []
-        tab.on("request", lambda request: requests.append(request.url))
-        tab.goto(path.as_uri())
-        assert problems == []
-        assert requests == [path.as_uri()]
-        assert tab.locator("figure svg").count() == 4
-        assert tab.locator("tbody th", has_text="<script>").count() >= 3
-        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        chromium.close()
+    tab = browser.new_page()
+    problems: list[str] = []
+    tab.on("console", lambda message: problems.append(message.text))
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("dialog", lambda dialog: problems.append("a dialog"))
+    requests: list[str] = []
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(path.as_uri())
+    assert problems == []
+    assert requests == [path.as_uri()]
+    assert tab.locator("figure svg").count() == 4
+    assert tab.locator("tbody th", has_text="<script>").count() >= 3
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.close()

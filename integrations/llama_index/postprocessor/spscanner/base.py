@@ -35,10 +35,11 @@ from llama_index.postprocessor.spscanner.saved import (
     refuse_object_name,
     scanner_fields,
 )
-from llama_index.postprocessor.spscanner.sentences import SentenceSearch, selection_named
+from llama_index.postprocessor.spscanner.sentences import SentenceSearch
 from llama_index.postprocessor.spscanner.sources import check_documents, source_texts
 from spscanner_rag.background import off_loop
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.search import selection_named
 from spscanner_rag.shared_scanners import ScorerChoice, split_token
 
 _HANDLES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")

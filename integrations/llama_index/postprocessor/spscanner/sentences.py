@@ -1,10 +1,8 @@
 """Hits to sentence nodes, and the search that finds them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
@@ -16,6 +14,7 @@ from llama_index.postprocessor.spscanner.nodes import (
     related,
 )
 from llama_index.postprocessor.spscanner.saved import scanner_fields
+from spscanner_rag.pieces import copied_metadata
 from spscanner_rag.search import Hit, Selection, search
 from spscanner_rag.shared_scanners import ScorerChoice
 
@@ -24,15 +23,6 @@ _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 
 def _never() -> bool:
     return False
-
-
-def selection_named(names: Mapping[str, str], **arguments: Any) -> Selection:  # noqa: ANN401 - of Selection
-    """A `Selection`; its errors call the arguments by the caller's names for them."""
-    try:
-        return Selection(**arguments)
-    except ValueError as error:
-        name, colon, rest = str(error).partition(":")
-        raise ValueError(f"{names.get(name, name)}{colon}{rest}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +128,7 @@ class _Writer:
         self.found.append(self._written(unique, hit, node, retrieval_score))
 
     def _written(self, name: str, hit: Hit, node: BaseNode, retrieval_score: float | None) -> NodeWithScore:
-        metadata = _copied(node.metadata)
+        metadata = copied_metadata(node.metadata)
         metadata[LOGIT_KEY] = hit.logit
         if self.keep_retrieval_score and retrieval_score is not None:
             metadata[RETRIEVAL_SCORE_KEY] = retrieval_score
@@ -165,7 +155,7 @@ class _Writer:
         return RelatedNodeInfo(
             node_id=node.node_id,
             node_type=node.get_type(),
-            metadata=_copied(node.metadata),
+            metadata=copied_metadata(node.metadata),
             hash=self._hashes[id(node)],
         )
 
@@ -180,15 +170,8 @@ def _sentence_id(hit: Hit, node: BaseNode) -> str:
     return f"{node.node_id}:{digest[:16]}"
 
 
-def _copied(metadata: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return deepcopy(metadata)
-    except Exception:  # something in it, such as a lock, cannot be copied
-        return dict(metadata)
-
-
 def _copied_info(info: RelatedNodeInfo) -> RelatedNodeInfo:
-    return info.model_copy(update={"metadata": _copied(info.metadata)})
+    return info.model_copy(update={"metadata": copied_metadata(info.metadata)})
 
 
 def _with_own_keys(excluded: Sequence[str]) -> list[str]:

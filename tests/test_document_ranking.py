@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.evaluation.document_ranking import Aggregation, document_score, rank_documents
+from spscanner_rag.document_ranking import Aggregation, document_score, rank_documents
 
 LOGITS = np.array([-2.0, 3.0, 0.0, 1.0], np.float32)
 ALL: tuple[Aggregation, ...] = ("max", "mean_top", "sum", "logsumexp")

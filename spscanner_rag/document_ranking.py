@@ -79,11 +79,13 @@ def rank_documents(
         As `document_score`.
     """
     _check(aggregation, top)
-    scored = [
-        RankedDocument(number, document_score(values, aggregation, top=top))
-        for number, values in enumerate(logits)
-    ]
-    return sorted(scored, key=lambda document: -document.score)
+    return best_first([document_score(values, aggregation, top=top) for values in logits])
+
+
+def best_first(scores: Sequence[float]) -> list[RankedDocument]:
+    """Documents by their scores, the highest first; of equal scores the earlier document first."""
+    ranked = [RankedDocument(number, score) for number, score in enumerate(scores)]
+    return sorted(ranked, key=lambda document: -document.score)
 
 
 def _check(aggregation: object, top: object) -> None:
