@@ -168,9 +168,13 @@ def _save_bert(folder: Path, labels: int | None) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, where there is one."""
+    """Chromium, where there is one.
+
+    Playwright keeps an event loop running in this thread while it is open; the tests of other modules, which start
+    loops of their own, must not meet it.
+    """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("no chromium on this machine: install the package chromium")
