@@ -111,11 +111,12 @@ def ssd_chunked(
     ending = (driven * to_end).view(batch, chunks, chunk_tokens, groups, width).permute(0, 1, 3, 4, 2)
     block_decay = _exp(log_decay[:, :, -1])[..., None, None]  # (batch, chunks, heads, 1, 1)
     state, given = initial_state, []
-    for chunk in range(chunks):
+    # taken apart at once: the gradient of an index per block would be a whole tensor of zeros per block
+    for ending_of, B_of, C_of, decay in zip(*(t.unbind(1) for t in (ending, B, C, block_decay)), strict=True):
         entering = state.to(x.dtype).view(batch, groups, width, d_state)
-        given.append(C[:, chunk] @ entering.transpose(-1, -2))  # (batch, groups, chunk_tokens, width)
-        added = (ending[:, chunk] @ B[:, chunk]).view(state.shape)
-        state = torch.addcmul(added.float(), block_decay[:, chunk], state)
+        given.append(C_of @ entering.transpose(-1, -2))  # (batch, groups, chunk_tokens, width)
+        added = (ending_of @ B_of).view(state.shape)
+        state = torch.addcmul(added.float(), decay, state)
     carried = torch.stack(given, dim=1).transpose(2, 3).reshape(x.shape)
 
     # 3. Both together, and the skip connection
