@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 from spscanner_rag.documents import one_line
 from spscanner_rag.evaluation.metrics import CUTOFFS
 from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.sections import Section, percent
 from spscanner_rag.evaluation.table import Index, Row, index_of, sources_of
 
 
 def to_markdown(
-    rows: Sequence[Row], differences: Sequence[Mapping[str, object]], settings: Sequence[Setting]
+    rows: Sequence[Row],
+    differences: Sequence[Mapping[str, object]],
+    settings: Sequence[Setting],
+    sections: Sequence[Section] = (),
 ) -> str:
     """Tables of recall by source, of the macro means with intervals, and of the paired tests.
 
@@ -19,6 +23,8 @@ def to_markdown(
         From `rows_of` and `differences_of`.
     settings
         In the order of the columns.
+    sections
+        Further tables.
     """
     index = index_of(rows)
     parts = ["Recall in percent @ " + " / ".join(map(str, CUTOFFS)) + ".\n\n"]
@@ -42,7 +48,7 @@ def to_markdown(
     parts.append(_line(["retriever", *heads, "tokens of the best 5 / 50", "seconds", "gigaflops", "peak MB"]))
     parts.append(_line(["---"] * (len(heads) + 5)))
     for setting in settings:
-        cells = [_with_interval(index.get((*setting, *column, "macro"))) for column in columns]
+        cells = [percent(index.get((*setting, *column, "macro"))) for column in columns]
         parts.append(_line([_name(setting), *cells, *_costs(index, setting)]))
     if differences:
         parts.append("\nPaired tests, macro means, percentage points.\n\n")
@@ -53,6 +59,11 @@ def to_markdown(
         interval = f"{_points(test['ci_low'])} to {_points(test['ci_high'])}"
         p = f"{float(str(test['p_value'])):.4f}"
         parts.append(_line([one_line(pair), str(test["metric"]), _points(test["difference"]), interval, p]))
+    for section in sections:
+        parts.append(f"\n{section.title}. {one_line(section.about)}\n\n")
+        parts.append(_line(section.head))
+        parts.append(_line(["---"] * len(section.head)))
+        parts += (_line([one_line(cell) for cell in cells]) for cells in section.body)
     return "".join(parts)
 
 
@@ -66,14 +77,6 @@ def _name(setting: Setting) -> str:
 
 def _recalls(cells: Sequence[Row | None]) -> str:
     return " / ".join("-" if row is None else f"{100 * row['value']:.1f}" for row in cells)
-
-
-def _with_interval(row: Row | None) -> str:
-    if row is None:
-        return "-"
-    if row["ci_low"] is None or row["ci_high"] is None:
-        return f"{100 * row['value']:.1f}"
-    return f"{100 * row['value']:.1f} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
 
 
 def _costs(index: Index, setting: Setting) -> list[str]:

@@ -7,6 +7,7 @@ from importlib.resources import files
 from spscanner_rag.evaluation.metrics import CUTOFFS
 from spscanner_rag.evaluation.plots import Line, legend, line_chart
 from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.sections import Section
 from spscanner_rag.evaluation.table import LENGTH_EDGES, Index, Row, index_of, sources_of
 from spscanner_rag.html_page import page_head
 
@@ -16,6 +17,7 @@ def render_page(
     differences: Sequence[Mapping[str, object]],
     settings: Sequence[Setting],
     facts: Mapping[str, str],
+    sections: Sequence[Section] = (),
 ) -> str:
     """The page, as a string to be written in UTF-8.
 
@@ -27,6 +29,8 @@ def render_page(
         In the order of the tables.
     facts
         What to say about the run: command, machine, date and the like.
+    sections
+        Further tables.
     """
     style = files("spscanner_rag.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
     index, sources = index_of(rows), sources_of(rows)
@@ -38,6 +42,7 @@ def render_page(
         *_macro_tables(index, settings, len(sources)),
         *_charts(index, settings),
         *_differences(differences),
+        *(part for section in sections for part in _section(section)),
         "<h2>By source</h2>\n",
         *(part for source in sources for part in _source_table(index, settings, source)),
         "</main>\n</body>\n</html>\n",
@@ -179,18 +184,28 @@ def _figure(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[Line
 def _differences(differences: Sequence[Mapping[str, object]]) -> Iterator[str]:
     if not differences:
         return
-    yield "<h2>Differences</h2>\n<p>Sign-flip test over documents, macro means, percentage points.</p>\n"
-    heads = ("retrievers", "metric", "difference", "95% interval", "p")
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    yield f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>'
-    for found in differences:
-        pair = f"{found['first']} minus {found['second']}"
-        yield (
-            f'<tr><th scope="row">{html.escape(pair)}</th><td>{html.escape(str(found["metric"]))}</td>'
-            f"<td>{_points(found['difference'])}</td>"
-            f"<td>{_points(found['ci_low'])} to {_points(found['ci_high'])}</td>"
-            f"<td>{float(str(found['p_value'])):.4f}</td></tr>\n"
+    body = [
+        (
+            f"{found['first']} minus {found['second']}",
+            str(found["metric"]),
+            _points(found["difference"]),
+            f"{_points(found['ci_low'])} to {_points(found['ci_high'])}",
+            f"{float(str(found['p_value'])):.4f}",
         )
+        for found in differences
+    ]
+    about = "Sign-flip test over documents, macro means, percentage points."
+    heads = ("retrievers", "metric", "difference", "95% interval", "p")
+    yield from _section(Section("Differences", about, heads, body))
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"<h2>{html.escape(section.title)}</h2>\n<p>{html.escape(section.about)}</p>\n"
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in section.head)
+    yield f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>'
+    for name, *cells in section.body:
+        told = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        yield f'<tr><th scope="row">{html.escape(name)}</th>{told}</tr>\n'
     yield "</tbody></table></div>\n"
 
 

@@ -38,6 +38,12 @@ class Record:
     peak_megabytes
         Resident memory of the process, models and all, at its most while the document was scored. None where
         the system does not tell.
+    answerable
+        False for a question that the document does not answer; it has no metrics.
+    highest
+        The highest probability of a sentence, where calibration is measured; else None.
+    bins
+        There, of an answerable question: what `Bins.filled` gives; else None.
     """
 
     retriever: str
@@ -54,6 +60,9 @@ class Record:
     gigaflops: float | None = None
     gigaflops_padded: float | None = None
     peak_megabytes: float | None = None
+    answerable: bool = True
+    highest: float | None = None
+    bins: list[list[float]] | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -64,6 +73,10 @@ class Record:
     def read(cls, line: str) -> Self:
         """From a line of JSON."""
         return cls(**json.loads(line))
+
+    def line(self) -> str:
+        """As a line of JSON; what is None is left out."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value is not None}) + "\n"
 
 
 class RecordFile:
@@ -102,7 +115,7 @@ class RecordFile:
     def add(self, records: Iterable[Record]) -> None:
         """Append records, in one write."""
         records = list(records)
-        lines = "".join(json.dumps(asdict(record)) + "\n" for record in records)
+        lines = "".join(record.line() for record in records)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(lines)
         self.records |= {record.key: record for record in records}

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.named import units_for
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
+from spscanner_rag.evaluation.calibration import Bins
 from spscanner_rag.evaluation.costs import cost_of
 from spscanner_rag.evaluation.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
-from spscanner_rag.evaluation.data import Document, Question
+from spscanner_rag.evaluation.data import Document, Question, relevant_units
 from spscanner_rag.evaluation.memory import PeakMemory
 from spscanner_rag.evaluation.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.evaluation.positions import recall_by_position
@@ -20,10 +22,23 @@ from spscanner_rag.evaluation.records import Record, RecordFile
 from spscanner_rag.evaluation.sampling import Asked, by_document
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.selection import sigmoid
 from spscanner_rag.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 """Ranks at which recall by place in the document is kept; the last of each is the paper's setting."""
+
+
+class LaidOut(NamedTuple):
+    """A document, its sentences, and questions that are asked on it."""
+
+    document: Document
+    sentences: Sequence[Unit]
+    questions: Sequence[Question]
+
+
+Layout = Callable[[Document, Sequence[Question], Sequence[Unit]], Iterator[LaidOut]]
+"""How a document is laid out for its questions, such as rotated; the sentences are the document's."""
 
 CountTokens = Callable[[str], int]
 Progress = Callable[[int, int], None]
@@ -46,6 +61,13 @@ def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting
     return [Setting(retriever, unit) for retriever in retrievers for unit in units_for(retriever, units)]
 
 
+def as_it_is(
+    document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
+) -> Iterator[LaidOut]:
+    """All questions on the document as it is."""
+    yield LaidOut(document, sentences, questions)
+
+
 def run_setting(
     setting: Setting,
     scorer: Scorer,
@@ -53,6 +75,8 @@ def run_setting(
     count_tokens: CountTokens,
     file: RecordFile,
     progress: Progress | None = None,
+    layout: Layout = as_it_is,
+    calibrate: bool = False,
 ) -> None:
     """Ask one retriever all questions that the file has no record of, document by document.
 
@@ -69,6 +93,11 @@ def run_setting(
         Where records are kept.
     progress
         Called with the questions done and the questions in all.
+    layout
+        What a document is to the retriever, in place of the document as it is.
+    calibrate
+        Take the sigmoids of the scores for probabilities, and keep what their calibration is measured by.
+        Unanswerable questions may be among the others then.
     """
     total = sum(len(asked) for asked in questions.values())
     done = 0
@@ -77,9 +106,11 @@ def run_setting(
         for document, its_questions in by_document(asked):
             waiting = [q for q in its_questions if _key(setting, document, q) not in file.records]
             if waiting:
-                units = ranked.segment(document.text)
-                cut = Cut(document, units, Spans.of(sentences.segment(document.text)), count_tokens)
-                file.add(_records(setting, scorer, cut, waiting))
+                for laid in layout(document, waiting, sentences.segment(document.text)):
+                    is_sentence = setting.unit == "sentence"
+                    units = laid.sentences if is_sentence else ranked.segment(laid.document.text)
+                    cut = Cut(laid.document, units, Spans.of(laid.sentences), count_tokens)
+                    file.add(_records(setting, scorer, cut, laid.questions, calibrate))
             done += len(its_questions)
             if progress is not None:
                 progress(done, total)
@@ -102,32 +133,53 @@ def _key(setting: Setting, document: Document, question: Question) -> tuple[str,
     return setting.retriever, setting.unit, document.source, document.doc_id, question.qid
 
 
-def _records(setting: Setting, scorer: Scorer, cut: Cut, questions: Sequence[Question]) -> Iterator[Record]:
+def _records(
+    setting: Setting, scorer: Scorer, cut: Cut, questions: Sequence[Question], calibrate: bool
+) -> Iterator[Record]:
     text = cut.document.text
     memory, begun = PeakMemory(), time.perf_counter()
     requests = [(question.text, text, cut.units) for question in questions]
     scores = list(score_batch(scorer, requests, lambda: False))
     seconds, megabytes = (time.perf_counter() - begun) / len(questions), memory.megabytes()
     for question, values in zip(questions, scores, strict=True):
+        record = Record(
+            retriever=setting.retriever,
+            unit=setting.unit,
+            source=cut.document.source,
+            split=cut.document.split,
+            doc_id=cut.document.doc_id,
+            qid=question.qid,
+            characters=len(text),
+            metrics={},
+            seconds=seconds,
+            peak_megabytes=megabytes,
+            answerable=question.answerable,
+        )
+        if calibrate:
+            record = _with_probabilities(record, cut, question, sigmoid(values))
         evidence = evidence_sentences(cut.sentences, question.evidence)
-        if len(evidence.starts):  # evidence of white space only has no sentence
+        if not question.answerable:
+            yield record
+        elif len(evidence.starts):  # evidence of white space only has no sentence
             cost = cost_of(scorer, question.text, text, cut.units)
-            yield Record(
-                retriever=setting.retriever,
-                unit=setting.unit,
-                source=cut.document.source,
-                split=cut.document.split,
-                doc_id=cut.document.doc_id,
-                qid=question.qid,
-                characters=len(text),
+            yield replace(
+                record,
                 metrics=measure(cut, values, evidence),
                 tokens={str(k): n for k, n in tokens_at(values, cut.tokens, CUTOFFS).items()},
                 positions=_positions(setting.unit, cut, values, evidence),
-                seconds=seconds,
                 gigaflops=cost and cost.gigaflops,
                 gigaflops_padded=cost and cost.padded,
-                peak_megabytes=megabytes,
             )
+
+
+def _with_probabilities(
+    record: Record, cut: Cut, question: Question, probabilities: NDArray[np.float64]
+) -> Record:
+    highest = float(probabilities.max(initial=0.0))
+    if not question.answerable:
+        return replace(record, highest=highest)
+    relevant = relevant_units(cut.spans.starts, cut.spans.ends, question.evidence)
+    return replace(record, highest=highest, bins=Bins.of(probabilities, relevant).filled())
 
 
 def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:

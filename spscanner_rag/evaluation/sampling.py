@@ -15,7 +15,7 @@ Asked = tuple[Document, Question]
 
 
 def sample_questions(
-    documents: Iterable[Document], per_source: int | None = None, seed: int = 0
+    documents: Iterable[Document], per_source: int | None = None, seed: int = 0, *, answerable: bool = True
 ) -> dict[str, list[Asked]]:
     """At most ``per_source`` answerable questions with evidence of each source, by the rule of this module.
 
@@ -25,6 +25,8 @@ def sample_questions(
     per_source : int, optional
         At least 1; None for all.
     seed : int, default 0
+    answerable : bool, default True
+        False for the questions that their document does not answer, by the same rule.
 
     Returns
     -------
@@ -42,7 +44,8 @@ def sample_questions(
     found: dict[str, list[Asked]] = {}
     for document in documents:
         for question in document.questions:
-            if question.evidence and question.answerable:
+            wanted = question.evidence and question.answerable if answerable else not question.answerable
+            if wanted:
                 found.setdefault(document.source, []).append((document, question))
     return {
         source: sorted(pairs, key=lambda pair: _place(pair[0], pair[1], seed))[:per_source]

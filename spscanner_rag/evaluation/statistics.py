@@ -7,17 +7,17 @@ and never resampled. Where a source has a single document, its questions are res
 says nothing about other documents; where it has a single question, there is no interval.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spscanner_rag.evaluation.resampling import clusters, resampled, sign_flip_p
+
 RESAMPLES = 2_000
 LEVEL = 0.95
-_BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
 
 Average = Literal["macro", "micro"]
 
@@ -167,20 +167,74 @@ def paired_test(
     ValueError
         If the sources or the documents of their questions differ, or as `macro_estimate`.
     """
-    if average not in ("macro", "micro"):
-        raise ValueError(f"average is {average!r}; expected macro or micro")
+    _check_average(average)
     if flips < 1:
         raise ValueError(f"flips is {flips}; expected at least 1")
     differences = _differences(first, second)
     difference = _estimate(differences, average, resamples, level, seed)
     share = _shares(differences, average)
-    parts = np.concatenate(
-        [share[name] * _clusters(sample)[0] for name, sample in sorted(differences.items())]
-    )
-    return PairedTest(difference, _sign_flip_p(parts, flips, seed))
+    parts = np.concatenate([share[name] * _sums(sample) for name, sample in sorted(differences.items())])
+    return PairedTest(difference, sign_flip_p(parts, flips, seed))
+
+
+def paired_ratio(
+    first: Mapping[str, Sample],
+    second: Mapping[str, Sample],
+    average: Average = "macro",
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Estimate | None:
+    """The mean of the second divided by that of the first, on the same questions.
+
+    Both means of a resample are of the same documents, so that what a document adds to both does not widen the
+    interval. There is none where a resample's first mean is 0.
+
+    Parameters
+    ----------
+    first, second : mapping
+        As for `paired_test`.
+    average : str, default "macro"
+        The means to divide: "macro" over sources or "micro" over questions.
+    resamples : int, default 2000
+    level : float, default 0.95
+    seed : int, default 0
+
+    Returns
+    -------
+    Estimate or None
+        None if the first mean is 0.
+
+    Raises
+    ------
+    ValueError
+        As `paired_test`.
+    """
+    _check_average(average)
+    _check_paired(first, second)
+    below, above = (_estimate(samples, average, resamples, level, seed) for samples in (first, second))
+    if not below.value:
+        return None
+    low = high = None
+    if below.low is not None:
+        means = _resampled_means([first, second], average, resamples, seed)
+        if means[0].all():
+            low, high = _interval(means[1] / means[0], level)
+    return Estimate(above.value / below.value, low, high, below.questions, below.documents)
+
+
+def _check_average(average: str) -> None:
+    if average not in ("macro", "micro"):
+        raise ValueError(f"average is {average!r}; expected macro or micro")
 
 
 def _differences(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> dict[str, Sample]:
+    _check_paired(first, second)
+    return {name: Sample(first[name].values - second[name].values, first[name].documents) for name in first}
+
+
+def _check_paired(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> None:
     if first.keys() != second.keys():
         raise ValueError(
             f"got the sources {sorted(first)} and {sorted(second)}; expected the same for both retrievers"
@@ -191,21 +245,11 @@ def _differences(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> d
                 f"source {name!r}: got {first[name].questions} and {second[name].questions} questions, or on "
                 "other documents; expected the same questions in the same order"
             )
-    return {name: Sample(first[name].values - second[name].values, first[name].documents) for name in first}
 
 
-def _clusters(sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sum of the values and number of the questions of each document, or question if there is one document."""
-    numbers = {name: number for number, name in enumerate(sorted(set(sample.documents)))}
-    places = np.array([numbers[name] for name in sample.documents])
-    if not places.any():
-        places = np.arange(sample.questions)
-        return np.sort(sample.values), np.bincount(places)
-    counts = np.bincount(places)
-    # each document's values in ascending order, so that the order of questions changes no digit
-    order = np.lexsort((sample.values, places))
-    sums = np.add.reduceat(sample.values[order], np.cumsum(counts) - counts)
-    return sums, counts
+def _sums(sample: Sample) -> NDArray[np.float64]:
+    """Sum of the values of each document, or question if there is one document."""
+    return clusters(sample.values[:, None], sample.documents)[0][:, 0]
 
 
 def _shares(samples: Mapping[str, Sample], average: Average) -> dict[str, float]:
@@ -229,58 +273,37 @@ def _estimate(
     if seed < 0:
         raise ValueError(f"seed is {seed}; expected at least 0")
     share = _shares(samples, average)
-    names = sorted(samples)
-    value = sum(share[name] * float(_clusters(samples[name])[0].sum()) for name in names)
+    value = sum(share[name] * float(_sums(samples[name]).sum()) for name in sorted(samples))
     questions = sum(sample.questions for sample in samples.values())
     documents = sum(len(set(sample.documents)) for sample in samples.values())
     if all(sample.questions == 1 for sample in samples.values()):
         return Estimate(value, None, None, questions, documents)
-    drawn = {name: _drawn(samples[name], resamples, name, seed) for name in names}
-    if average == "macro":
-        means = sum((sums / counts for sums, counts in drawn.values()), np.zeros(resamples)) / len(samples)
-    else:
-        totals = np.sum([sums for sums, _ in drawn.values()], axis=0)
-        means = totals / np.sum([counts for _, counts in drawn.values()], axis=0)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    low, high = _interval(_resampled_means([samples], average, resamples, seed)[0], level)
     return Estimate(value, low, high, questions, documents)
 
 
-def _drawn(
-    sample: Sample, resamples: int, name: str, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of values and numbers of questions in each resample: both (resamples,).
-
-    Every source has a random stream of its own, so that its resamples are the same whatever the others are.
-    """
-    sums, counts = _clusters(sample)
-    stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
-    random = np.random.default_rng([seed, stream])
-    drawn_sums, drawn_counts = np.empty(resamples), np.empty(resamples, np.int64)
-    for start, stop in _blocks(resamples, len(sums)):
-        picks = random.integers(len(sums), size=(stop - start, len(sums)))
-        drawn_sums[start:stop] = sums[picks].sum(axis=1)
-        drawn_counts[start:stop] = counts[picks].sum(axis=1)
-    return drawn_sums, drawn_counts
-
-
-def _sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
-    """Two-sided p value of the sum of ``parts``, (documents,), whose signs are chance."""
-    # swaps that only round differently are as extreme as what was found
-    found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())
-    exact = len(parts) < 63 and 2 ** len(parts) <= flips
-    tries = 2 ** len(parts) if exact else flips
-    random = np.random.default_rng(seed)
-    extreme = 0
-    for start, stop in _blocks(tries, len(parts)):
-        if exact:
-            flipped = (np.arange(start, stop)[:, None] >> np.arange(len(parts))) & 1
-        else:
-            flipped = random.integers(2, size=(stop - start, len(parts)))
-        extreme += int((np.abs((1 - 2 * flipped) @ parts) >= found).sum())
-    return extreme / tries if exact else (extreme + 1) / (tries + 1)
+def _resampled_means(
+    paired: Sequence[Mapping[str, Sample]], average: Average, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Means in each resample, of which the documents are the same for all: (mappings, resamples)."""
+    drawn = {
+        name: resampled(
+            np.column_stack([samples[name].values for samples in paired]),
+            paired[0][name].documents,
+            resamples,
+            name,
+            seed,
+        )
+        for name in sorted(paired[0])
+    }
+    if average == "macro":
+        totals = sum((sums / counts for sums, counts in drawn.values()), np.zeros((len(paired), resamples)))
+        return totals / len(drawn)
+    totals = np.sum([sums for sums, _ in drawn.values()], axis=0)
+    means: NDArray[np.float64] = totals / np.sum([counts for _, counts in drawn.values()], axis=0)
+    return means
 
 
-def _blocks(rows: int, columns: int) -> Iterator[tuple[int, int]]:
-    step = max(1, _BLOCK // columns)
-    for start in range(0, rows, step):
-        yield start, min(start + step, rows)
+def _interval(values: NDArray[np.float64], level: float) -> tuple[float, float]:
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high

@@ -93,33 +93,31 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
 
 
 def differences_of(
-    records: Iterable[Record], settings: Sequence[Setting], seed: int = 0
+    records: Iterable[Record],
+    settings: Sequence[Setting],
+    seed: int = 0,
+    pairs: Sequence[tuple[Setting, Setting]] | None = None,
 ) -> list[dict[str, object]]:
-    """The first setting against each other one, on the questions that both have been asked.
+    """The first setting against each other one, or given pairs, on the questions that both have been asked.
 
     Returns
     -------
     list of dict
         "first", "second", "metric", "average", "difference", "ci_low", "ci_high", "p_value", "questions".
     """
-    by_setting: dict[Setting, dict[tuple[str, ...], Record]] = {setting: {} for setting in settings}
-    for record in records:
-        by_setting.get(Setting(record.retriever, record.unit), {})[record.key[2:]] = record
+    records = list(records)
     found: list[dict[str, object]] = []
-    first, *others = settings
-    for other in others:
-        shared = sorted(by_setting[first].keys() & by_setting[other].keys())
-        metrics = TESTED if other.unit == first.unit else TESTED_ACROSS
-        for metric in metrics if shared else ():
-            pair = [
-                _samples(_by_source(by_setting[setting][key] for key in shared), metric)
-                for setting in (first, other)
-            ]
-            result = paired_test(pair[0], pair[1], "macro", seed=seed)
+    for first, second in [(settings[0], other) for other in settings[1:]] if pairs is None else pairs:
+        metrics = TESTED if second.unit == first.unit else TESTED_ACROSS
+        for metric in metrics:
+            samples = paired_samples(records, first, second, metric)
+            if not samples[0]:
+                continue
+            result = paired_test(*samples, "macro", seed=seed)
             found.append(
                 {
                     "first": first.label,
-                    "second": other.label,
+                    "second": second.label,
                     "metric": metric,
                     "average": "macro",
                     "difference": result.difference.value,
@@ -130,6 +128,43 @@ def differences_of(
                 }
             )
     return found
+
+
+def paired_samples(
+    records: Iterable[Record], first: Setting, second: Setting, metric: str
+) -> tuple[dict[str, Sample], dict[str, Sample]]:
+    """A metric of two settings by source, on the questions that both have been asked, in the same order."""
+    by_setting: dict[Setting, dict[tuple[str, ...], Record]] = {first: {}, second: {}}
+    for record in records:
+        by_setting.get(Setting(record.retriever, record.unit), {})[record.key[2:]] = record
+    shared = sorted(by_setting[first].keys() & by_setting[second].keys())
+    one, other = (
+        _samples(_by_source(by_setting[setting][key] for key in shared), metric)
+        for setting in (first, second)
+    )
+    return one, other
+
+
+def row_of(setting: Setting, source: str, split: str, metric: str, k: int | None, found: Estimate) -> Row:
+    """A row that holds an estimate."""
+    return Row(
+        source=source,
+        split=split,
+        retriever=setting.retriever,
+        unit=setting.unit,
+        metric=metric,
+        k=k,
+        value=found.value,
+        ci_low=found.low,
+        ci_high=found.high,
+        questions=found.questions,
+        documents=found.documents,
+    )
+
+
+def joined(splits: Iterable[str]) -> str:
+    """Names of splits as one."""
+    return "+".join(sorted(set(splits) - {""}))
 
 
 def to_csv(rows: Sequence[Row]) -> str:
@@ -143,7 +178,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 def _setting_rows(setting: Setting, sources: Mapping[str, Sequence[Record]], seed: int) -> Iterator[Row]:
     splits = {source: _split(records) for source, records in sources.items()}
-    both = [*splits.items(), ("macro", _joined(splits.values())), ("micro", _joined(splits.values()))]
+    both = [*splits.items(), ("macro", joined(splits.values())), ("micro", joined(splits.values()))]
     for metric, k, samples in _measures(sources):
         for source, split in both:
             if source in ("macro", "micro"):
@@ -153,7 +188,7 @@ def _setting_rows(setting: Setting, sources: Mapping[str, Sequence[Record]], see
                 found = estimate(samples[source], seed=seed)
             else:
                 continue
-            yield _row(setting, source, split, metric, k, found)
+            yield row_of(setting, source, split, metric, k, found)
 
 
 def _measures(
@@ -222,24 +257,4 @@ def _by_source(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def _split(records: Sequence[Record]) -> str:
-    return _joined(record.split for record in records)
-
-
-def _joined(splits: Iterable[str]) -> str:
-    return "+".join(sorted(set(splits) - {""}))
-
-
-def _row(setting: Setting, source: str, split: str, metric: str, k: int | None, found: Estimate) -> Row:
-    return Row(
-        source=source,
-        split=split,
-        retriever=setting.retriever,
-        unit=setting.unit,
-        metric=metric,
-        k=k,
-        value=found.value,
-        ci_low=found.low,
-        ci_high=found.high,
-        questions=found.questions,
-        documents=found.documents,
-    )
+    return joined(record.split for record in records)

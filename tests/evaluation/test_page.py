@@ -11,6 +11,7 @@ from spscanner_rag.evaluation.page import render_page
 from spscanner_rag.evaluation.plots import Line, line_chart
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.run import CUTOFFS, Setting
+from spscanner_rag.evaluation.sections import Section
 from spscanner_rag.evaluation.table import differences_of, rows_of
 
 HOSTILE = '<script>alert(1)</script></style>"&\u202e'
@@ -75,6 +76,16 @@ def test_chart() -> None:
     heights = [float(y) for y in re.findall(r'class="grid" x1="[\d.]+" y1="([\d.]+)"', svg)]
     circle = float(re.search(r'cy="([\d.]+)"', svg).group(1))  # type: ignore[union-attr]
     assert circle == pytest.approx(min(heights))  # 20 % is the top of its axis
+
+
+def test_a_section_is_text() -> None:
+    section = Section(f"Title {HOSTILE}", "About <it>.", ["name", "<b>"], [[HOSTILE, "1 & 2"]])
+    page = render_page(rows_of(records(), SETTINGS), [], SETTINGS, {}, [section])
+    assert "<script" not in page
+    assert "<p>About &lt;it&gt;.</p>" in page
+    assert '<th scope="col">&lt;b&gt;</th>' in page
+    assert "<td>1 &amp; 2</td></tr>" in page
+    assert page.index("About &lt;it&gt;") < page.index("<h2>By source</h2>")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from spscanner_rag.baselines import BM25
 from spscanner_rag.evaluation.coverage import Spans, evidence_sentences
 from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.records import Record, RecordFile, RunMismatchError
-from spscanner_rag.evaluation.run import Cut, Setting, measure, run_setting, settings_of
+from spscanner_rag.evaluation.run import Cut, LaidOut, Setting, measure, run_setting, settings_of
 from spscanner_rag.evaluation.sampling import sample_questions
 from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.units import Unit
@@ -149,6 +150,59 @@ def test_progress_counts_what_is_known_already(tmp_path: Path) -> None:
     for _ in range(2):
         run_setting(BM25_SENTENCE, BM25(), questions, words, file, lambda *step: steps.append(step))
     assert steps == [(2, 4), (4, 4)] * 2
+
+
+def test_layout_is_what_the_retriever_reads(tmp_path: Path) -> None:
+    def shouted(
+        given: Document, questions: Sequence[Question], sentences: Sequence[Unit]
+    ) -> Iterator[LaidOut]:
+        for question in questions:
+            yield LaidOut(replace(given, text=given.text.upper()), sentences[::-1], [question])
+
+    class Reader(Given):
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+            read.append((text, units[0].start))
+            return super().score_units(query, text, units)
+
+    for setting, first in ((BM25_SENTENCE, 75), (Setting("bm25", "chunk"), 0)):
+        read: list[tuple[str, int]] = []
+        file = RecordFile(tmp_path / setting.unit, {})
+        questions = sample_questions([document()])
+        run_setting(setting, Reader(5, 4, 3, 2, 1), questions, words, file, layout=shouted)
+        assert read == [(TEXT.upper(), first)] * 2
+        assert len(file.records) == 2
+        if setting.unit == "sentence":
+            assert (
+                file.records[*setting, "wild", "d", "q0"].metrics["mrr"] == 1 / 5
+            )  # the last of those given
+
+
+def test_calibration_is_kept_compactly(tmp_path: Path) -> None:
+    absent = Question("absent", "Who paid?", (), answerable=False)
+    given = document()
+    asked = {"wild": [(given, question) for question in (*given.questions, absent)]}
+    for calibrate in (True, False):
+        file = RecordFile(tmp_path / str(calibrate), {})
+        scorer = Given(2, 0, -2, -4, -9)
+        run_setting(BM25_SENTENCE, scorer, asked, words, file, calibrate=calibrate)
+        lines = [json.loads(line) for line in file.path.read_text().splitlines()]
+        present, _, missing = lines
+        assert missing["answerable"] is False
+        assert missing["metrics"] == {}
+        assert "gigaflops" not in missing
+        assert ("highest" in missing) == ("highest" in present) == ("bins" in present) == calibrate
+        assert "bins" not in missing
+        if calibrate:
+            assert missing["highest"] == present["highest"] == pytest.approx(1 / (1 + np.exp(-2)))
+            assert [cell[:3] for cell in present["bins"]] == [[0, 2, 0], [1, 1, 0], [7, 1, 0], [13, 1, 1]]
+
+
+def test_a_record_is_what_its_line_says() -> None:
+    record = Record("r", "sentence", "s", "dev", "d", "q", 9, {"mrr": 1.0}, positions={"10": [None, 1.0]})
+    assert Record.read(record.line()) == record
+    assert "null" in record.line()  # of the positions
+    assert "gigaflops" not in record.line()
+    assert "highest" not in record.line()
 
 
 def test_scanner_and_its_cost(tmp_path: Path, tiny_scanner: Scanner) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.sampling import by_document, is_held_out, only_held_out, sample_questions
-from spscanner_rag.training.run import split_held_out
 
 
 def document(number: int, source: str = "made", questions: int = 4) -> Document:
@@ -97,6 +96,22 @@ def test_only_answerable_questions_with_evidence() -> None:
     assert sample_questions([Document("d", "made", "", "A text.", questions[:2])]) == {}
 
 
+def test_unanswerable_questions_by_the_same_rule() -> None:
+    def asked(number: int) -> tuple[Question, ...]:
+        own = (
+            Question(f"n{number}", "?", (), answerable=False),
+            Question(f"s{number}", "?", ((0, 1),), False),
+        )
+        return (*own, Question(f"y{number}", "?", ((0, 1),)), Question(f"e{number}", "?", ()))
+
+    documents = [Document(f"d{n}", "made", "", "A text.", asked(n)) for n in range(5)]
+    found = ids(sample_questions([*documents, DOCUMENTS[0]], seed=2, answerable=False)["made"])
+    assert {qid for _, qid in found} == {f"{kind}{n}" for kind in "ns" for n in range(5)}
+    keys = [hashlib.sha256(f"2\n{doc_id}\n{qid}".encode()).hexdigest() for doc_id, qid in found]
+    assert keys == sorted(keys)
+    assert ids(sample_questions(documents, 3, 2, answerable=False)["made"]) == found[:3]
+
+
 def test_odd_ids() -> None:
     odd = Document("\ud800", "made", "", "A text.", (Question("\udfff", "?", ((0, 1),)),))
     assert len(sample_questions([odd], 1)["made"]) == 1
@@ -121,13 +136,14 @@ def test_held_out_is_the_dev_rule_of_the_data() -> None:
     assert 150 < sum(expected) < 250
 
 
-def test_held_out_is_what_training_leaves_out() -> None:
+def test_only_the_held_out_documents_of_the_named_sources() -> None:
+    # that training leaves out these, by the same function, is tested with the training
     documents = [document(number, source) for source in ("a", "b") for number in range(60)]
-    training, held_out = split_held_out(documents, ["a"])
-    assert held_out
+    held_out = [d for d in documents if d.source == "a" and is_held_out(d.doc_id)]
+    assert 0 < len(held_out) < 60
     kept = list(only_held_out(documents, ["a"]))
     assert [d for d in kept if d.source == "a"] == held_out
-    assert [d for d in kept if d.source == "b"] == [d for d in training if d.source == "b"]
+    assert [d for d in kept if d.source == "b"] == [d for d in documents if d.source == "b"]
     assert list(only_held_out(documents, [])) == documents
 
 

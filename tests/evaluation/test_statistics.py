@@ -12,6 +12,7 @@ from spscanner_rag.evaluation.statistics import (
     estimate,
     macro_estimate,
     micro_estimate,
+    paired_ratio,
     paired_test,
 )
 
@@ -292,3 +293,57 @@ def test_errors() -> None:
         paired_test({"x": SMALL}, {"y": SMALL})
     with pytest.raises(ValueError, match="source 'x': got 4 and 10 questions"):
         paired_test({"x": SMALL}, {"x": LARGE})
+
+
+# Ratio of two retrievers
+
+
+def test_ratio_of_means() -> None:
+    first = {"x": Sample([1.0, 1.0, 0.5], "aab"), "y": Sample([0.5], "c")}
+    second = {"x": Sample([0.5, 1.0, 0.25], "aab"), "y": Sample([0.5], "c")}
+    macro, micro = paired_ratio(first, second), paired_ratio(first, second, "micro")
+    assert macro is not None
+    assert micro is not None
+    assert macro.value == pytest.approx((1.75 / 3 + 0.5) / (2.5 / 3 + 0.5))
+    assert micro.value == pytest.approx(2.25 / 3)
+    assert (macro.questions, macro.documents) == (4, 3)
+
+
+@settings(max_examples=20)
+@given(st.floats(0.1, 2), st.integers(1, 9), st.sampled_from(["macro", "micro"]))
+def test_a_constant_ratio_has_no_spread(factor: float, documents: int, average: Average) -> None:
+    # the same documents are drawn for both, even where the questions of a single one are
+    first = {"x": random_sample(20, documents), "y": random_sample(9, 3, seed=1)}
+    second = {name: Sample(factor * sample.values, sample.documents) for name, sample in first.items()}
+    found = paired_ratio(first, second, average, resamples=50)
+    assert found is not None
+    assert (found.low, found.value, found.high) == pytest.approx((factor, factor, factor))
+
+
+def test_ratio_interval_is_that_of_the_drawn_means() -> None:
+    first, second = random_sample(60, 12), random_sample(60, 12, seed=1)
+    second = Sample(second.values, first.documents)
+    found = paired_ratio({"": first}, {"": second}, resamples=500)
+    random = np.random.default_rng(7)
+    groups = [[i for i, name in enumerate(first.documents) if name == own] for own in set(first.documents)]
+    ratios = []
+    for _ in range(2000):
+        drawn = [i for pick in random.integers(len(groups), size=len(groups)) for i in groups[pick]]
+        ratios.append(second.values[drawn].mean() / first.values[drawn].mean())
+    assert found is not None
+    assert [found.low, found.high] == pytest.approx(np.quantile(ratios, [0.025, 0.975]).tolist(), abs=0.03)
+
+
+def test_ratio_to_nothing() -> None:
+    nothing, some = Sample([0.0, 0.0], "ab"), Sample([0.0, 1.0], "ab")
+    assert paired_ratio({"x": nothing}, {"x": some}) is None
+    found = paired_ratio({"x": some}, {"x": some})
+    assert found is not None
+    assert (found.value, found.low, found.high) == (1.0, None, None)  # a resample may hold document a only
+    alone = paired_ratio({"x": Sample([0.5], "a")}, {"x": Sample([0.25], "a")})
+    assert alone is not None
+    assert (alone.value, alone.low) == (0.5, None)
+    with pytest.raises(ValueError, match="the same questions in the same order"):
+        paired_ratio({"x": some}, {"x": Sample([0.0, 1.0], "ac")})
+    with pytest.raises(ValueError, match="average is 'mean'"):
+        paired_ratio({"x": some}, {"x": some}, "mean")  # type: ignore[arg-type]

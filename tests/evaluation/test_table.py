@@ -7,7 +7,8 @@ import pytest
 from spscanner_rag.evaluation.markdown import to_markdown
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.run import Setting
-from spscanner_rag.evaluation.table import differences_of, rows_of, to_csv
+from spscanner_rag.evaluation.sections import Section
+from spscanner_rag.evaluation.table import differences_of, paired_samples, rows_of, to_csv
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 
@@ -100,6 +101,30 @@ def test_markdown() -> None:
     assert len(widths) == 3  # of the three tables
     assert any(line.startswith("| scanner | 33.3 (") for line in lines)
     assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
+
+
+def test_differences_of_given_pairs() -> None:
+    found = differences_of(RECORDS, SETTINGS, pairs=[(SETTINGS[1], SETTINGS[0])])
+    forth = differences_of(RECORDS, SETTINGS)
+    assert [row["first"] for row in found] == ["bm25, chunks"] * 2
+    assert [row["difference"] for row in found] == [-float(str(row["difference"])) for row in forth]
+    assert differences_of(RECORDS, SETTINGS, pairs=[]) == []
+
+
+def test_paired_samples_are_of_the_questions_both_were_asked() -> None:
+    first, second = paired_samples(RECORDS[:-1], *SETTINGS, "recall@10")
+    assert list(first) == list(second) == ["a"]
+    assert first["a"].values.tolist() == [1.0, 0.0, 1.0]
+    assert second["a"].values.tolist() == [0.5, 0.0, 0.5]
+    assert first["a"].documents == second["a"].documents == ("d1", "d1", "d2")
+
+
+def test_markdown_of_a_section() -> None:
+    section = Section("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
+    lines = to_markdown(rows_of(RECORDS, SETTINGS), [], SETTINGS, [section]).splitlines()
+    assert lines[-5:] == ["Further. What it is.", "", "| one | two |", "| --- | --- |", lines[-1]]
+    assert lines[-1].startswith("| a\\|b")
+    assert lines[-1].endswith(" | 1.0 |")
 
 
 def test_a_metric_without_a_value_counts_as_zero() -> None:

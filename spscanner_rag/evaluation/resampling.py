@@ -1,0 +1,95 @@
+"""What chance does: documents drawn with replacement, for intervals, and signs flipped, for tests."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
+
+
+def clusters(
+    values: NDArray[np.float64], documents: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sums of the values and number of the questions of each document, or question if there is one document.
+
+    Parameters
+    ----------
+    values : (questions, columns)
+        What is known of each question, such as its recall by two retrievers.
+    documents : sequence of str
+        The document of each question.
+
+    Returns
+    -------
+    sums : (documents, columns)
+    counts : (documents,)
+    """
+    numbers = {name: number for number, name in enumerate(sorted(set(documents)))}
+    places = np.array([numbers[name] for name in documents])
+    alone = not places.any()
+    # each document's values in ascending order, so that the order of questions changes no digit
+    order = np.lexsort((*values.T[::-1], places))
+    counts = np.ones(len(places), np.int64) if alone else np.bincount(places)
+    return np.add.reduceat(values[order], np.cumsum(counts) - counts, axis=0), counts
+
+
+def resampled(
+    values: NDArray[np.float64], documents: Sequence[str], resamples: int, name: str, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sums of values, and numbers of questions, in each resample of a source's documents.
+
+    Every source has a random stream of its own, so that its resamples are the same whatever the others are.
+
+    Parameters
+    ----------
+    values : (questions, columns)
+    documents : sequence of str
+    resamples : int
+    name : str
+        Of the source.
+    seed : int
+
+    Returns
+    -------
+    sums : (columns, resamples)
+    counts : (resamples,)
+    """
+    sums, counts = clusters(values, documents)
+    stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
+    random = np.random.default_rng([seed, stream])
+    drawn_sums, drawn_counts = np.empty((values.shape[1], resamples)), np.empty(resamples, np.int64)
+    for start, stop in _blocks(resamples, len(sums)):
+        picks = random.integers(len(sums), size=(stop - start, len(sums)))
+        for column, own in enumerate(sums.T):
+            drawn_sums[column, start:stop] = own[picks].sum(axis=1)
+        drawn_counts[start:stop] = counts[picks].sum(axis=1)
+    return drawn_sums, drawn_counts
+
+
+def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
+    """Two-sided p value of the sum of ``parts``, (documents,), if their signs were chance.
+
+    All ways to flip signs are tried if there are at most ``flips``, else so many drawn ones.
+    """
+    # swaps that only round differently are as extreme as what was found
+    found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())
+    exact = len(parts) < 63 and 2 ** len(parts) <= flips
+    tries = 2 ** len(parts) if exact else flips
+    random = np.random.default_rng(seed)
+    extreme = 0
+    for start, stop in _blocks(tries, len(parts)):
+        if exact:
+            flipped = (np.arange(start, stop)[:, None] >> np.arange(len(parts))) & 1
+        else:
+            flipped = random.integers(2, size=(stop - start, len(parts)))
+        extreme += int((np.abs((1 - 2 * flipped) @ parts) >= found).sum())
+    return extreme / tries if exact else (extreme + 1) / (tries + 1)
+
+
+def _blocks(rows: int, columns: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that hold a bounded number of values together."""
+    step = max(1, _BLOCK // columns)
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)

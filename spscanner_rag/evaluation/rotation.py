@@ -1,0 +1,222 @@
+"""Documents rotated at a sentence end, so that the same evidence stands near the beginning and near the end.
+
+A rotation takes the sentences before a cut from the front and puts them behind the rest. It changes where the
+evidence stands and nothing else: every sentence is there once, and no evidence is torn.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.evaluation.coverage import Spans, evidence_sentences
+from spscanner_rag.evaluation.data import Document, Question
+from spscanner_rag.evaluation.run import LaidOut
+from spscanner_rag.evaluation.sampling import Asked, by_document
+from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.units import Unit
+
+JOINER = "\n\n"
+"""Between the end of the document and its beginning, so that their sentences do not run together."""
+
+PARTS = 10
+"""Evidence stands in the first or the last of so many equal parts of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """A text that begins at a cut: ``text[cut:] + JOINER + text[:cut]``.
+
+    Parameters
+    ----------
+    text : str
+    cut : int
+        0 to ``len(text)``; at either end the text stays as it is.
+
+    Raises
+    ------
+    ValueError
+        For a cut outside the text.
+    """
+
+    text: str
+    cut: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.cut <= len(self.text):
+            raise ValueError(
+                f"got the cut {self.cut}; expected 0 to {len(self.text)}, the length of the text"
+            )
+
+    @property
+    def rotated(self) -> str:
+        """The rotated text."""
+        if self.cut in (0, len(self.text)):
+            return self.text
+        return self.text[self.cut :] + JOINER + self.text[: self.cut]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a span of the text stands in the rotated text.
+
+        Raises
+        ------
+        ValueError
+            If the cut tears it.
+        """
+        if start < self.cut < end:
+            raise ValueError(f"the cut {self.cut} tears the span [{start}, {end}]; expected one beside it")
+        shift = int(_shifts(np.array([start]), np.array([self.cut]), len(self.text))[0, 0])
+        return start + shift, end + shift
+
+    def units(self, units: Sequence[Unit]) -> list[Unit]:
+        """The units of the text as units of the rotated text, in its order.
+
+        Raises
+        ------
+        ValueError
+            If the cut tears one.
+        """
+        rotated = self.rotated
+        spans = sorted(self.span(unit.start, unit.end) for unit in units)
+        reads = [0, *(start for start, _ in spans[1:]), len(rotated)]
+        return [
+            Unit(start, end, rotated[reads[number] : reads[number + 1]])
+            for number, (start, end) in enumerate(spans)
+        ]
+
+
+def cuts_for(
+    units: Spans, evidence: Sequence[tuple[int, int]], characters: int, parts: int = PARTS
+) -> tuple[int, int] | None:
+    """Where to cut a text so that its evidence stands in the first part, and where for the last part.
+
+    Of all starts of units that tear no evidence, those are taken for which the middle of the evidence sentences
+    is nearest to the middle of the part. The sentences must lie in the part with all their characters.
+
+    Parameters
+    ----------
+    units : Spans
+        The sentences of the text, disjoint and in order.
+    evidence : sequence of (start, end)
+    characters : int
+        Length of the text.
+    parts : int, default 10
+
+    Returns
+    -------
+    tuple or None
+        None where one of the two is impossible: the evidence spreads over more than a part.
+
+    Raises
+    ------
+    ValueError
+        If no sentence overlaps the evidence, or there are fewer than two parts.
+    """
+    if parts < 2:
+        raise ValueError(f"got {parts} parts; expected at least 2")
+    sentences = evidence_sentences(units, evidence)
+    if not len(sentences.starts):
+        raise ValueError("no sentence overlaps the evidence; expected at least one")
+    cuts = units.starts
+    for start, end in evidence:
+        cuts = cuts[(cuts <= start) | (cuts >= end)]
+    if not len(cuts):
+        return None
+    shifts = _shifts(sentences.starts, cuts, characters)
+    low = (sentences.starts + shifts).min(axis=1)
+    high = (sentences.ends + shifts).max(axis=1)
+    totals = characters + len(JOINER) * (cuts > 0)
+    first = _nearest(parts * high <= totals, np.abs(parts * (low + high) - totals))
+    last = _nearest(
+        parts * low >= (parts - 1) * totals, np.abs(parts * (low + high) - (2 * parts - 1) * totals)
+    )
+    return None if first is None or last is None else (int(cuts[first]), int(cuts[last]))
+
+
+def rotate(document: Document, question: Question, sentences: Sequence[Unit], cut: int) -> LaidOut:
+    """A document, its sentences and the evidence of a question, all rotated.
+
+    Raises
+    ------
+    ValueError
+        If the cut tears a sentence or the evidence.
+    """
+    rotation = Rotation(document.text, cut)
+    moved = replace(question, evidence=tuple(rotation.span(*span) for span in question.evidence))
+    return LaidOut(replace(document, text=rotation.rotated), rotation.units(sentences), [moved])
+
+
+def lay_first(
+    document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
+) -> Iterator[LaidOut]:
+    """A document for each of its questions, with the evidence in the first tenth; for `run_setting`."""
+    return _laid_out(document, questions, sentences, last=False)
+
+
+def lay_last(
+    document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
+) -> Iterator[LaidOut]:
+    """A document for each of its questions, with the evidence in the last tenth; for `run_setting`."""
+    return _laid_out(document, questions, sentences, last=True)
+
+
+def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]]:
+    """Keep the questions that can be asked on both rotations of their document.
+
+    Parameters
+    ----------
+    questions
+        By source, from `sample_questions`.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    segmenter = SentenceSegmenter()
+    found = {}
+    for source, asked in questions.items():
+        sentences = {
+            id(document): Spans.of(segmenter.segment(document.text)) for document, _ in by_document(asked)
+        }
+        found[source] = [
+            (document, question)
+            for document, question in asked
+            if _cuts(document, question, sentences[id(document)]) is not None
+        ]
+    if not any(found.values()):
+        raise ValueError(
+            f"none of {sum(map(len, questions.values()))} questions has all of its evidence within a tenth of "
+            "its document; expected at least one: give other documents, or leave out --rotate"
+        )
+    return {source: kept for source, kept in found.items() if kept}
+
+
+def _laid_out(
+    document: Document, questions: Sequence[Question], sentences: Sequence[Unit], last: bool
+) -> Iterator[LaidOut]:
+    spans = Spans.of(sentences)
+    for question in questions:
+        cuts = _cuts(document, question, spans)
+        if cuts is not None:
+            yield rotate(document, question, sentences, cuts[last])
+
+
+def _cuts(document: Document, question: Question, sentences: Spans) -> tuple[int, int] | None:
+    if not len(evidence_sentences(sentences, question.evidence).starts):
+        return None  # evidence of white space only
+    return cuts_for(sentences, question.evidence, len(document.text))
+
+
+def _shifts(starts: NDArray[np.int64], cuts: NDArray[np.int64], characters: int) -> NDArray[np.int64]:
+    """How far each cut moves what starts there: (cuts, starts)."""
+    cuts = cuts[:, None]
+    behind = np.where(cuts < characters, characters - cuts + len(JOINER), 0)
+    moved: NDArray[np.int64] = np.where((starts >= cuts) | (cuts == 0), -cuts, behind)
+    return moved
+
+
+def _nearest(possible: NDArray[np.bool_], distances: NDArray[np.int64]) -> int | None:
+    places = np.flatnonzero(possible)
+    return int(places[np.argmin(distances[places])]) if len(places) else None
