@@ -92,7 +92,7 @@ def locate(
     Parameters
     ----------
     name : str, Path or None
-        A local folder, else a Hub id ``owner/name``; None is the bundled default checkpoint.
+        A local folder, else a Hub id ``owner/name``; None, or "default", is the bundled checkpoint.
     revision : str, optional
         Branch, tag or commit, for a Hub id.
     token : str or bool, optional
@@ -118,6 +118,8 @@ def locate(
     folder = _BUNDLED if name is None else Path(name).expanduser()
     if folder.is_dir():
         return folder
+    if name == "default":
+        return locate(None)
     if folder.exists():
         raise CheckpointError(f"{name}: a file; expected the folder of a checkpoint, with {CONFIG} in it")
     if name is None:

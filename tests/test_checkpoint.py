@@ -456,6 +456,16 @@ def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert load_checkpoint().source == "default"
 
 
+def test_the_bundled_checkpoint_by_name(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "_BUNDLED", folder)
+    monkeypatch.chdir(tmp_path)
+    assert locate("default") == folder
+    (tmp_path / "default").mkdir()  # a folder that is called so is meant
+    assert locate("default") == Path("default")
+
+
 def test_the_bundled_checkpoint_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "_BUNDLED", tmp_path / "default")
     with pytest.raises(

@@ -2,20 +2,26 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.data import Document, relevant_units
+from spscanner_rag.evaluation.data import relevant_units
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.reading import PreparedText, Reading
+from spscanner_rag.reading import PreparedText, QueryOnText, Reading
+from spscanner_rag.training.document_store import DocumentStore
+from spscanner_rag.training.prepared_texts import PreparedTexts
+from spscanner_rag.training.question_draw import Drawn, QuestionDraw
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.teacher import TeacherScores
 
 MAX_DRAWS = 1000
 """Questions tried for one example before giving up: too long for the sequence, or without a relevant unit."""
+
+LEAST_STRETCH_SHARE = 0.5
+"""Of the room in a sequence, what is filled at least, if the document is that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class Example:
 
     sequence: TokenSequence
     relevant: NDArray[np.bool_]  # (units,)
-    teacher: NDArray[np.float32] | None  # (units,): cosine of question and unit
+    teacher: NDArray[np.float32] | None  # (units,): scores with a spread of about one
 
 
 class ExampleSource:
@@ -35,108 +41,160 @@ class ExampleSource:
 
     Parameters
     ----------
-    documents : iterable of Document
-        Questions without evidence, and those whose evidence is ambiguous, are left out.
+    documents : DocumentStore
     reading : Reading
     recipe : Recipe
     teacher : TeacherScores, optional
+    pseudo_sources : collection of str
+        Sources of plain text, whose weights the recipe's ``pseudo_weight`` multiplies.
 
     Raises
     ------
     ValueError
-        If no document has a usable question.
+        If no document has a usable question, or the recipe names a source that is not there.
     """
 
     def __init__(
         self,
-        documents: Iterable[Document],
+        documents: DocumentStore,
         reading: Reading,
         recipe: Recipe,
         teacher: TeacherScores | None = None,
+        pseudo_sources: Collection[str] = (),
     ) -> None:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
-        self.documents = list(documents)
-        self._questions: dict[str, list[tuple[int, int]]] = {}  # source: (document, question) numbers
-        self._taught: set[int] = set()  # documents with teacher scores
-        seen: Counter[str] = Counter()
-        for number, document in enumerate(self.documents):
-            seen[document.source] += 1
-            if teacher is not None and seen[document.source] <= (
-                recipe.teacher_documents or len(self.documents)
-            ):
-                self._taught.add(number)
-            for place, question in enumerate(document.questions):
-                if question.evidence and question.answerable and not question.ambiguous:
-                    self._questions.setdefault(document.source, []).append((number, place))
-        self.questions_by_source = {source: len(found) for source, found in sorted(self._questions.items())}
-        self.source_weights = _source_weights(self.questions_by_source, recipe)
-        if not any(self.source_weights.values()):
-            raise ValueError("got no question with evidence to train on; see the data format in the README")
-        self._texts: dict[int, PreparedText] = {}
+        self._documents = documents
+        self._draw = QuestionDraw(documents, recipe, pseudo_sources)
+        self._texts = PreparedTexts(documents, reading)
+        self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
+
+    @property
+    def questions_by_source(self) -> dict[str, int]:
+        """Questions with usable evidence, by source."""
+        return self._draw.questions_by_source
+
+    @property
+    def source_weights(self) -> dict[str, float]:
+        """How often each source is drawn, relative to the others."""
+        return self._draw.source_weights
 
     def example(self, number: int, length: int) -> Example:
         """Example ``number``, about ``length`` tokens long."""
         draw = random.Random(f"{self.recipe.seed}-{number}")
-        sources, weights = zip(*self.source_weights.items(), strict=True)
+        share = self.recipe.unanswerable_share
+        answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            source = draw.choices(sources, weights)[0]
-            document_number, place = draw.choice(self._questions[source])
-            example = self._cut(document_number, place, length, draw)
+            drawn = self._draw.answered(draw) if answered else self._draw.unanswered(draw)
+            example = None if drawn is None else self._cut(drawn, length, draw)
             if example is not None:
                 return example
         raise ValueError(
             f"none of {MAX_DRAWS} drawn questions fits a sequence of {length} tokens; raise sequence_tokens"
         )
 
-    def _cut(self, document_number: int, place: int, length: int, draw: random.Random) -> Example | None:
-        document, text = self.documents[document_number], self._text(document_number)
-        question = document.questions[place]
-        laid = self.reading.lay(question.text, text)
-        every = self.reading.reanchor_tokens
-        room = int((length - len(laid.question_ids)) / (1 + len(laid.question_ids) / every if every else 1))
-        relevant = relevant_units(text.starts, text.ends, question.evidence)
-        if not relevant.any() or room < length // 4:
+    def _cut(self, drawn: Drawn, length: int, draw: random.Random) -> Example | None:
+        text, prepared = self._texts.get(drawn.document)
+        if not prepared.units:
             return None
-        if draw.random() < self.recipe.random_place_share:
-            centre = draw.randrange(len(text.units))
+        laid = self.reading.lay(drawn.question.text, prepared)
+        room = _room(laid, length, self.reading.reanchor_tokens)
+        relevant = np.zeros(len(prepared.units), bool)
+        if drawn.answered:
+            relevant = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
+        if (drawn.answered and not relevant.any()) or room < length // 4:
+            return None
+        if not drawn.answered or draw.random() < self.recipe.random_place_share:
+            centre = draw.randrange(len(prepared.units))
         else:
             centre = int(draw.choice(np.flatnonzero(relevant)))
-        first, last = _stretch(text.tokens.unit_ends, centre, room, draw)
-        sequence = self.reading.sequence(laid, text, first, last)
+        spread = self.recipe.spread_share
+        cut = spread_stretch if spread and draw.random() < spread else full_stretch
+        first, last = cut(prepared.tokens.unit_ends, centre, room, draw)
+        sequence = self.reading.sequence(laid, prepared, first, last)
         if len(sequence.input_ids) > 2 * length:
             return None  # a single unit far longer than the sequence
+        teacher = self._teacher_scores(drawn, text, prepared)
         inside = slice(first, last + 1)
-        teacher = self._cosines(document, text, place)[inside] if document_number in self._taught else None
-        return Example(sequence, relevant[inside], teacher)
+        return Example(sequence, relevant[inside], None if teacher is None else teacher[inside])
 
-    def _cosines(self, document: Document, text: PreparedText, place: int) -> NDArray[np.float32]:
-        assert self.teacher is not None
-        units, questions = self.teacher.embeddings(document, text.units)
-        cosines: NDArray[np.float32] = units.astype(np.float32) @ questions[place].astype(np.float32)
-        return cosines
-
-    def _text(self, number: int) -> PreparedText:
-        if number not in self._texts:
-            self._texts[number] = self.reading.prepare(self.documents[number].text)
-        return self._texts[number]
+    def _teacher_scores(self, drawn: Drawn, text: str, prepared: PreparedText) -> NDArray[np.float32] | None:
+        """The teacher's scores, for a question of the document's own: (units,)."""
+        if self.teacher is None or drawn.place is None or drawn.document not in self._taught:
+            return None
+        document = replace(self._documents.without_text(drawn.document), text=text)
+        return self.teacher.of_question(document, prepared.units, drawn.place)
 
 
-def _source_weights(questions: Mapping[str, int], recipe: Recipe) -> dict[str, float]:
-    factors = recipe.source_weights or {}
-    unknown = sorted(set(factors) - set(questions))
-    if unknown:
-        raise ValueError(f"source_weights names {unknown[0]!r}; the data has {', '.join(sorted(questions))}")
-    return {
-        source: factors.get(source, 1.0) * min(1.0, n / recipe.source_cap) ** recipe.source_smoothing
-        for source, n in questions.items()
-    }
+def full_stretch(
+    unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
+) -> tuple[int, int]:
+    """First and last unit of a stretch of ``room`` tokens, as far as the document reaches, around a unit.
+
+    Where the document has room on both sides, the unit may stand anywhere in the stretch. Near the document's
+    start or end it mostly stands as near to that of the stretch; a short document is read whole.
+
+    Parameters
+    ----------
+    unit_ends : (units,)
+        The token each unit ends at.
+    centre : int
+        The unit's number.
+    room : int
+        Tokens.
+    draw : random.Random
+    """
+    total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
+    begin = min(max(0, before - draw.randrange(room)), max(0, total - room))
+    return _units_within(unit_ends, centre, begin, room)
 
 
-def _stretch(unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random) -> tuple[int, int]:
-    """First and last unit of a stretch of about ``room`` tokens with ``centre`` at a random place in it."""
-    total = int(unit_ends[-1]) + 1
-    centre_start = int(unit_ends[centre - 1]) + 1 if centre else 0
-    begin = min(max(0, centre_start - draw.randrange(room)), max(0, total - room))
+def spread_stretch(
+    unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
+) -> tuple[int, int]:
+    """First and last unit of a stretch around a unit that may stand anywhere in it, also in short documents.
+
+    Near the document's start or end the stretch is cut shorter on the other side, down to `LEAST_STRETCH_SHARE`,
+    which leaves some places out; those that can be reached are all as likely. Parameters as for `full_stretch`.
+    """
+    total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
+    after, room = total - before, min(room, total)
+    least = LEAST_STRETCH_SHARE * room
+    # of the stretch, what is to lie before the unit
+    share = draw.uniform(max(0.0, 1 - after / least), min(1.0, before / least))
+    tokens = float(room)
+    if before < share * room:
+        tokens = min(tokens, before / share)
+    if after < (1 - share) * room:
+        tokens = min(tokens, after / (1 - share))
+    begin = min(max(0, before - round(share * tokens)), max(0, total - round(tokens)))
+    return _units_within(unit_ends, centre, begin, tokens)
+
+
+def _tokens_before(unit_ends: NDArray[np.int64], unit: int) -> int:
+    return int(unit_ends[unit - 1]) + 1 if unit else 0
+
+
+def _units_within(unit_ends: NDArray[np.int64], centre: int, begin: int, tokens: float) -> tuple[int, int]:
+    """First and last unit between two tokens, ``centre`` always among them."""
     first = int(np.searchsorted(unit_ends, begin))
-    last = int(np.searchsorted(unit_ends, begin + room, side="right")) - 1
+    last = int(np.searchsorted(unit_ends, begin + tokens, side="right")) - 1
     return min(first, centre), max(min(last, len(unit_ends) - 1), centre)
+
+
+def _room(laid: QueryOnText, length: int, reanchor_tokens: int | None) -> int:
+    """Document tokens that fit into a sequence beside the question and its repeats."""
+    question = len(laid.question_ids)
+    return int((length - question) / (1 + question / reanchor_tokens if reanchor_tokens else 1))
+
+
+def _taught(documents: DocumentStore, recipe: Recipe) -> frozenset[int]:
+    """Numbers of the documents that get teacher scores: the first so many of each source."""
+    most = recipe.teacher_documents or len(documents)
+    seen: Counter[str] = Counter()
+    taught = set()
+    for number in range(len(documents)):
+        source = documents.without_text(number).source
+        seen[source] += 1
+        if seen[source] <= most:
+            taught.add(number)
+    return frozenset(taught)

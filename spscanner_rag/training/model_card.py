@@ -1,6 +1,7 @@
 """The model card of a trained checkpoint: what it is, what it learned from, how, and how well it does."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,40 +29,74 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
         ),
         ("Lexical channel", ", ".join(_lexical(settings)) or "no"),
         ("Started from", training["started_from"]),
-        ("Steps", f"{training['steps']:,}"),
+        ("Steps", _steps(training)),
         ("Time", f"{training['hours']} hours on {training['hardware']}"),
         ("Made with", f"spscanner-rag {__version__}"),
     ]
-    recall = training["validation_recall"]
     parts = [
-        f"# {folder.name}: a single-pass scanner",
-        "Reads a question and a whole document once and gives every sentence a relevance logit.",
-        f'```python\nfrom spscanner_rag import Scanner\n\nscanner = Scanner.from_pretrained("{folder.name}")\n```',
+        *_opening(folder.name, training["stage"]),
         _table(("", ""), facts),
         "## Trained on",
-        _table(("source", "questions"), [(s, f"{n:,}") for s, n in training["questions_by_source"].items()]),
+        *_trained_on(training),
         "## Recipe",
         _table(("", ""), [(key, f"`{value}`") for key, value in training["recipe"].items()]),
-        "## Sentence recall on documents that were not trained on",
+        *_measured(training),
     ]
-    if recall:
-        rows = [
-            (source, *(f"{100 * value:.1f}" for value in values.values()))
-            for source, values in recall.items()
-        ]
-        parts.append(_table(("source", "@1", "@5", "@10", "@50"), rows))
-    else:
-        parts.append("Not measured: no validation files were given.")
     unfinished = folder / (MODEL_CARD + ".part")
     unfinished.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     os.replace(unfinished, folder / MODEL_CARD)
+
+
+def _opening(name: str, stage: str) -> list[str]:
+    """Title, what it is, and how to use it."""
+    if stage == "language-model":
+        return [
+            f"# {name}: a language model to train a scanner from",
+            "Predicts the next token of plain text; its vocabulary matrix is its token embedding.",
+            f"```sh\nspscanner train RECIPE.toml --base {name} --data QUESTIONS.jsonl --out my-scanner\n```",
+        ]
+    return [
+        f"# {name}: a single-pass scanner",
+        "Reads a question and a whole document once and gives every sentence a relevance logit.",
+        f'```python\nfrom spscanner_rag import Scanner\n\nscanner = Scanner.from_pretrained("{name}")\n```',
+    ]
+
+
+def _trained_on(training: dict[str, Any]) -> list[str]:
+    what = "questions" if "questions_by_source" in training else "tokens"
+    sizes = training[f"{what}_by_source"]
+    table = _table(("source", what), [(source, f"{number:,}") for source, number in sizes.items()])
+    left_out = training["left_out"]
+    shared = f"{left_out:,} documents that share text with documents to validate on were left out."
+    return [table, shared] if left_out else [table]
+
+
+def _measured(training: dict[str, Any]) -> list[str]:
+    """Title and table of the last validation."""
+    head: tuple[str, ...]
+    if "validation_loss" in training:
+        title = "## Loss of the next token on text that was not trained on"
+        head = ("source", "nats", "perplexity")
+        losses = training["validation_loss"]
+        rows = [(source, f"{v['nats']:.3f}", f"{v['perplexity']:.1f}") for source, v in losses.items()]
+    else:
+        title = "## Sentence recall on documents that were not trained on"
+        head = ("source", "@1", "@5", "@10", "@50")
+        recalls = training["validation_recall"]
+        rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in recalls.items()]
+    return [title, _table(head, rows) if rows else "Not measured: no validation files were given."]
+
+
+def _steps(training: dict[str, Any]) -> str:
+    best = training.get("best_step")
+    return f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")
 
 
 def _lexical(settings: ScannerSettings) -> list[str]:
     return [name for name, on in (("match embedding", settings.match), ("BM25 prior", settings.prior)) if on]
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines

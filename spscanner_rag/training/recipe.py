@@ -5,17 +5,55 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+STAGES = ("evidence", "language-model")
+LEAST_PSEUDO_CHARACTERS = 1000
+
+_AT_LEAST_ONE = (
+    "steps",
+    "sequences_per_step",
+    "tokens_per_pass",
+    "save_every",
+    "validate_every",
+    "validation_questions",
+    "final_validation_questions",
+    "validation_tokens",
+    "source_cap",
+)
+_AT_LEAST_ZERO = (
+    "teacher_weight",
+    "teacher_documents",
+    "distillation_weight",
+    "ranking_weight",
+    "pseudo_headings",
+    "pseudo_phrases",
+    "pseudo_masked",
+    "pseudo_negatives",
+    "pseudo_weight",
+)
+_SHARES = (
+    "warmup_share",
+    "random_place_share",
+    "spread_share",
+    "unanswerable_share",
+    "max_shared_share",
+    "ema_decay",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """How to train. The defaults are the paper's, for fine-tuning a pre-trained base (section 4.1).
 
+    ``docs/training.md`` says which stage reads which key.
+
     Parameters
     ----------
+    stage : "evidence" or "language-model", default "evidence"
+        What is learnt: which sentences are evidence for a question, or the next token of plain text.
     steps : int, default 15000
         Optimizer steps.
     sequence_tokens : tuple of int, default (2048, 5120, 10240)
-        Lengths of training sequences; each step draws one of them.
+        Lengths of training sequences; each step draws one of them, one that is named twice twice as often.
     sequences_per_step : int, default 64
         The effective batch.
     tokens_per_pass : int, default 16384
@@ -29,19 +67,38 @@ class Recipe:
     weight_decay : float, default 0.01
         On matrices only: norms, biases and the decays ``A_log`` are left alone.
     gradient_clip : float, default 1.0
-    dtype : "bfloat16" or "float32", default "bfloat16"
-        Arithmetic of matrix products; weights and optimizer are float32.
+    dtype : "bfloat16", "float32" or "auto", default "bfloat16"
+        Arithmetic of matrix products; weights and optimizer are float32. "auto" takes bfloat16 where the device
+        multiplies it natively.
     positive_weight : float, default 10.0
         Weight of a relevant sentence's loss; sentences that are not relevant have 1.
     ranking_weight : float, default 0.0
         Weight of a softmax cross-entropy over a sequence's sentences, beside the binary one.
     teacher : str, default ""
-        `sentence-transformers` model whose cosines a second head learns; empty for none.
+        Embedding model of `sentence-transformers`, or ``cross-encoder:NAME``, that gives every sentence a soft
+        target; empty for none.
     teacher_weight : float, default 0.3
+        Weight of the squared error of a second head that learns the teacher's scores.
+    distillation_weight : float, default 0.0
+        Weight of the divergence of the scanner's own logits from the teacher's scores, both as distributions over
+        a sequence's sentences.
+    distillation_temperature : float, default 0.2
+        Divides the teacher's scores, which have a spread of about one, before their softmax.
     teacher_documents : int, default 0
         Only the first so many documents of each source get teacher scores, which are the costly part; 0 all.
     random_place_share : float, default 0.0
         Share of sequences cut anywhere in the document instead of around a relevant sentence.
+    spread_share : float, default 0.0
+        Share of sequences that are cut shorter where that lets evidence from the start or end of a document stand
+        elsewhere; the others are as long as they can be.
+    unanswerable_share : float, default 0.0
+        Share of sequences whose question the document does not answer: all their sentences are irrelevant.
+    pseudo_headings, pseudo_phrases, pseudo_masked, pseudo_negatives : int, default 3, 3, 6 and 2
+        Pseudo-questions of each kind, at most, for a document of plain text.
+    pseudo_characters : int, default 30000
+        Longer plain texts are cut, at ends of paragraphs, into documents of at most this length.
+    pseudo_weight : float, default 1.0
+        Factor on the weights of all sources of plain text.
     source_smoothing, source_cap : float and int, default 0.7 and 3000
         A source with n questions is drawn with weight ``min(1, n / cap) ** smoothing``.
     source_weights : dict, default {}
@@ -49,25 +106,34 @@ class Recipe:
     held_out_sources : tuple of str, default ()
         Sources without a validation file: the tenth of their documents whose ``int(sha1(doc_id), 16)`` is a
         multiple of 10 is validated on instead of trained on.
+    max_shared_share : float, default 0.01
+        Documents of which a larger share of the sentences of ten words or more stand in documents to validate on,
+        or the other way round, are not trained on.
     ema_decay : float, default 0.0
         Decay of the moving average of weights that is saved; 0 saves the last weights.
     vocab_size : int, default 16384
         Of the tokenizer, when a model is trained from nothing.
     reanchor_tokens : int, default 0
-        Repeat the question after this many document tokens; 0 never. From nothing only: a base model keeps
-        its own setting.
+        Repeat the question after this many document tokens; 0 never. A base that is a scanner keeps its own
+        setting; one that is a language model takes this one.
     lexical_match, lexical_prior : bool, default False
-        The lexical channel. From nothing only, likewise.
+        The lexical channel, likewise.
     validate_every : int, default 500
         Steps between validations.
     validation_questions : int, default 40
         Per source, at most, at each validation; the last one takes ``final_validation_questions``.
     final_validation_questions : int, default 300
+    validation_tokens : int, default 65536
+        Tokens of each file that a language model is validated on, at most.
+    keep_best : bool, default False
+        Save the averaged weights that did best at a validation, by macro recall at 10 or by loss, instead of the
+        last.
     save_every : int, default 100
         Steps between saved states, from which a run is resumed.
     seed : int, default 0
     """
 
+    stage: str = "evidence"
     steps: int = 15000
     sequence_tokens: tuple[int, ...] = (2048, 5120, 10240)
     sequences_per_step: int = 64
@@ -83,12 +149,23 @@ class Recipe:
     ranking_weight: float = 0.0
     teacher: str = ""
     teacher_weight: float = 0.3
+    distillation_weight: float = 0.0
+    distillation_temperature: float = 0.2
     teacher_documents: int = 0
     random_place_share: float = 0.0
+    spread_share: float = 0.0
+    unanswerable_share: float = 0.0
+    pseudo_headings: int = 3
+    pseudo_phrases: int = 3
+    pseudo_masked: int = 6
+    pseudo_negatives: int = 2
+    pseudo_characters: int = 30_000
+    pseudo_weight: float = 1.0
     source_smoothing: float = 0.7
     source_cap: int = 3000
     source_weights: dict[str, float] | None = None
     held_out_sources: tuple[str, ...] = ()
+    max_shared_share: float = 0.01
     ema_decay: float = 0.0
     vocab_size: int = 16384
     reanchor_tokens: int = 0
@@ -97,33 +174,38 @@ class Recipe:
     validate_every: int = 500
     validation_questions: int = 40
     final_validation_questions: int = 300
+    validation_tokens: int = 65_536
+    keep_best: bool = False
     save_every: int = 100
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what no run can use."""
-        positive = (
-            "steps",
-            "sequences_per_step",
-            "tokens_per_pass",
-            "save_every",
-            "validate_every",
-            "source_cap",
-        )
-        for name in positive:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if self.stage not in STAGES:
+            raise ValueError(f"stage is {self.stage!r}; expected {' or '.join(map(repr, STAGES))}")
+        for names, least in ((_AT_LEAST_ONE, 1), (_AT_LEAST_ZERO, 0)):
+            for name in names:
+                if getattr(self, name) < least:
+                    raise ValueError(f"{name} is {getattr(self, name)}; expected at least {least}")
         if not self.sequence_tokens or min(self.sequence_tokens) < 64:
             raise ValueError(
                 f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens"
             )
         if len(self.betas) != 2:
             raise ValueError(f"betas is {self.betas}; expected two numbers")
-        if self.dtype not in ("bfloat16", "float32"):
-            raise ValueError(f"dtype is {self.dtype!r}; expected 'bfloat16' or 'float32'")
-        for name in ("warmup_share", "random_place_share", "ema_decay"):
+        if self.dtype not in ("bfloat16", "float32", "auto"):
+            raise ValueError(f"dtype is {self.dtype!r}; expected 'bfloat16', 'float32' or 'auto'")
+        for name in _SHARES:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0 to below 1")
+        if not self.distillation_temperature > 0:
+            raise ValueError(
+                f"distillation_temperature is {self.distillation_temperature}; expected a number above 0"
+            )
+        if self.pseudo_characters < LEAST_PSEUDO_CHARACTERS:
+            raise ValueError(
+                f"pseudo_characters is {self.pseudo_characters}; expected at least {LEAST_PSEUDO_CHARACTERS}"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """All values, for the model card and the checkpoint."""
@@ -149,7 +231,10 @@ def read_recipe(path: Path | None) -> Recipe:
         if key not in defaults:
             raise ValueError(f"{path}: unknown key {key!r}; expected some of {', '.join(defaults)}")
         values[key] = _converted(value, defaults[key], f"{path}, {key}")
-    return Recipe(**values)
+    try:
+        return Recipe(**values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _converted(value: object, default: object, where: str) -> object:

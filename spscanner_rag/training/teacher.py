@@ -1,112 +1,186 @@
-"""Soft targets: how close an embedding model finds each sentence to the question.
+"""Soft targets: how well another model finds each sentence to fit the question.
 
 One relevant sentence in a hundred says little about the other ninety-nine; the teacher says something about
-every one. Embeddings are computed once a document and kept on disk.
+every one. Its scores are computed once and kept on disk.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.cross_encoder import CrossEncoder
+from spscanner_rag.baselines.embedders import MINILM, Encoder, embed_checked, encoder_of
+from spscanner_rag.devices import choose
 from spscanner_rag.evaluation.data import Document
 from spscanner_rag.units import Unit
 
+CROSS_ENCODER = "cross-encoder:"
+"""Stands before the name of a cross-encoder."""
+
 EMBEDDED_TOKENS = 128
-"""Longer sentences are cut for the teacher (all-MiniLM-L6-v2 was trained on 128)."""
+"""Longer sentences are cut for an embedding model (all-MiniLM-L6-v2 was trained on 128)."""
+
+COSINE_SCALE = 4.0
+LOGIT_SCALE = 0.25
+"""Cosines of sentences differ by a few tenths and a cross-encoder's logits by about ten; times these both have a
+spread of about one."""
 
 
-class Embedder(Protocol):
-    """Texts to unit-length vectors: (texts, width), float32."""
+class Teacher(Protocol):
+    """Scores every text for every question; a spread of about one."""
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts, in order."""
+    @property
+    def all_questions_at_once(self) -> bool:
+        """Whether the questions of a document cost little more together than one of them alone."""
+        ...
+
+    def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        """How well each text fits each question: (questions, texts)."""
         ...
 
 
-def sentence_transformer(name: str, device: str = "cpu") -> Embedder:
-    """A `sentence-transformers` model as embedder, in bfloat16.
+class EmbeddingTeacher:
+    """Cosines of an embedding model, times `COSINE_SCALE`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    """
+
+    all_questions_at_once = True
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Scaled cosines: (questions, texts)."""
+        passages = embed_checked(self._encoder.passages, texts)  # (texts, width)
+        queries = embed_checked(self._encoder.queries, questions, passages.shape[1])  # (questions, width)
+        cosines: NDArray[np.float32] = _unit_length(queries) @ _unit_length(passages).T
+        return cosines * np.float32(COSINE_SCALE)
+
+
+class CrossEncoderTeacher:
+    """Logits of a cross-encoder, times `LOGIT_SCALE`.
+
+    Parameters
+    ----------
+    model : CrossEncoder
+    """
+
+    all_questions_at_once = False
+
+    def __init__(self, model: CrossEncoder) -> None:
+        self._model = model
+
+    def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Scaled logits: (questions, texts)."""
+        rows = [self._model.score_texts(question, texts) for question in questions]
+        return np.stack(rows) * np.float32(LOGIT_SCALE)
+
+
+def teacher_of(name: str, device: str = "cpu") -> Teacher:
+    """The teacher that a name stands for, loaded.
 
     Parameters
     ----------
     name : str
-        Model name or local folder.
+        Name or folder of an embedding model of `sentence-transformers`, ``minilm`` for all-MiniLM-L6-v2, or
+        ``cross-encoder:`` and the name or folder of a cross-encoder.
     device : str, default "cpu"
 
     Raises
     ------
     ImportError
         If sentence-transformers is not installed; names the line that installs it.
+    ValueError
+        If there is no such model.
     """
+    native = choose(device).dtype  # bfloat16 where the hardware multiplies it
     try:
-        from sentence_transformers import SentenceTransformer
+        if name.startswith(CROSS_ENCODER):
+            model = name.removeprefix(CROSS_ENCODER)
+            return CrossEncoderTeacher(
+                CrossEncoder(model, device=device, dtype=str(native).removeprefix("torch."))
+            )
+        encoder = encoder_of(MINILM if name == "minilm" else name, device=device)
     except ImportError as error:
         raise ImportError(
             'a teacher needs sentence-transformers: pip install "spscanner-rag[train]"'
         ) from error
-    model = SentenceTransformer(name, device=device).bfloat16()
-    model.max_seq_length = min(EMBEDDED_TOKENS, model.max_seq_length or EMBEDDED_TOKENS)
+    embedding: Any = encoder.model
+    embedding.to(native)
+    embedding.max_seq_length = min(EMBEDDED_TOKENS, embedding.max_seq_length or EMBEDDED_TOKENS)
+    return EmbeddingTeacher(encoder)
 
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = model.encode(
-            list(texts),
-            batch_size=32,
-            normalize_embeddings=True,
-            convert_to_tensor=True,
-            show_progress_bar=False,
-        )
-        array: NDArray[np.float32] = vectors.float().cpu().numpy()
-        return array
 
-    return embed
+def short_name(name: str) -> str:
+    """A teacher's name without the folders before it."""
+    kind = CROSS_ENCODER if name.startswith(CROSS_ENCODER) else ""
+    return kind + Path(name.removeprefix(kind)).name
 
 
 class TeacherScores:
-    """Cosine of question and sentence for every sentence of a document, with embeddings kept on disk.
+    """A teacher's scores of the sentences of documents, kept on disk.
 
     Parameters
     ----------
     name : str
-        The teacher's name: a model name or folder for `sentence_transformer`.
+        The teacher's, for `teacher_of`.
     folder : Path
-        Where embeddings are kept, one file a document, named by teacher, units and questions.
-    load : callable, default `sentence_transformer`
-        Makes the embedder from the name; called only when something is not on disk yet.
+        Where scores are kept, one file a document, named by teacher, units and questions.
+    load : callable, default `teacher_of`
+        Makes the teacher from its name; called only when something is not on disk yet.
     """
 
-    def __init__(
-        self, name: str, folder: Path, load: Callable[[str], Embedder] = sentence_transformer
-    ) -> None:
+    def __init__(self, name: str, folder: Path, load: Callable[[str], Teacher] = teacher_of) -> None:
         self.name, self.folder, self._load = name, folder, load
-        self._embedder: Embedder | None = None
+        self._teacher: Teacher | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
-    def embeddings(
-        self, document: Document, units: Sequence[Unit]
-    ) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-        """Embeddings of a document's units and questions: (units, width) and (questions, width)."""
-        path = self.folder / f"{self._key(document, units)}.npz"
+    def of_question(self, document: Document, units: Sequence[Unit], place: int) -> NDArray[np.float32]:
+        """Scores of a document's units for its question number ``place``: (units,)."""
+        path = self.folder / f"{self._key(document, units)}.npy"
         if path.exists():
-            with np.load(path) as stored:
-                return stored["units"], stored["questions"]
-        if self._embedder is None:
-            self._embedder = self._load(self.name)
+            scores = np.load(path)
+        else:
+            scores = np.full((len(document.questions), len(units)), np.nan, np.float16)
+        if np.isnan(scores[place]).any():
+            self._fill(scores, document, units, place)
+            unfinished = path.with_suffix(".part.npy")
+            np.save(unfinished, scores)
+            unfinished.replace(path)
+        return np.asarray(scores[place], np.float32)
+
+    def _fill(
+        self, scores: NDArray[np.float16], document: Document, units: Sequence[Unit], place: int
+    ) -> None:
+        """Compute the rows that are to be had now: (questions, units)."""
+        if self._teacher is None:
+            self._teacher = self._load(self.name)
+        rows = list(range(len(scores))) if self._teacher.all_questions_at_once else [place]
         texts = [document.text[unit.start : unit.end] for unit in units]
-        texts += [question.text for question in document.questions]
-        vectors = self._embedder(texts).astype(np.float16)
-        of_units, of_questions = vectors[: len(units)], vectors[len(units) :]
-        unfinished = path.with_suffix(".part.npz")
-        np.savez(unfinished, units=of_units, questions=of_questions)
-        unfinished.replace(path)
-        return of_units, of_questions
+        found = self._teacher.scores([document.questions[row].text for row in rows], texts)
+        limit = float(np.finfo(np.float16).max)
+        scores[rows] = np.clip(found, -limit, limit).astype(np.float16)
 
     def _key(self, document: Document, units: Sequence[Unit]) -> str:
-        digest = hashlib.sha256(f"{Path(self.name).name}\n{document.text}".encode("utf-8", "replace"))
+        # by its short name, so that the cache is good on another machine
+        digest = hashlib.sha256(f"{short_name(self.name)}\n".encode("utf-8", "replace"))
+        digest.update(document.text.encode("utf-8", "surrogatepass"))
         for unit in units:
             digest.update(b"%d-%d," % (unit.start, unit.end))
         for question in document.questions:
-            digest.update(question.text.encode("utf-8", "replace") + b"\n")
+            digest.update(question.text.encode("utf-8", "surrogatepass") + b"\n")
         return digest.hexdigest()[:32]
+
+
+def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length one; one of zeros stays: (vectors, width)."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
+    return scaled

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spscanner_rag.training.loop import StepReport
-from spscanner_rag.training.validation import Recall
+from spscanner_rag.training.stage import Validation
 
 STEPS_PER_LINE = 20
 
@@ -59,8 +59,12 @@ class TrainingView:
         if self._enabled and self._bar.disable and report.step % STEPS_PER_LINE == 0:
             self._console.print(f"step {report.step:,} of {self._steps:,}  {line}", soft_wrap=True)
 
-    def validated(self, step: int, recalls: dict[str, Recall]) -> None:
-        """Show recall by source, in percent."""
-        for source, recall in recalls.items():
-            values = "  ".join(f"@{k} {100 * value:5.1f}" for k, value in recall.items())
-            self._console.print(f"step {step:,}  recall  {values}  {source}", soft_wrap=True)
+    def validated(self, step: int, validation: Validation) -> None:
+        """Show what a validation found."""
+        for line in validation.lines:
+            self._console.print(f"step {step:,}  {line}", soft_wrap=True)
+
+    def preparing(self, message: str) -> None:
+        """Show that something was done that takes long, before the first step."""
+        if self._enabled:
+            self._console.print(message, soft_wrap=True)

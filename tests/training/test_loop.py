@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,12 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.evaluation.data import Document
 from spscanner_rag.reading import Reading
 from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.training.document_store import DocumentStore
+from spscanner_rag.training.evidence_objective import EvidenceObjective
 from spscanner_rag.training.examples import ExampleSource
 from spscanner_rag.training.loop import LOG_FILE, STATE_FILE, Trainer, learning_rate_at
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.teacher import Embedder, TeacherScores
+from spscanner_rag.training.teacher import Teacher, TeacherScores
 
 RECIPE = Recipe(
     steps=12,
@@ -40,8 +43,9 @@ def trainer(
     recipe: Recipe = RECIPE,
     teacher: TeacherScores | None = None,
 ) -> Trainer:
-    source = ExampleSource(documents, reading, recipe, teacher)
-    return Trainer(load_model(checkpoint), source, recipe, folder)
+    model = load_model(checkpoint)
+    source = ExampleSource(DocumentStore(documents), reading, recipe, teacher)
+    return Trainer(model, EvidenceObjective(source, recipe, model.config.d_model), recipe, folder)
 
 
 def weights(trained: Trainer) -> dict[str, torch.Tensor]:
@@ -49,10 +53,14 @@ def weights(trained: Trainer) -> dict[str, torch.Tensor]:
 
 
 def test_the_loss_falls(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading, ones: Embedder
+    tmp_path: Path,
+    tiny_checkpoint: Path,
+    documents: list[Document],
+    reading: Reading,
+    twos: Callable[[str], Teacher],
 ) -> None:
-    recipe = replace(RECIPE, steps=40, teacher="ones")
-    teacher = TeacherScores("ones", tmp_path / "teacher", lambda name: ones)
+    recipe = replace(RECIPE, steps=40, teacher="twos")
+    teacher = TeacherScores("twos", tmp_path / "teacher", twos)
     run = trainer(tmp_path, tiny_checkpoint, documents, reading, recipe, teacher)
     losses = [report.loss for report in run.run()]
     assert sum(losses[-5:]) < 0.7 * sum(losses[:5])

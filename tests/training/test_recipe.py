@@ -1,3 +1,6 @@
+import re
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -37,9 +40,16 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         ("steps = ", "expected a TOML file"),
         ("steps = 0", "steps is 0; expected at least 1"),
         ("sequence_tokens = [8]", "expected lengths of at least 64"),
-        ("dtype = 'int8'", "expected 'bfloat16' or 'float32'"),
+        ("dtype = 'int8'", "expected 'bfloat16', 'float32' or 'auto'"),
         ("betas = [0.9]", "expected two numbers"),
         ("ema_decay = 1.0", "expected a number from 0 to below 1"),
+        ("unanswerable_share = 1", "unanswerable_share is 1.0; expected a number from 0 to below 1"),
+        ("stage = 'teacher'", "stage is 'teacher'; expected 'evidence' or 'language-model'"),
+        ("distillation_temperature = 0", "expected a number above 0"),
+        ("distillation_weight = -1", "distillation_weight is -1.0; expected at least 0"),
+        ("pseudo_characters = 10", "pseudo_characters is 10; expected at least 1000"),
+        ("keep_best = 1", "keep_best: got 1, expected bool"),
+        ("steps = 0", r"recipe\.toml: steps is 0"),
     ],
 )
 def test_what_no_run_can_use_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -52,3 +62,36 @@ def test_the_committed_recipe_can_be_read() -> None:
     assert recipe.lexical_match
     assert recipe.lexical_prior
     assert recipe.reanchor_tokens
+
+
+@pytest.mark.parametrize("name", ["default", "language_model", "pseudo_queries", "evidence"])
+def test_the_recipes_in_examples_can_be_read(name: str) -> None:
+    path = Path(__file__).parents[2] / "examples" / "training" / f"{name}.toml"
+    recipe = read_recipe(path)
+    assert recipe.stage == ("language-model" if name == "language_model" else "evidence")
+
+
+def test_the_page_on_training_has_every_key_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    rows = [
+        line.split(" | ")
+        for line in page[page.index("## Every key") :].splitlines()
+        if line.startswith("| `")
+    ]
+    documented = {}
+    for row in rows:
+        names = re.findall(r"`(\w+)`", row[0])
+        defaults = [row[1]] if len(names) == 1 else re.split(r", (?![^\[]*\])", row[1])
+        documented |= dict(zip(names, defaults * (len(names) if len(defaults) == 1 else 1), strict=True))
+    assert set(documented) == {field.name for field in fields(Recipe)}
+    for field in fields(Recipe):
+        written = (
+            documented[field.name].split(" ")[0]
+            if "[" not in documented[field.name]
+            else documented[field.name]
+        )
+        if field.name == "source_weights":
+            assert written == "{}"
+        else:
+            value = list(field.default) if isinstance(field.default, tuple) else field.default  # type: ignore[arg-type]
+            assert tomllib.loads(f"x = {written.strip('`')}")["x"] == value, field.name

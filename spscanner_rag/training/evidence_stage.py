@@ -1,0 +1,141 @@
+"""The evidence stage: questions with known or made-up evidence, from files to a scanner."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import torch
+
+from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.evaluation.data import Document, read_documents
+from spscanner_rag.evaluation.sampling import is_held_out, sample_questions
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.training.decontamination import find_shared
+from spscanner_rag.training.document_store import DocumentStore
+from spscanner_rag.training.evidence_objective import EvidenceObjective
+from spscanner_rag.training.examples import ExampleSource
+from spscanner_rag.training.pseudo_file import pseudo_question_file
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stage import Validation
+from spscanner_rag.training.start import RunFiles, start_checkpoint
+from spscanner_rag.training.teacher import Teacher, TeacherScores, teacher_of
+from spscanner_rag.training.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
+from spscanner_rag.training.validation import Recall, validate
+
+CHOICE_CUTOFF = 10
+"""Weights are chosen by macro recall at this many sentences."""
+
+
+class EvidenceStage:
+    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``.
+
+    Parameters
+    ----------
+    files : RunFiles
+    recipe : Recipe
+    device : torch.device
+    notify : callable
+        Called with messages about what takes long before the first step.
+
+    Raises
+    ------
+    ValueError
+        For files that cannot be used.
+    """
+
+    def __init__(
+        self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
+    ) -> None:
+        self._files, self._recipe, self._device = files, recipe, device
+        _check_files(files)
+        self._held_out: list[Document] = []
+        data = list(files.data)
+        if files.text:
+            data.append(pseudo_question_file(files.text, recipe, files.out / "pseudo-questions", notify))
+        training = set_aside(read_documents(data), recipe.held_out_sources, self._held_out)
+        self._documents = DocumentStore(training, files.out)
+        self._held_out += read_documents(files.validation)
+        self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
+        self._documents.leave_out(self._shared)
+        self._source: ExampleSource | None = None
+
+    @property
+    def held_out(self) -> Iterable[Document]:
+        """Documents to validate on."""
+        return self._held_out
+
+    def start(self) -> Checkpoint:
+        """The scanner to train."""
+        return start_checkpoint(self._files, self._recipe, self._documents, self._device)
+
+    def objective(self, start: Checkpoint) -> EvidenceObjective:
+        """Relevance of sentences."""
+        recipe = self._recipe
+        teacher = (
+            TeacherScores(recipe.teacher, self._files.teacher_cache, self._load) if recipe.teacher else None
+        )
+        pseudo = {source_of(path) for path in self._files.text}
+        self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
+        return EvidenceObjective(self._source, recipe, start.model.config.d_model)
+
+    def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
+        """Recall of evidence sentences."""
+        recipe = self._recipe
+        most = recipe.final_validation_questions if final else recipe.validation_questions
+        sample = sample_questions(self._held_out, most, recipe.seed)
+        if not sample:
+            return None
+        recalls = validate(Scanner(checkpoint), sample)
+        measures = {
+            source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
+        }
+        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, tuple(_lines(recalls)))
+
+    def trained_on(self) -> dict[str, Any]:
+        """Numbers of questions, and of documents that were left out."""
+        assert self._source is not None
+        return {"questions_by_source": self._source.questions_by_source, "left_out": len(self._shared)}
+
+    def record(self, validation: Validation | None) -> dict[str, Any]:
+        """Recall by source."""
+        measures = validation.measures if validation else {}
+        return {
+            "validation_recall": {
+                source: {k: round(value, 4) for k, value in recall.items()}
+                for source, recall in measures.items()
+            }
+        }
+
+    def _load(self, name: str) -> Teacher:
+        return teacher_of(name, str(self._device))
+
+
+def set_aside(
+    documents: Iterable[Document], sources: Collection[str], held_out: list[Document]
+) -> Iterator[Document]:
+    """Documents to train on; a tenth of the given sources' documents go into ``held_out`` instead."""
+    for document in documents:
+        if document.source in sources and is_held_out(document.doc_id):
+            held_out.append(document)
+        else:
+            yield document
+
+
+def _check_files(files: RunFiles) -> None:
+    if not files.data and not files.text:
+        raise ValueError("got nothing to train on; expected --data with questions or --text with plain text")
+    for path in chain(files.data, files.validation):
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
+        if path.name.endswith(TEXT_SUFFIXES):
+            raise ValueError(
+                f"{path}: plain text; expected questions in JSONL: give it as --text for pseudo-questions, or set "
+                'stage = "language-model" in the recipe'
+            )
+    refuse_other_files(files.text, TEXT_SUFFIXES)
+
+
+def _lines(recalls: dict[str, Recall]) -> Iterator[str]:
+    for source, recall in recalls.items():
+        values = "  ".join(f"@{k} {100 * value:5.1f}" for k, value in recall.items())
+        yield f"recall  {values}  {source}"

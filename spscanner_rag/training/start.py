@@ -1,0 +1,147 @@
+"""The checkpoint that training starts from: a base, or a model and tokenizer from nothing."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate
+from spscanner_rag.evaluation.data import Document
+from spscanner_rag.layouts import HEAD_TENSORS, canonical_name
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.vocabulary import train_tokenizer
+from spscanner_rag.weights import read_headers, read_json
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What a run reads and where it writes."""
+
+    data: Sequence[Path]
+    validation: Sequence[Path]
+    out: Path
+    base: str | None  # a checkpoint to start from
+    config: Path | None  # or the shape of a model to start from nothing
+    teacher_cache: Path
+    text: Sequence[Path] = ()  # plain text to make pseudo-questions from
+
+
+def check_start(files: RunFiles, recipe: Recipe) -> None:
+    """Refuse a start that cannot be, before any data is read.
+
+    Raises
+    ------
+    ValueError
+        If there is neither or both of a base and a configuration, there is no such base, or the configuration is
+        not sound.
+    """
+    if (files.base is None) == (files.config is None):
+        raise ValueError(
+            "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
+            "give one of --base and --config"
+        )
+    if files.config is not None:
+        _read_shape(files.config, recipe.vocab_size)
+    else:
+        locate(files.base)
+
+
+def start_checkpoint(
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
+) -> Checkpoint:
+    """The checkpoint of a scanner to train, in float32.
+
+    A base that is a scanner keeps its way of reading; one that is a language model gets a head and the recipe's.
+
+    Parameters
+    ----------
+    files : RunFiles
+    recipe : Recipe
+    documents : iterable of Document
+        For the vocabulary of a model from nothing; else not touched.
+    device : torch.device
+
+    Raises
+    ------
+    ValueError
+        If the base or the stored vocabulary is not sound.
+    """
+    if files.base is None:
+        return _from_nothing(files, recipe, documents, device, head=True)
+    base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
+    return base if _is_scanner(base.folder) else _with_recipe_reading(base, recipe)
+
+
+def start_language_model(
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
+) -> Checkpoint:
+    """The checkpoint of a language model to train, in float32 and without a head; as `start_checkpoint`.
+
+    A base keeps its lexical channel, if it has one, for the evidence stage.
+    """
+    if files.base is None:
+        return _from_nothing(files, recipe, documents, device, head=False)
+    base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
+    base.model.binary_head = None
+    return base
+
+
+def _is_scanner(folder: Path) -> bool:
+    headers = read_headers(folder, canonical_name)
+    return any(name in headers for name in HEAD_TENSORS)
+
+
+def _from_nothing(
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device, head: bool
+) -> Checkpoint:
+    assert files.config is not None
+    stored = files.out / TOKENIZER  # a resumed run keeps its vocabulary
+    if stored.exists():
+        tokenizer = read_tokenizer(stored)
+    else:
+        tokenizer = train_tokenizer((document.text for document in documents), recipe.vocab_size)
+        files.out.mkdir(parents=True, exist_ok=True)
+        unfinished = stored.with_name(stored.name + ".part")
+        tokenizer.save(str(unfinished))
+        os.replace(unfinished, stored)
+    config = _read_shape(files.config, tokenizer.get_vocab_size())
+    settings = ScannerSettings()
+    if head:
+        settings = _with_reading(settings, recipe)
+    torch.manual_seed(recipe.seed)
+    model = ScannerModel(config, match_embedding=settings.match, lexical_prior=settings.prior, head=head)
+    return Checkpoint(model.to(device), settings, tokenizer, str(files.config), files.out, published=False)
+
+
+def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
+    try:
+        return Mamba2Config.from_dict(read_json(path) | {"vocab_size": vocab_size})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _with_recipe_reading(base: Checkpoint, recipe: Recipe) -> Checkpoint:
+    """A language model that reads as the recipe says; what is new is silent, so that it starts as it was."""
+    settings = _with_reading(base.settings, recipe)
+    model = ScannerModel(base.model.config, match_embedding=settings.match, lexical_prior=settings.prior)
+    model.to(base.model.device)
+    own = base.model.state_dict()
+    wanted = model.state_dict()
+    if model.match_embedding is not None:
+        torch.nn.init.zeros_(model.match_embedding.weight)
+    model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
+    return replace(base, model=model, settings=settings)
+
+
+def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
+    return replace(
+        settings,
+        reanchor_tokens=recipe.reanchor_tokens or None,
+        match=recipe.lexical_match,
+        prior=recipe.lexical_prior,
+    )

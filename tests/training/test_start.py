@@ -1,0 +1,121 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag import Scanner
+from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, save_checkpoint
+from spscanner_rag.evaluation.data import Document
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.start import RunFiles, check_start, start_checkpoint, start_language_model
+
+CPU = torch.device("cpu")
+SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
+LEXICAL = Recipe(vocab_size=300, reanchor_tokens=32, lexical_match=True, lexical_prior=True)
+
+
+def files(out: Path, base: Path | None = None, config: Path | None = None) -> RunFiles:
+    return RunFiles([], [], out, None if base is None else str(base), config, out / "teacher")
+
+
+@pytest.fixture
+def shape(tmp_path: Path) -> Path:
+    path = tmp_path / "shape.json"
+    path.write_text(json.dumps(SHAPE))
+    return path
+
+
+@pytest.fixture
+def language_model(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8),
+        match_embedding=True,
+        head=False,
+    )
+    folder = tmp_path / "lm"
+    save_checkpoint(folder, model, ScannerSettings(match=True), tiny_tokenizer)
+    return folder
+
+
+def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer
+) -> None:
+    plain = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), head=False
+    )
+    save_checkpoint(tmp_path / "lm", plain, ScannerSettings(), tiny_tokenizer)
+    start = start_checkpoint(files(tmp_path, tmp_path / "lm"), LEXICAL, [], CPU)
+    assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (32, True, True)
+    assert start.model.binary_head is not None
+    ids = torch.arange(20)[None]
+    expected, _ = plain(ids)
+    got, _ = start.model(ids, None, torch.full((1, 20), 5))
+    torch.testing.assert_close(got, expected)
+    start.model.score(got[0], torch.zeros(20))
+    again = start_checkpoint(files(tmp_path, tmp_path / "lm"), LEXICAL, [], CPU)
+    torch.testing.assert_close(again.model.binary_head.weight, start.model.binary_head.weight)  # type: ignore[union-attr]
+
+
+def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
+    tmp_path: Path, language_model: Path
+) -> None:
+    with_match = start_checkpoint(files(tmp_path, language_model), LEXICAL, [], CPU).model
+    kept = start_language_model(
+        files(tmp_path, language_model), Recipe(stage="language-model"), [], CPU
+    ).model
+    assert with_match.match_embedding is not None
+    assert kept.match_embedding is not None
+    torch.testing.assert_close(with_match.match_embedding.weight, kept.match_embedding.weight)
+    plain = start_checkpoint(files(tmp_path, language_model), Recipe(), [], CPU)
+    assert (plain.model.match_embedding, plain.settings.match) == (None, False)
+
+
+def test_a_scanner_as_base_keeps_its_reading(tmp_path: Path, tiny_checkpoint: Path) -> None:
+    start = start_checkpoint(files(tmp_path, tiny_checkpoint), replace(LEXICAL, reanchor_tokens=999), [], CPU)
+    assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (64, True, True)
+    other = start_checkpoint(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
+    assert (other.settings.reanchor_tokens, other.settings.match, other.settings.prior) == (64, True, True)
+
+
+def test_a_scanner_without_its_head_is_a_language_model_again(tmp_path: Path, tiny_checkpoint: Path) -> None:
+    start = start_language_model(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
+    assert start.model.binary_head is None
+    save_checkpoint(tmp_path / "lm", start.model, start.settings, start.tokenizer)
+    with pytest.raises(CheckpointError, match="language model without"):
+        Scanner.from_pretrained(tmp_path / "lm", device="cpu")
+
+
+def test_from_nothing_a_vocabulary_is_learnt_once(
+    tmp_path: Path, shape: Path, documents: list[Document]
+) -> None:
+    out = tmp_path / "out"
+    first = start_language_model(files(out, config=shape), LEXICAL, documents, CPU)
+    assert first.tokenizer.get_vocab_size() == 300
+    assert (first.settings.match, first.model.match_embedding, first.model.binary_head) == (False, None, None)
+    again = start_language_model(files(out, config=shape), LEXICAL, [], CPU)
+    assert again.tokenizer.to_str() == first.tokenizer.to_str()
+    np.testing.assert_array_equal(
+        again.model.backbone.embedding.weight.detach(), first.model.backbone.embedding.weight.detach()
+    )
+    assert list(out.glob("*.part")) == []
+
+
+def test_a_start_that_cannot_be_is_refused_before_data_is_read(
+    tmp_path: Path, shape: Path, tiny_checkpoint: Path
+) -> None:
+    check_start(files(tmp_path, config=shape), LEXICAL)
+    check_start(files(tmp_path, tiny_checkpoint), LEXICAL)
+    for neither_or_both in (files(tmp_path), files(tmp_path, tiny_checkpoint, shape)):
+        with pytest.raises(ValueError, match="give one of --base and --config"):
+            check_start(neither_or_both, LEXICAL)
+    with pytest.raises(CheckpointError, match="no such folder"):
+        check_start(files(tmp_path, tmp_path / "nothing"), LEXICAL)
+    shape.write_text(json.dumps(SHAPE | {"d_model": 17}))
+    with pytest.raises(ValueError, match=r"shape\.json: ssm_cfg\.headdim"):
+        check_start(files(tmp_path, config=shape), LEXICAL)
