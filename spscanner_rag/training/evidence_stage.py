@@ -43,6 +43,8 @@ class EvidenceStage:
         For files that cannot be used.
     """
 
+    measured = "validation_recall"
+
     def __init__(
         self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
     ) -> None:
@@ -95,16 +97,6 @@ class EvidenceStage:
         """Numbers of questions, and of documents that were left out."""
         assert self._source is not None
         return {"questions_by_source": self._source.questions_by_source, "left_out": len(self._shared)}
-
-    def record(self, validation: Validation | None) -> dict[str, Any]:
-        """Recall by source."""
-        measures = validation.measures if validation else {}
-        return {
-            "validation_recall": {
-                source: {k: round(value, 4) for k, value in recall.items()}
-                for source, recall in measures.items()
-            }
-        }
 
     def _load(self, name: str) -> Teacher:
         return teacher_of(name, str(self._device))

@@ -46,6 +46,8 @@ class LanguageModelStage:
         For files that cannot be used, and for a teacher or ``--text``, which this stage has no use for.
     """
 
+    measured = "validation_loss"
+
     def __init__(
         self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
     ) -> None:
@@ -106,16 +108,6 @@ class LanguageModelStage:
         """Numbers of tokens, and of documents that were left out."""
         assert self._tokens is not None
         return {"tokens_by_source": self._tokens.tokens_by_source, "left_out": len(self._shared)}
-
-    def record(self, validation: Validation | None) -> dict[str, Any]:
-        """Loss by file."""
-        measures = validation.measures if validation else {}
-        return {
-            "validation_loss": {
-                source: {name: round(value, 4) for name, value in values.items()}
-                for source, values in measures.items()
-            }
-        }
 
     @cached_property
     def _held_out_tokens(self) -> list[TokenCache]:

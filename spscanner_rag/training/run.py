@@ -140,5 +140,8 @@ class TrainingRun:
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),
             "recipe": self.recipe.to_dict() | {"teacher": short_name(self.recipe.teacher)},
-            **self.stage.record(validation),
+            self.stage.measured: {
+                source: {name: round(value, 4) for name, value in values.items()}
+                for source, values in (validation.measures if validation else {}).items()
+            },
         }

@@ -31,6 +31,9 @@ class Validation:
 class Stage(Protocol):
     """One kind of training: its data, what it starts from, its objective and its validation."""
 
+    measured: str
+    """The name of the validation's measures in the checkpoint's record."""
+
     @property
     def held_out(self) -> Iterable[Document]:
         """Documents to validate on, again at every call."""
@@ -50,8 +53,4 @@ class Stage(Protocol):
 
     def trained_on(self) -> dict[str, Any]:
         """What the checkpoint's record says about its data: sources with their sizes, documents left out."""
-        ...
-
-    def record(self, validation: Validation | None) -> dict[str, Any]:
-        """What the checkpoint's record says about the last validation."""
         ...
