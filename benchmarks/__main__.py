@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import import_time, long_documents, throughput
+from benchmarks import import_time, long_documents, speed, throughput
 from benchmarks.machine import describe_run
 
 
@@ -24,7 +24,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
-    for module in (throughput, long_documents, import_time):
+    for module in (throughput, speed, long_documents, import_time):
         for command in module.add_commands(commands):
             command.add_argument("--out", type=Path, metavar="JSON", help="write the report to this file")
     return parser
@@ -45,6 +45,8 @@ def _print_table(report: dict[str, object]) -> None:
 
 
 def _number(value: object) -> str:
+    if isinstance(value, dict):
+        return "  ".join(f"{_number(number):>9} {name}" for name, number in value.items())
     if not isinstance(value, float):
         return str(value)
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"

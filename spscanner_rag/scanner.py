@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
 from spscanner_rag.devices import Choice, choose
+from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
 from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
@@ -54,11 +55,14 @@ class Scanner:
         Read the text in windows of this many tokens, half overlapping, and average their logits; None
         reads any length in one pass. Default: as the checkpoint says.
     segment_tokens : int, optional
-        Tokens per forward pass. Bounds memory; changes rounding only. Default: by device.
+        Tokens per forward pass. Bounds memory; changes rounding only. Default: by device. Lowered to what the
+        backend's kernels can count.
     segmenter : Segmenter or str, optional
         Anything with a ``segment(text)`` method, or "sentence" or "reference". Default: the checkpoint's.
     choice : Choice, optional
         Device and dtype with the reasons for them, for `spscanner info`.
+    backend_reason : str, optional
+        Why the model computes with the kernels that it has, likewise.
     local_files_only : bool, default False
         Never download NLTK's sentence model, which the reference segmenter needs.
 
@@ -76,6 +80,7 @@ class Scanner:
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
         choice: Choice | None = None,
+        backend_reason: str = "as the model was loaded",
         local_files_only: bool = False,
     ) -> None:
         self.checkpoint = checkpoint
@@ -83,12 +88,14 @@ class Scanner:
         self.device, self.dtype = model.device, model.dtype
         self.device_reason = choice.device_reason if choice else "where the model was loaded"
         self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
-        self.backend = "torch"
+        self.backend = model.kernels.name
+        self.backend_reason = backend_reason
         if isinstance(window_tokens, _CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens = _at_least_one("window_tokens", window_tokens)
         default = SEGMENT_TOKENS.get(self.device.type, SEGMENT_TOKENS["cpu"])
-        self.segment_tokens = _at_least_one("segment_tokens", segment_tokens) or default
+        asked = _at_least_one("segment_tokens", segment_tokens) or default
+        self.segment_tokens = min(asked, model.kernels.most_tokens(model.config))
         self.reading = Reading(
             tokenizer=checkpoint.tokenizer,
             segmenter=self._segmenter(
@@ -108,7 +115,7 @@ class Scanner:
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
-        backend: Literal["auto", "torch"] = "auto",
+        backend: Literal["auto", "torch", "mamba-ssm"] = "auto",
         window_tokens: int | _CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
@@ -129,8 +136,9 @@ class Scanner:
             "auto" takes CUDA, then MPS, then the CPU.
         dtype : str or torch.dtype, default "auto"
             "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively.
-        backend : "auto" or "torch", default "auto"
-            What computes the state-space operator.
+        backend : "auto", "torch" or "mamba-ssm", default "auto"
+            What computes the layers: plain torch, or mamba-ssm's Triton kernels. "auto" takes the latter on an
+            NVIDIA GPU where they are installed.
         window_tokens, segment_tokens, segmenter
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
@@ -149,15 +157,18 @@ class Scanner:
         CheckpointError
             If the checkpoint is not there or not sound.
         ValueError
-            For an argument that is out of range, or a device that is not there.
+            For an argument that is out of range, a device that is not there, or a backend that does not run
+            on it.
+        ImportError
+            If mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
-        if backend not in ("auto", "torch"):
-            raise ValueError(f"backend is {backend!r}; expected 'auto' or 'torch'")
+        check_backend(backend)
         _at_least_one("segment_tokens", segment_tokens)
         if not isinstance(window_tokens, _CheckpointDefault):
             _at_least_one("window_tokens", window_tokens)
         _check_segmenter(segmenter)
         choice = choose(device, dtype)
+        kernels, backend_reason = choose_backend(backend, choice.device)
         checkpoint = load_checkpoint(
             model,
             device=choice.device,
@@ -168,12 +179,14 @@ class Scanner:
             cache_dir=cache_dir,
             local_files_only=local_files_only,
         )
+        checkpoint.model.use_kernels(kernels)
         return cls(
             checkpoint,
             window_tokens=window_tokens,
             segment_tokens=segment_tokens,
             segmenter=segmenter,
             choice=choice,
+            backend_reason=backend_reason,
             local_files_only=local_files_only,
         )
 

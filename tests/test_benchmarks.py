@@ -47,3 +47,29 @@ def test_import_times_every_name(tmp_path: Path) -> None:
     results = benchmark("import", "--repeats", "1", out=tmp_path / "import.json")["results"]
     assert "seconds, import spscanner_rag" in results
     assert "seconds, from spscanner_rag import Scanner" in results
+
+
+@pytest.mark.slow
+def test_speed_of_a_tiny_model(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    kinds = ("torch", "mamba-ssm", "transformers", "published")
+    results = benchmark(
+        *("speed", "--sizes", "tiny", "--tokens", "30", "60", "--repeats", "1", "--dtype", "float32"),
+        *("--kinds", *kinds),
+        out=tmp_path / "speed.json",
+    )["results"]
+    assert results["GB/s of a large copy"] > 0
+    for tokens in (30, 60):
+        for kind in ("torch", "transformers"):
+            row = results[f"tiny, {tokens} tokens, {kind}"]
+            assert row["tokens/s"] == pytest.approx(1e3 * tokens / row["ms"])
+            assert 0 < row["share of the limit"] < 1
+        assert "CUDA only" in results[f"tiny, {tokens} tokens, published"]
+
+
+@pytest.mark.slow
+def test_speed_begins_nothing_when_the_time_is_up(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    options = ("--sizes", "tiny", "--tokens", "30", "--kinds", "torch", "--budget", "0")
+    results = benchmark("speed", *options, out=tmp_path / "speed.json")["results"]
+    assert results["tiny, 30 tokens, torch"] == "not measured: no time left"

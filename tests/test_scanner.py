@@ -529,8 +529,8 @@ def test_numbers_of_tokens(tiny_checkpoint: Path, name: str, value: Any) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": "x"}, "backend is 'x'; expected 'auto' or 'torch'"),
-        ({"backend": None}, "backend is None; expected 'auto' or 'torch'"),
+        ({"backend": "x"}, "backend is 'x'; expected 'auto', 'torch' or 'mamba-ssm'"),
+        ({"backend": None}, "backend is None; expected 'auto', 'torch' or 'mamba-ssm'"),
         ({"device": "tpu"}, "device is 'tpu'; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"),
         ({"device": 0}, "device is 0; expected"),
         ({"dtype": "int8"}, "dtype is 'int8'; expected 'auto', 'float32' or 'bfloat16'"),
@@ -678,7 +678,8 @@ def test_scanner_of_a_loaded_checkpoint(tiny_checkpoint: Path, tiny_scanner: Sca
 def test_attributes(tiny_checkpoint: Path) -> None:
     scanner = load(tiny_checkpoint)
     assert repr(scanner) == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
-    assert scanner.backend == "torch"
+    assert (scanner.backend, scanner.backend_reason) == ("torch", "mamba-ssm's kernels are for NVIDIA GPUs")
+    assert load(tiny_checkpoint, backend="torch").backend_reason == "as asked for"
     assert scanner.segment_tokens == module.SEGMENT_TOKENS["cpu"]
     assert load(tiny_checkpoint, segment_tokens=7).segment_tokens == 7
     assert scanner.device_reason == scanner.dtype_reason == "as asked for"

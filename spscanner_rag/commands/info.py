@@ -59,7 +59,7 @@ def _runtime(scanner: "Scanner") -> Facts:
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),
         ("dtype", f"{str(scanner.dtype).removeprefix('torch.')} ({scanner.dtype_reason})"),
-        ("backend", str(scanner.backend)),
+        ("backend", f"{scanner.backend} ({scanner.backend_reason})"),
     ]
 
 

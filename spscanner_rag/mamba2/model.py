@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.convolution import depthwise_by_image, depthwise_by_shifts
-from spscanner_rag.mamba2.ssd import ssd_chunked
+from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels, ScanOperands
+from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 
 MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
@@ -34,6 +34,10 @@ class ScanState(NamedTuple):
     """What the model remembers of the tokens before: its size does not depend on their number."""
 
     layers: tuple[LayerState, ...]
+
+
+Positions = tuple[Tensor, Tensor]
+"""Rows and tokens of some positions in (batch, tokens): both (units,), int64."""
 
 
 class ScannerModel(nn.Module):
@@ -60,6 +64,7 @@ class ScannerModel(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
+        self.kernels: Kernels = TORCH_KERNELS
         self.backbone = Backbone(config)
         self.binary_head = nn.Linear(config.d_model, 1) if head else None
         self.match_embedding = nn.Embedding(MATCH_CLASSES, config.d_model) if match_embedding else None
@@ -79,8 +84,21 @@ class ScannerModel(nn.Module):
         """The weights' dtype (``A_log``, ``D`` and ``dt_bias`` are float32 beside it)."""
         return self.backbone.embedding.weight.dtype
 
+    def use_kernels(self, kernels: Kernels) -> None:
+        """Compute with these from now on; a new model computes in plain torch."""
+        self.kernels = kernels
+        for module in self.modules():
+            if isinstance(module, Mamba2Mixer):
+                module.kernels = kernels
+
     def forward(
-        self, input_ids: Tensor, state: ScanState | None = None, match_classes: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        state: ScanState | None = None,
+        match_classes: Tensor | None = None,
+        *,
+        sequence_index: Tensor | None = None,
+        at: Positions | None = None,
     ) -> tuple[Tensor, ScanState]:
         """Read tokens, from the beginning or from where ``state`` left off.
 
@@ -91,18 +109,28 @@ class ScannerModel(nn.Module):
             As returned for the tokens before these; None at the beginning.
         match_classes : (batch, tokens), integer, optional
             Lexical match class of each token; needed exactly when the model has a match embedding.
+        sequence_index : (batch, tokens), int32, optional
+            For kernels that pack: which of the sequences in its row a token belongs to, not decreasing. 0 is
+            the one that ``state`` belongs to; the others start from zeros.
+        at : pair of (units,), int64, optional
+            Rows and tokens whose hidden states are wanted; saves most of the last layer for all others.
 
         Returns
         -------
-        hidden : (batch, tokens, d_model), after the final norm
+        hidden : (batch, tokens, d_model), or (units, d_model) with ``at``; after the final norm
         state : ScanState
             To be given with the tokens that follow. The one passed in is not changed.
 
         Raises
         ------
         ValueError
-            If match classes are missing, or given to a model that has no use for them.
+            If match classes are missing, or given to a model that has no use for them; or for a sequence
+            index where the kernels do not pack.
         """
+        if sequence_index is not None and not self.kernels.packs:
+            raise ValueError(
+                f"got a sequence index; the {self.kernels.name} kernels read one sequence per row"
+            )
         embedded = self.backbone.embedding(input_ids)  # (batch, tokens, d_model)
         if (match_classes is None) != (self.match_embedding is None):
             have = "no match embedding" if self.match_embedding is None else "a match embedding"
@@ -114,8 +142,8 @@ class ScannerModel(nn.Module):
             embedded = embedded + self.match_embedding(match_classes)
         state = state or self.initial_state(input_ids.shape[0])
         if input_ids.shape[1] == 0:
-            return embedded, state
-        hidden, state = self.backbone(embedded, state)
+            return embedded if at is None else embedded[at], state
+        hidden, state = self.backbone(embedded, state, sequence_index, at)
         return hidden, state
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
@@ -170,12 +198,20 @@ class Backbone(nn.Module):
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.norm_f = RMSNorm(config.d_model, config.norm_epsilon)
 
-    def forward(self, embedded: Tensor, state: ScanState) -> tuple[Tensor, ScanState]:
-        """``embedded``: (batch, tokens, d_model)."""
+    def forward(
+        self,
+        embedded: Tensor,
+        state: ScanState,
+        sequence_index: Tensor | None = None,
+        at: Positions | None = None,
+    ) -> tuple[Tensor, ScanState]:
+        """``embedded``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
         residual = embedded.float() if self.residual_in_fp32 else embedded
         after = []
-        for layer, before in zip(self.layers, state.layers, strict=True):
-            residual, layer_state = layer(residual, before)
+        last = len(self.layers) - 1
+        for number, (layer, before) in enumerate(zip(self.layers, state.layers, strict=True)):
+            # what the last layer gives to other tokens than those asked for is of no use to any
+            residual, layer_state = layer(residual, before, sequence_index, at if number == last else None)
             after.append(layer_state)
         return self.norm_f(residual), ScanState(tuple(after))
 
@@ -188,10 +224,16 @@ class Block(nn.Module):
         self.norm = RMSNorm(config.d_model, config.norm_epsilon)
         self.mixer = Mamba2Mixer(config)
 
-    def forward(self, residual: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """``residual``: (batch, tokens, d_model)."""
-        mixed, state = self.mixer(self.norm(residual), state)
-        return residual + mixed, state
+    def forward(
+        self,
+        residual: Tensor,
+        state: LayerState,
+        sequence_index: Tensor | None = None,
+        at: Positions | None = None,
+    ) -> tuple[Tensor, LayerState]:
+        """``residual``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
+        mixed, state = self.mixer(self.norm(residual), state, sequence_index, at)
+        return (residual if at is None else residual[at]) + mixed, state
 
 
 class Mamba2Mixer(nn.Module):
@@ -200,6 +242,7 @@ class Mamba2Mixer(nn.Module):
     def __init__(self, config: Mamba2Config) -> None:
         super().__init__()
         self.config = config
+        self.kernels: Kernels = TORCH_KERNELS
         self.in_proj = nn.Linear(config.d_model, config.d_in_proj, bias=config.bias)
         self.conv1d = nn.Conv1d(
             config.conv_dim, config.conv_dim, config.d_conv, groups=config.conv_dim, bias=config.conv_bias
@@ -213,77 +256,34 @@ class Mamba2Mixer(nn.Module):
             self.norm = GatedRMSNorm(config)
         self.out_proj = nn.Linear(config.d_inner, config.d_model, bias=config.bias)
 
-    def forward(self, u: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """``u``: (batch, tokens, d_model)."""
+    def forward(
+        self,
+        u: Tensor,
+        state: LayerState,
+        sequence_index: Tensor | None = None,
+        at: Positions | None = None,
+    ) -> tuple[Tensor, LayerState]:
+        """``u``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
         config = self.config
         batch, tokens, _ = u.shape
         sizes = [config.d_inner, config.conv_dim, config.nheads]
         z, xBC, dt = torch.split(self.in_proj(u), sizes, dim=-1)
-        xBC, conv_tail = self._convolve(xBC, state.conv)
+        xBC, conv_tail = self.kernels.convolve(self.conv1d, xBC, state.conv, sequence_index)
         group_width = config.ngroups * config.d_state
         x, B, C = torch.split(xBC, [config.d_inner, group_width, group_width], dim=-1)
-        dt = F.softplus(dt.float() + self.dt_bias.float())  # (batch, tokens, nheads)
-        if config.dt_limit != (0.0, math.inf):
-            dt = dt.clamp(*config.dt_limit)
         D = self.D.float()
-        y, ssm = ssd_chunked(
+        operands = ScanOperands(
             x.reshape(batch, tokens, config.nheads, config.headdim),
             dt,
+            self.dt_bias,
             -torch.exp(self.A_log.float()),
             B.reshape(batch, tokens, config.ngroups, config.d_state),
             C.reshape(batch, tokens, config.ngroups, config.d_state),
             D.view(config.nheads, config.headdim) if config.D_has_hdim else D,
-            state.ssm,
         )
+        y, ssm = self.kernels.scan(operands, state.ssm, config, sequence_index)
         y = y.reshape(batch, tokens, config.d_inner)
-        y = self.norm(y, z) if config.rmsnorm else y * F.silu(z)
+        if at is not None:
+            y, z = y[at], z[at]  # (units, d_inner)
+        y = self.kernels.gated_norm(self.norm, y, z) if config.rmsnorm else y * F.silu(z)
         return self.out_proj(y), LayerState(conv_tail, ssm)
-
-    def _convolve(self, xBC: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
-        """Causal depthwise convolution and SiLU; ``tail`` stands for the inputs before the first."""
-        tokens = xBC.shape[1]
-        extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
-        # Backwards, a depthwise convolution is several times slower in bfloat16 than in float32 on CPU.
-        dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
-        weight, bias = self.conv1d.weight.to(dtype), self.conv1d.bias
-        convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
-        with torch.autocast(xBC.device.type, enabled=False):
-            out = convolve(extended.to(dtype), weight, None if bias is None else bias.to(dtype))
-        out = F.silu(out)  # (batch, tokens, conv_dim)
-        # a copy, so that the state does not keep the whole segment in memory
-        return out.to(xBC.dtype), extended[:, tokens:].detach().clone()
-
-
-class RMSNorm(nn.Module):
-    """x / rms(x) * weight, computed in float32, given in the weight's dtype."""
-
-    def __init__(self, size: int, epsilon: float) -> None:
-        super().__init__()
-        self.epsilon = epsilon
-        self.weight = nn.Parameter(torch.ones(size))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """``x``: (batch, tokens, size)."""
-        return F.rms_norm(x.float(), self.weight.shape, self.weight.float(), self.epsilon).to(
-            self.weight.dtype
-        )
-
-
-class GatedRMSNorm(nn.Module):
-    """RMS norm with a SiLU gate, each group of ``d_inner / ngroups`` channels normed by itself."""
-
-    def __init__(self, config: Mamba2Config) -> None:
-        super().__init__()
-        self.groups, self.epsilon = config.ngroups, config.norm_epsilon
-        self.norm_before_gate = config.norm_before_gate
-        self.weight = nn.Parameter(torch.ones(config.d_inner))
-
-    def forward(self, y: Tensor, z: Tensor) -> Tensor:
-        """``y``, ``z``: (batch, tokens, d_inner)."""
-        gate = F.silu(z.float())
-        y = y.float() if self.norm_before_gate else y.float() * gate
-        y = F.rms_norm(
-            y.view(*y.shape[:-1], self.groups, -1), (y.shape[-1] // self.groups,), eps=self.epsilon
-        )
-        y = y.flatten(-2) * self.weight.float()
-        return (y * gate if self.norm_before_gate else y).to(z.dtype)

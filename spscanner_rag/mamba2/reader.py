@@ -1,11 +1,11 @@
 """Token sequences of any length through the model, in segments, for the logits at given positions.
 
 Memory is bounded by the tokens of one step, not by the length of a sequence: what a sequence remembers from
-segment to segment is its `ScanState`. Sequences of similar length share a step.
+segment to segment is its `ScanState`. Sequences of similar length share a step; where the kernels can
+tell them apart, they follow one another in one row (`read_packed`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
+from spscanner_rag.mamba2.packed_reader import read_packed
+from spscanner_rag.mamba2.token_sequence import TokenSequence, on_device
+
+__all__ = ["PADDING_SHARE", "TokenSequence", "group_by_length", "read_logits"]
 
 PADDING_SHARE = 0.125
 """At most this share of a step's tokens is padding: longer differences in length go to separate steps."""
-
-
-class TokenSequence(NamedTuple):
-    """One sequence to read and the positions whose logits are wanted."""
-
-    input_ids: NDArray[np.int32]  # (tokens,)
-    positions: NDArray[np.int64]  # (units,), not decreasing
-    match_classes: NDArray[np.uint8] | None = None  # (tokens,)
-    prior: NDArray[np.float32] | None = None  # (units,)
 
 
 def read_logits(
@@ -50,6 +45,8 @@ def read_logits(
     -------
     list of (units,) float32 arrays, in the order given
     """
+    if model.kernels.packs:
+        return read_packed(model, sequences, segment_tokens, after_step)
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
     lengths = [len(sequence.input_ids) for sequence in sequences]
     for group in group_by_length(lengths, segment_tokens):
@@ -110,16 +107,18 @@ def _read_step(
     ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
     classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
     match_classes = _padded(classes, stop - start, model.device) if classes else None
+    inside = [slice(*np.searchsorted(s.positions, (start, stop))) for s in group]
+    tokens = [s.positions[units] - start for s, units in zip(group, inside, strict=True)]
+    rows = [np.full(len(of_row), row) for row, of_row in enumerate(tokens)]
+    at = (on_device(np.concatenate(rows), model.device), on_device(np.concatenate(tokens), model.device))
     # Padding stands only after a sequence's end: nothing that is read comes after it.
-    hidden, state = model(ids, state, match_classes)  # (rows, stop - start, d_model)
-    for row, sequence in enumerate(group):
-        first, last = np.searchsorted(sequence.positions, (start, stop))
-        if first < last:
-            inside = torch.from_numpy(sequence.positions[first:last] - start).to(model.device)
-            prior = (
-                None if sequence.prior is None else torch.tensor(sequence.prior[first:last]).to(model.device)
-            )
-            logits[row][first:last] = model.score(hidden[row, inside], prior).cpu().numpy()
+    hidden, state = model(ids, state, match_classes, at=at)  # (units, d_model)
+    priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
+    prior = on_device(np.concatenate(priors), model.device) if priors else None
+    scores = model.score(hidden, prior).cpu().numpy()  # (units,)
+    ends = np.cumsum([len(of_row) for of_row in tokens])[:-1]
+    for of_row, units, values in zip(logits, inside, np.split(scores, ends), strict=True):
+        of_row[units] = values
     return state
 
 
@@ -128,4 +127,4 @@ def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.devic
     padded = np.zeros((len(rows), width), np.int64)
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values
-    return torch.from_numpy(padded).to(device)
+    return on_device(padded, device)

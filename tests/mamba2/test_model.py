@@ -1,6 +1,7 @@
 """The network: against the original's outputs, against a slow reference for every switch, and its state."""
 
 import dataclasses
+import importlib.util
 import math
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from spscanner_rag.checkpoint import load_model
+from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import MATCH_CLASSES, GatedRMSNorm, ScannerModel, ScanState
+from spscanner_rag.mamba2.model import MATCH_CLASSES, ScannerModel, ScanState
+from spscanner_rag.mamba2.norms import GatedRMSNorm
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -76,9 +79,12 @@ def logits_and_norms(model: ScannerModel, hidden: Tensor) -> tuple[Tensor, Tenso
 # Against the original
 
 
-def check_oracle(folder: Path, segment_tokens: int | None, device: str = "cpu") -> None:
+def check_oracle(
+    folder: Path, segment_tokens: int | None, device: str = "cpu", backend: str = "torch"
+) -> None:
     expected = load_file(folder / "expected.safetensors")
     model = load_model(folder, device=device)
+    model.use_kernels(choose_backend(backend, torch.device(device)).kernels)
     ids = expected["input_ids"].to(device)
     hidden, _ = in_segments(model, ids, segment_tokens or ids.shape[1])
     logits, norms = (tensor.cpu() for tensor in logits_and_norms(model, hidden))
@@ -107,10 +113,13 @@ def test_oracle_published_vocabulary(oracles: Path, segment_tokens: int | None) 
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("backend", ["torch", "mamba-ssm"])
 @pytest.mark.parametrize("segment_tokens", [None, 64, 1000])
 @pytest.mark.parametrize("name", ["two-groups", "long"])
-def test_oracle_on_cuda(committed_oracles: Path, name: str, segment_tokens: int | None) -> None:
-    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens, "cuda")
+def test_oracle_on_cuda(committed_oracles: Path, name: str, segment_tokens: int | None, backend: str) -> None:
+    if backend == "mamba-ssm" and importlib.util.find_spec("mamba_ssm") is None:
+        pytest.skip("mamba-ssm is not installed")
+    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens, "cuda", backend)
 
 
 @pytest.mark.parametrize("name", ["two-groups", "long"])

@@ -1,0 +1,64 @@
+"""Which kernels compute a model's layers, and why."""
+
+from typing import NamedTuple
+
+import torch
+
+from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
+from spscanner_rag.mamba2.mamba_ssm_operators import INSTALL, interpreting
+
+BACKENDS = ("auto", "torch", "mamba-ssm")
+
+
+class BackendChoice(NamedTuple):
+    """The kernels of a backend, with the reason they were taken."""
+
+    kernels: Kernels
+    reason: str
+
+
+def check_backend(backend: object) -> None:
+    """Raise ``ValueError`` for what is no backend."""
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
+
+
+def choose_backend(backend: str, device: torch.device) -> BackendChoice:
+    """Resolve "auto", and load the kernels of what was asked for.
+
+    Parameters
+    ----------
+    backend : str
+        "torch"; "mamba-ssm"; "auto" takes mamba-ssm on an NVIDIA GPU where it is installed, else torch.
+    device : torch.device
+        Where the model will run.
+
+    Raises
+    ------
+    ValueError
+        For an unknown backend, or mamba-ssm on a device that its kernels do not run on.
+    ImportError
+        If mamba-ssm was asked for by name and cannot be loaded.
+    """
+    check_backend(backend)
+    if backend == "torch":
+        return BackendChoice(TORCH_KERNELS, "as asked for")
+    if backend == "mamba-ssm":
+        if device.type != "cuda" and not (device.type == "cpu" and interpreting()):
+            raise ValueError(
+                f"backend is 'mamba-ssm', which runs on CUDA devices only; got the device {str(device)!r}: "
+                f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL}"
+            )
+        return BackendChoice(_load_mamba_ssm(), "as asked for")
+    if device.type != "cuda" or torch.version.cuda is None:
+        return BackendChoice(TORCH_KERNELS, "mamba-ssm's kernels are for NVIDIA GPUs")
+    try:
+        return BackendChoice(_load_mamba_ssm(), "the device is CUDA and mamba-ssm is installed")
+    except ImportError as error:
+        return BackendChoice(TORCH_KERNELS, str(error))
+
+
+def _load_mamba_ssm() -> Kernels:
+    from spscanner_rag.mamba2.triton_kernels import load_kernels
+
+    return load_kernels()

@@ -1,0 +1,132 @@
+"""What a Mamba-2 layer computes between its two projections, and the plain torch way to compute it.
+
+A `Kernels` is chosen once, when a model is loaded (`spscanner_rag.mamba2.backends`), and given to its layers by
+`ScannerModel.use_kernels`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from spscanner_rag.mamba2.convolution import depthwise_by_image, depthwise_by_shifts
+from spscanner_rag.mamba2.ssd import ssd_chunked
+
+if TYPE_CHECKING:
+    from spscanner_rag.mamba2.config import Mamba2Config
+    from spscanner_rag.mamba2.norms import GatedRMSNorm
+
+
+class ScanOperands(NamedTuple):
+    """What the state-space operator reads, as the layer's weights and projections have it."""
+
+    x: Tensor  # (batch, tokens, nheads, headdim)
+    dt: Tensor  # (batch, tokens, nheads), before bias and softplus
+    dt_bias: Tensor  # (nheads,)
+    A: Tensor  # (nheads,), float32, negative
+    B: Tensor  # (batch, tokens, ngroups, d_state)
+    C: Tensor  # (batch, tokens, ngroups, d_state)
+    D: Tensor  # (nheads,) or (nheads, headdim), float32
+
+
+class Kernels(Protocol):
+    """One way to compute a layer.
+
+    Attributes
+    ----------
+    name : str
+        What `Scanner.from_pretrained` calls it.
+    packs : bool
+        Whether several sequences may follow each other in one row, told apart by ``sequence_index``: (batch,
+        tokens), int32, not decreasing, whose first number 0 stands for the sequence that the state belongs to.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def packs(self) -> bool: ...  # noqa: D102
+
+    def most_tokens(self, config: Mamba2Config) -> int:
+        """Tokens of one forward pass, all rows together, above which the numbers would be wrong."""
+
+    def convolve(
+        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Causal depthwise convolution and SiLU; ``tail`` stands for the inputs before the first.
+
+        Parameters
+        ----------
+        conv1d : nn.Conv1d
+            For its weights.
+        xBC : (batch, tokens, conv_dim)
+        tail : (batch, d_conv - 1, conv_dim)
+        sequence_index : (batch, tokens), optional
+
+        Returns
+        -------
+        (batch, tokens, conv_dim), and the tail for the tokens that follow
+        """
+
+    def scan(
+        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The state-space operator; ``state`` and what follows it: (batch, nheads, headdim, d_state), float32.
+
+        Returns
+        -------
+        (batch, tokens, nheads, headdim), and the state after the last token
+        """
+
+    def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
+        """RMS norm of ``y`` with the gate ``z``, both (..., d_inner)."""
+
+
+class TorchKernels:
+    """Plain torch, on every device."""
+
+    name = "torch"
+    packs = False
+
+    def most_tokens(self, config: Mamba2Config) -> int:
+        """As `Kernels.most_tokens`: torch counts in 64 bits."""
+        return sys.maxsize
+
+    def convolve(
+        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `Kernels.convolve`."""
+        tokens = xBC.shape[1]
+        extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
+        # Backwards, a depthwise convolution is several times slower in bfloat16 than in float32 on CPU.
+        dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
+        weight, bias = conv1d.weight.to(dtype), conv1d.bias
+        convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
+        with torch.autocast(xBC.device.type, enabled=False):
+            out = convolve(extended.to(dtype), weight, None if bias is None else bias.to(dtype))
+        out = F.silu(out)  # (batch, tokens, conv_dim)
+        # a copy, so that the state does not keep the whole segment in memory
+        return out.to(xBC.dtype), extended[:, tokens:].detach().clone()
+
+    def scan(
+        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `Kernels.scan`."""
+        x, dt, dt_bias, A, B, C, D = operands
+        dt = F.softplus(dt.float() + dt_bias.float())  # (batch, tokens, nheads)
+        if config.dt_limit != (0.0, math.inf):
+            dt = dt.clamp(*config.dt_limit)
+        return ssd_chunked(x, dt, A, B, C, D, state)
+
+    def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
+        """As `Kernels.gated_norm`."""
+        gated: Tensor = norm(y, z)
+        return gated
+
+
+TORCH_KERNELS = TorchKernels()

@@ -1,0 +1,153 @@
+"""The Triton operators of mamba-ssm, loaded without the rest of that package.
+
+``import mamba_ssm`` runs ``mamba_ssm/__init__.py``, which wants the CUDA extension ``selective_scan_cuda`` of
+Mamba-1 (release 2.3.2.post1 unasked) and the packages of all its other models. The operators of Mamba-2 are
+Triton and need none of it. So they are imported below an empty package, and taken out of `sys.modules` again:
+another part of the process that imports ``mamba_ssm`` meets the real one, and these kernels are ours alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+
+INSTALL = (
+    "install PyTorch for your CUDA first, then `pip install --no-build-isolation mamba-ssm`, "
+    'then `pip install "spscanner-rag[cuda]"`'
+)
+
+_PACKAGE = "mamba_ssm"
+_SCAN, _NORM = f"{_PACKAGE}.ops.triton.ssd_combined", f"{_PACKAGE}.ops.triton.layernorm_gated"
+_OLDEST = (2, 3)
+
+_lock = threading.Lock()
+
+
+class Operators(NamedTuple):
+    """Functions of mamba-ssm, by its names."""
+
+    mamba_chunk_scan_combined: Callable[..., Any]
+    rmsnorm_fn: Callable[..., Any]
+
+
+@cache
+def load_operators() -> Operators:
+    """Import the operators, once in a process.
+
+    Raises
+    ------
+    ImportError
+        In one line that says what to install.
+    """
+    _require_versions()
+    with _lock:
+        try:
+            modules = _import_past_the_package([_SCAN, _NORM])
+        except ImportError as error:
+            raise ImportError(
+                f"mamba-ssm's Triton operators cannot be imported ({error}); {INSTALL}"
+            ) from error
+    if interpreting():
+        for module in modules:
+            _fit_to_interpreter(module)
+    by_name = {module.__name__: module for module in modules}
+    return Operators(by_name[_SCAN].mamba_chunk_scan_combined, by_name[_NORM].rmsnorm_fn)
+
+
+def interpreting() -> bool:
+    """Whether Triton runs kernels in its interpreter, on the CPU: TRITON_INTERPRET=1."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    import triton
+
+    return hasattr(triton, "knobs") and bool(triton.knobs.runtime.interpret)
+
+
+def _require_versions() -> None:
+    for package, module in (("mamba-ssm", _PACKAGE), ("triton", "triton"), ("einops", "einops")):
+        if module not in sys.modules and importlib.util.find_spec(module) is None:
+            raise ImportError(f"{package} is not installed; {INSTALL}")
+    try:
+        found = version("mamba-ssm")
+    except PackageNotFoundError:
+        found = "unknown"
+    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
+    if numbers < _OLDEST:
+        raise ImportError(f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL}")
+    import triton
+
+    if not hasattr(triton, "knobs"):
+        raise ImportError(f"triton is {triton.__version__}; expected 3.4 or later; {INSTALL}")
+
+
+def _import_past_the_package(names: Sequence[str]) -> list[ModuleType]:
+    """The named modules of mamba-ssm and those of its modules that they import."""
+    before = _taken_out()
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.submodule_search_locations is None:
+        sys.modules.update(before)
+        raise ImportError(f"{_PACKAGE} is no package")
+    package = ModuleType(_PACKAGE)
+    package.__path__ = list(spec.submodule_search_locations)
+    package.__spec__ = spec
+    sys.modules[_PACKAGE] = package
+    try:
+        for name in names:
+            importlib.import_module(name)
+    finally:
+        ours = _taken_out()
+        sys.modules.update(before)
+    return list(ours.values())
+
+
+def _taken_out() -> dict[str, ModuleType]:
+    """What there is of mamba-ssm in `sys.modules`, removed from it."""
+    names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+class _Instead:
+    """An object with some attributes replaced."""
+
+    def __init__(self, original: object, **replaced: object) -> None:
+        self.__dict__.update(replaced)
+        self._original = original
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._original, name)
+
+
+def _fit_to_interpreter(module: ModuleType) -> None:
+    """Without a GPU there is none to make current, nor one to time configurations on."""
+    import triton
+
+    if hasattr(module, "torch"):
+        cuda = SimpleNamespace(device=_no_device)
+        vars(module)["torch"] = _Instead(torch, cuda=cuda)
+    for value in vars(module).values():
+        if isinstance(value, triton.runtime.Autotuner):
+            value.configs = [_quickest_to_interpret(value.configs)]
+
+
+def _quickest_to_interpret(configs: Sequence[Any]) -> object:
+    """Time goes by the number of blocks and their size: the widest blocks of vectors, the smallest of matrices."""
+
+    def size(config: Any) -> int:  # noqa: ANN401 - triton.Config
+        return math.prod(value for name, value in config.kwargs.items() if name.startswith("BLOCK"))
+
+    return (max if len(configs[0].kwargs) == 1 else min)(configs, key=size)
+
+
+def _no_device(index: int | None) -> AbstractContextManager[None]:
+    return nullcontext()

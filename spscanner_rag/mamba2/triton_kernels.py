@@ -1,0 +1,181 @@
+"""The Triton way to compute a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
+
+What is rounded how: in bfloat16, products are of bfloat16 numbers and summed in float32; decays, sums of decays
+and the state are float32. In float32, products are float32 too: Triton's own choice would be TF32, of 10 bits.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from spscanner_rag.mamba2.kernels import Kernels, ScanOperands
+from spscanner_rag.mamba2.mamba_ssm_operators import Operators, load_operators
+
+if TYPE_CHECKING:
+    from spscanner_rag.mamba2.config import Mamba2Config
+    from spscanner_rag.mamba2.norms import GatedRMSNorm
+
+OFFSETS = 2**31
+"""The kernels count elements in 32 bits: past this many they return wrong numbers without an error
+(state-spaces/mamba issue 1015)."""
+
+SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256
+"""Tokens per chunk that the kernels are made for."""
+
+# Autotuned kernels keep what they are called with on themselves, and Triton's settings are the process's:
+# one launch at a time. Only the launch: the GPU runs on meanwhile.
+_launching = threading.Lock()
+
+
+def load_kernels() -> Kernels:
+    """The kernels of this process.
+
+    Raises
+    ------
+    ImportError
+        Where mamba-ssm cannot be loaded, in one line that says what to install.
+    """
+    return MambaKernels(load_operators(), _fast_convolution())
+
+
+class MambaKernels:
+    """mamba-ssm's scan and gated norm; its causal-conv1d where that is installed, else our own kernel."""
+
+    name = "mamba-ssm"
+    packs = True
+
+    def __init__(self, operators: Operators, fast_convolution: Callable[..., Any] | None = None) -> None:
+        self._operators = operators
+        self._fast_convolution = fast_convolution
+
+    def __reduce__(self) -> tuple[Callable[[], Kernels], tuple[()]]:
+        # loaded kernels cannot be copied to another process, but it can load its own
+        return load_kernels, ()
+
+    def most_tokens(self, config: Mamba2Config) -> int:
+        """As `Kernels.most_tokens`."""
+        chunk = _chunk_tokens(config)
+        per_chunk = max(
+            chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place
+            config.ngroups * chunk * chunk,  # products of C and B
+            config.d_inner * config.d_state,  # states at the chunks' ends
+        )
+        return (OFFSETS - 1) // per_chunk * chunk
+
+    def convolve(
+        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `Kernels.convolve`."""
+        from spscanner_rag.mamba2.triton_convolution import convolve
+
+        after = _tail_after(xBC, tail, sequence_index)
+        if self._fast_convolution is not None and sequence_index is None and _fits(xBC, tail):
+            out = self._fast_convolution(
+                xBC.transpose(1, 2),
+                conv1d.weight[:, 0],
+                conv1d.bias,
+                initial_states=tail.to(xBC.dtype).contiguous().transpose(1, 2),
+                activation="silu",
+            )
+            return out.transpose(1, 2), after
+        return convolve(xBC, tail, conv1d.weight, conv1d.bias, sequence_index), after
+
+    def scan(
+        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """As `Kernels.scan`. Raises ``ValueError`` for more than `most_tokens`."""
+        x, dt, dt_bias, A, B, C, D = operands
+        most = self.most_tokens(config)
+        if x.shape[0] * x.shape[1] > most:
+            raise ValueError(
+                f"{x.shape[0] * x.shape[1]:,} tokens in one pass; expected at most {most:,}, beyond which "
+                "mamba-ssm's kernels give wrong numbers: use a smaller segment_tokens"
+            )
+        with _launching, _exact_products(x.dtype):
+            y, final_state = self._operators.mamba_chunk_scan_combined(
+                x,
+                dt,
+                A,
+                B,
+                C,
+                _chunk_tokens(config),
+                D=D,
+                dt_bias=dt_bias.float(),
+                initial_states=state,
+                seq_idx=sequence_index,
+                dt_softplus=True,
+                dt_limit=config.dt_limit,
+                return_final_states=True,
+            )
+        return y, final_state
+
+    def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
+        """As `Kernels.gated_norm`."""
+        if not y.numel():
+            return y
+        normed: Tensor = self._operators.rmsnorm_fn(
+            y,
+            norm.weight,
+            None,
+            z,
+            eps=norm.epsilon,
+            group_size=y.shape[-1] // norm.groups,
+            norm_before_gate=norm.norm_before_gate,
+        )
+        return normed
+
+
+def _fast_convolution() -> Callable[..., Any] | None:
+    try:
+        from causal_conv1d import causal_conv1d_fn
+    except ImportError:  # also where it was installed without its CUDA extension
+        return None
+    function: Callable[..., Any] = causal_conv1d_fn
+    return function
+
+
+def _fits(xBC: Tensor, tail: Tensor) -> bool:
+    """What causal-conv1d takes with channels innermost: short filters, and reads of 8 numbers at once."""
+    aligned = (*xBC.stride()[:2], xBC.shape[2], xBC.storage_offset())
+    return xBC.is_cuda and 1 <= tail.shape[1] <= 3 and all(number % 8 == 0 for number in aligned)
+
+
+def _chunk_tokens(config: Mamba2Config) -> int:
+    """The checkpoint's, as a power of 2 within what the kernels are made for."""
+    power: int = 2 ** int(math.log2(config.chunk_size))
+    return min(max(power, SMALLEST_CHUNK), LARGEST_CHUNK)
+
+
+def _tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tensor:
+    """The last inputs, of the last token's sequence alone: (batch, d_conv - 1, conv_dim)."""
+    kept, tokens = tail.shape[1], xBC.shape[1]
+    recent = torch.cat((tail.to(xBC.dtype), xBC[:, max(0, tokens - kept) :]), dim=1)
+    first = recent.shape[1] - kept
+    recent = recent[:, first:]
+    if sequence_index is not None:
+        index = torch.cat(
+            (sequence_index.new_zeros(tail.shape[:2]), sequence_index[:, max(0, tokens - kept) :]), dim=1
+        )
+        others = index[:, first:] != sequence_index[:, -1:]  # (batch, d_conv - 1)
+        recent = recent.masked_fill(others[..., None], 0.0)
+    return recent.clone()  # so that the state does not keep the whole segment in memory
+
+
+@contextmanager
+def _exact_products(dtype: torch.dtype) -> Iterator[None]:
+    """Float32 products in float32, not TF32, for kernels that are compiled inside."""
+    if dtype != torch.float32:
+        yield
+        return
+    import triton
+
+    with triton.knobs.language.scope():
+        triton.knobs.language.fp32_default = "ieee"
+        yield

@@ -1,0 +1,159 @@
+"""Which backend is taken where and why, what is refused, and how mamba-ssm's operators are loaded."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spscanner_rag.mamba2 import backends, mamba_ssm_operators
+from spscanner_rag.mamba2.backends import choose_backend
+from spscanner_rag.mamba2.kernels import TORCH_KERNELS
+from spscanner_rag.mamba2.mamba_ssm_operators import load_operators
+from spscanner_rag.mamba2.triton_kernels import MambaKernels
+from spscanner_rag.scanner import Scanner
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+OURS = MambaKernels(Any)  # type: ignore[arg-type]
+IN_ORDER = (
+    r"install PyTorch .* first, then `pip install --no-build-isolation mamba-ssm`, "
+    r'then `pip install "spscanner-rag\[cuda\]"`'
+)
+
+
+@pytest.fixture
+def nvidia(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine with a CUDA build of torch and a mamba-ssm that loads."""
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(backends, "_load_mamba_ssm", lambda: OURS)
+    return monkeypatch
+
+
+def fail() -> None:
+    raise ImportError("mamba-ssm is not installed; do this")
+
+
+def test_auto_on_a_gpu(nvidia: pytest.MonkeyPatch) -> None:
+    assert choose_backend("auto", GPU) == (OURS, "the device is CUDA and mamba-ssm is installed")
+
+
+def test_auto_on_a_gpu_without_mamba_ssm_says_why(nvidia: pytest.MonkeyPatch) -> None:
+    nvidia.setattr(backends, "_load_mamba_ssm", fail)
+    assert choose_backend("auto", GPU) == (TORCH_KERNELS, "mamba-ssm is not installed; do this")
+
+
+@pytest.mark.parametrize("device", ["cpu", "mps"])
+def test_auto_elsewhere(nvidia: pytest.MonkeyPatch, device: str) -> None:
+    kernels, reason = choose_backend("auto", torch.device(device))
+    assert kernels is TORCH_KERNELS
+    assert "NVIDIA" in reason
+
+
+def test_auto_on_rocm(nvidia: pytest.MonkeyPatch) -> None:
+    nvidia.setattr(torch.version, "cuda", None)
+    assert choose_backend("auto", GPU).kernels is TORCH_KERNELS
+
+
+@pytest.mark.parametrize("device", [CPU, GPU])
+def test_torch_is_there_for_the_asking(nvidia: pytest.MonkeyPatch, device: torch.device) -> None:
+    assert choose_backend("torch", device) == (TORCH_KERNELS, "as asked for")
+
+
+def test_mamba_ssm_by_name(nvidia: pytest.MonkeyPatch) -> None:
+    assert choose_backend("mamba-ssm", GPU) == (OURS, "as asked for")
+    nvidia.setattr(backends, "_load_mamba_ssm", fail)
+    with pytest.raises(ImportError, match="not installed"):
+        choose_backend("mamba-ssm", GPU)
+
+
+@pytest.mark.parametrize("interpreting", [False, True])
+def test_mamba_ssm_on_the_cpu(nvidia: pytest.MonkeyPatch, interpreting: bool) -> None:
+    nvidia.setattr(backends, "interpreting", lambda: interpreting)
+    if interpreting:
+        assert choose_backend("mamba-ssm", CPU).kernels is OURS
+        return
+    with pytest.raises(ValueError, match=f"CUDA devices only; got the device 'cpu'.*{IN_ORDER}") as caught:
+        choose_backend("mamba-ssm", CPU)
+    assert "\n" not in str(caught.value)
+
+
+def test_scanner_refuses_before_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "interpreting", lambda: False)
+    with pytest.raises(ValueError, match="runs on CUDA devices only"):
+        Scanner.from_pretrained("/nowhere", backend="mamba-ssm", device="cpu")
+
+
+# The operators, of an installation written for the test
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mamba_ssm whose ``__init__`` cannot be imported, as that of release 2.3.2.post1 without CUDA."""
+    triton = tmp_path / "mamba_ssm" / "ops" / "triton"
+    triton.mkdir(parents=True)
+    (tmp_path / "mamba_ssm" / "__init__.py").write_text("import selective_scan_cuda\n")
+    for folder in (triton, triton.parent):
+        (folder / "__init__.py").write_text("")
+    (triton / "layernorm_gated.py").write_text("def rmsnorm_fn(): return 'norm'\n")
+    (triton / "ssd_combined.py").write_text(
+        "from mamba_ssm.ops.triton.layernorm_gated import rmsnorm_fn\n"
+        "def mamba_chunk_scan_combined(): return 'scan', rmsnorm_fn()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(mamba_ssm_operators, "_require_versions", lambda: None)
+    monkeypatch.setattr(mamba_ssm_operators, "interpreting", lambda: False)
+    load_operators.cache_clear()
+    yield tmp_path
+    load_operators.cache_clear()
+
+
+def of_mamba_ssm() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] in ("mamba_ssm", "selective_scan_cuda")]
+
+
+def test_operators_load_past_what_is_missing(installed: Path) -> None:
+    scan, norm = load_operators()
+    assert scan() == ("scan", "norm")
+    assert norm() == "norm"
+    assert of_mamba_ssm() == []
+    assert load_operators()[0] is scan  # once in a process
+
+
+def test_a_loaded_mamba_ssm_is_left_as_it_is(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (installed / "mamba_ssm" / "__init__.py").write_text("")
+    import mamba_ssm.ops.triton.ssd_combined as theirs  # type: ignore[import-not-found]
+
+    before = {name: sys.modules[name] for name in of_mamba_ssm()}
+    try:
+        assert load_operators()[0] is not theirs.mamba_chunk_scan_combined
+        assert {name: sys.modules[name] for name in of_mamba_ssm()} == before
+    finally:
+        for name in before:
+            del sys.modules[name]
+
+
+def test_what_cannot_be_imported_says_what_to_install(installed: Path) -> None:
+    (installed / "mamba_ssm" / "ops" / "triton" / "ssd_combined.py").write_text("import no_such_package\n")
+    with pytest.raises(ImportError, match=f"no_such_package.*{IN_ORDER}") as caught:
+        load_operators()
+    assert "\n" not in str(caught.value)
+    assert of_mamba_ssm() == []
+
+
+def test_mamba_ssm_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mamba_ssm_operators.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "mamba_ssm", raising=False)
+    with pytest.raises(ImportError, match=f"mamba-ssm is not installed; {IN_ORDER}"):
+        mamba_ssm_operators._require_versions()
+
+
+@pytest.mark.parametrize(("found", "refused"), [("2.2.6", True), ("1.9", True), ("2.3.2.post1", False)])
+def test_versions(monkeypatch: pytest.MonkeyPatch, found: str, refused: bool) -> None:
+    monkeypatch.setattr(mamba_ssm_operators.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(mamba_ssm_operators, "version", lambda name: found)
+    monkeypatch.setitem(sys.modules, "triton", type(sys)("triton"))
+    sys.modules["triton"].__version__ = "3.3"  # type: ignore[attr-defined]
+    message = f"mamba-ssm is {found}; expected 2.3" if refused else "triton is 3.3; expected 3.4"
+    with pytest.raises(ImportError, match=message):
+        mamba_ssm_operators._require_versions()
