@@ -64,11 +64,13 @@ def test_the_committed_recipe_can_be_read() -> None:
     assert recipe.reanchor_tokens
 
 
-@pytest.mark.parametrize("name", ["default", "language_model", "pseudo_queries", "evidence"])
-def test_the_recipes_in_examples_can_be_read(name: str) -> None:
-    path = Path(__file__).parents[2] / "examples" / "training" / f"{name}.toml"
+RECIPES = sorted((Path(__file__).parents[2] / "examples" / "training").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=[path.stem for path in RECIPES])
+def test_the_recipes_in_examples_can_be_read(path: Path) -> None:
     recipe = read_recipe(path)
-    assert recipe.stage == ("language-model" if name == "language_model" else "evidence")
+    assert recipe.stage == ("language-model" if path.stem == "language_model" else "evidence")
 
 
 def test_the_page_on_training_has_every_key_with_its_default() -> None:
