@@ -122,7 +122,7 @@ def test_constraints_pin_every_requirement_within_its_range() -> None:
     lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = [line.split("==") for line in lines if not line.startswith("#")]
     pins = {canonicalize_name(name): pin for name, pin in pairs}
-    tested_apart = {"ray", "mamba-ssm", "causal-conv1d"}
+    tested_apart = {"ray", "mamba-ssm", "einops"}  # the last two with the versions of .ci/cuda-interpret
     for line in requires("spscanner-rag") or []:
         requirement = Requirement(line)
         name = canonicalize_name(requirement.name)
