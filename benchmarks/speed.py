@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.published_path import published_forward
+from benchmarks.random_weights import SHAPES, write_random_weights
 
 if TYPE_CHECKING:
     import torch
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
     from spscanner_rag.mamba2.model import ScannerModel
 
-SIZES = {
-    "default": {"hidden_size": 256, "num_hidden_layers": 7, "vocab_size": 16384, "state_size": 64},
-    "130m": {"hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50288, "state_size": 128},
-    "1.3b": {"hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 50288, "state_size": 128},
-    "tiny": {"hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 512, "state_size": 16},
-}
 KINDS = ("torch", "mamba-ssm", "transformers", "published")
 TOKENS_PER_UNIT = 25
 _PRODUCT = {"cuda": 8192, "cpu": 1024}  # rows and columns
@@ -46,7 +41,7 @@ def add_commands(
     command = commands.add_parser("speed", help="tokens per second and share of the limit, by backend")
     command.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     command.add_argument("--dtype", default="bfloat16", choices=["float32", "bfloat16"])
-    command.add_argument("--sizes", nargs="+", choices=sorted(SIZES), default=["default"])
+    command.add_argument("--sizes", nargs="+", choices=sorted(SHAPES), default=["default"])
     command.add_argument("--tokens", nargs="+", type=int, default=[1000, 10_000], help="document lengths")
     command.add_argument("--kinds", nargs="+", choices=KINDS, default=["torch", "transformers"])
     command.add_argument("--repeats", type=int, default=3, help="readings of each; the median counts")
@@ -85,16 +80,13 @@ def _forwards(
     size: str, kinds: list[str], device: torch.device, dtype: torch.dtype
 ) -> Iterator[tuple[str, Mamba2Config, Forward | str]]:
     """Each kind with the shape and how to read ids (tokens,), or why it cannot; one model at a time in memory."""
-    from transformers import Mamba2Config as TheirConfig
     from transformers import Mamba2Model
 
     from spscanner_rag.checkpoint import load_model
     from spscanner_rag.mamba2.backends import choose_backend
 
-    shape = SIZES[size]
-    heads = {"num_heads": 2 * shape["hidden_size"] // 64, "head_dim": 64, "n_groups": 1}
     with tempfile.TemporaryDirectory() as folder:
-        Mamba2Model(TheirConfig(**shape, **heads, expand=2)).save_pretrained(folder)
+        write_random_weights(size, Path(folder))
         ours = load_model(Path(folder), device=device, dtype=dtype, require_head=False)
         for kind in kinds:
             forward: Forward | str

@@ -35,19 +35,19 @@ def source_of(path: Path) -> str:
     return path.name
 
 
-def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str], hint: str = "") -> None:
+def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
     """Refuse files that are absent or of another kind, before any of them is read.
 
     Raises
     ------
     ValueError
-        Naming the first such file, what was expected, and ``hint``.
+        Naming the first such file, and what was expected.
     """
     for path in paths:
         if not path.is_file():
             raise ValueError(f"{path}: no such file; expected {' or '.join(suffixes)}")
         if not path.name.endswith(tuple(suffixes)):
-            raise ValueError(f"{path}: expected a file that ends in {' or '.join(suffixes)}{hint}")
+            raise ValueError(f"{path}: expected a file that ends in {' or '.join(suffixes)}")
 
 
 def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:

@@ -17,8 +17,6 @@ from spscanner_rag.mamba2.kernels import TORCH_KERNELS, ScanOperands, TorchKerne
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
-CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
-
 
 class Packing(TorchKernels):
     """Every sequence of the one row by itself, from the state or from zeros."""
@@ -60,21 +58,6 @@ def runs(index: Tensor | None, tokens: int) -> list[tuple[slice, bool]]:
     return [(slice(a, b), n == 0) for a, b, n in zip(starts, ends, numbers.tolist(), strict=True)]
 
 
-def new_model(*, lexical: bool) -> ScannerModel:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = ScannerModel(CONFIG, match_embedding=lexical, lexical_prior=lexical).eval()
-        assert model.binary_head is not None
-        torch.nn.init.normal_(model.backbone.embedding.weight)
-        torch.nn.init.normal_(model.binary_head.weight)
-        if model.match_embedding is not None:
-            torch.nn.init.normal_(model.match_embedding.weight)
-    return model
-
-
-MODELS = {False: new_model(lexical=False), True: new_model(lexical=True)}
-
-
 def sequence(tokens: int, seed: int, *, lexical: bool) -> TokenSequence:
     random = np.random.default_rng([tokens, seed])
     positions = np.sort(random.integers(0, max(tokens, 1), min(tokens, 5))).astype(np.int64)
@@ -92,8 +75,10 @@ def sequence(tokens: int, seed: int, *, lexical: bool) -> TokenSequence:
 @example([0, 0], 7, True)
 @example([7, 7, 7], 7, True)  # every end is the end of a step
 @example([6, 2, 0, 20], 7, False)
-def test_equals_each_alone(lengths: list[int], segment_tokens: int, with_channel: bool) -> None:
-    model = MODELS[with_channel]
+def test_equals_each_alone(
+    models: dict[bool, ScannerModel], lengths: list[int], segment_tokens: int, with_channel: bool
+) -> None:
+    model = models[with_channel]
     sequences = [sequence(tokens, seed, lexical=with_channel) for seed, tokens in enumerate(lengths)]
     steps: list[int] = []
     expected = [read_logits(model, [one], 1000)[0] for one in sequences]
@@ -120,14 +105,14 @@ def test_oracle(committed_oracles: Path) -> None:
     assert np.abs(np.stack(logits) - expected["logits"].numpy()).max() <= 1e-4
 
 
-def test_one_row_per_sequence_where_kernels_do_not_pack() -> None:
+def test_one_row_per_sequence_where_kernels_do_not_pack(models: dict[bool, ScannerModel]) -> None:
     ids = torch.zeros(1, 3, dtype=torch.int64)
     with pytest.raises(ValueError, match="the torch kernels read one sequence per row"):
-        MODELS[False](ids, sequence_index=torch.tensor([[0, 0, 1]], dtype=torch.int32))
+        models[False](ids, sequence_index=torch.tensor([[0, 0, 1]], dtype=torch.int32))
 
 
-def test_last_layer_works_for_the_asked_positions_alone() -> None:
-    model = ScannerModel(dataclasses.replace(CONFIG, n_layer=3)).eval()
+def test_last_layer_works_for_the_asked_positions_alone(models: dict[bool, ScannerModel]) -> None:
+    model = ScannerModel(dataclasses.replace(models[False].config, n_layer=3)).eval()
     rows, tokens = torch.tensor([1, 0, 0, 1]), torch.tensor([8, 0, 3, 8])
     ids = torch.randint(61, (2, 9))
     sizes: dict[int, int] = {}

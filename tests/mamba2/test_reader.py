@@ -13,37 +13,18 @@ from safetensors.torch import load_file
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import reader
-from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
 
-CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
 
-
-def new_model(*, lexical: bool) -> ScannerModel:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = ScannerModel(CONFIG, match_embedding=lexical, lexical_prior=lexical).eval()
-        assert model.binary_head is not None
-        torch.nn.init.normal_(model.backbone.embedding.weight)
-        torch.nn.init.normal_(model.binary_head.weight)
-        if model.match_embedding is not None:
-            torch.nn.init.normal_(model.match_embedding.weight)
-    return model
-
-
-MODELS = {False: new_model(lexical=False), True: new_model(lexical=True)}
-"""By whether there is a lexical channel."""
+@pytest.fixture
+def plain(models: dict[bool, ScannerModel]) -> ScannerModel:
+    return models[False]
 
 
 @pytest.fixture
-def plain() -> ScannerModel:
-    return MODELS[False]
-
-
-@pytest.fixture
-def lexical() -> ScannerModel:
-    return MODELS[True]
+def lexical(models: dict[bool, ScannerModel]) -> ScannerModel:
+    return models[True]
 
 
 def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
@@ -141,9 +122,9 @@ def test_oracle(committed_oracles: Path, segment_tokens: int) -> None:
 @example([0, 0, 30], 64, True)
 @example([30, 30, 29, 28], 10_000, True)
 def test_logits_do_not_depend_on_what_else_is_read(
-    lengths: list[int], segment_tokens: int, with_channel: bool
+    models: dict[bool, ScannerModel], lengths: list[int], segment_tokens: int, with_channel: bool
 ) -> None:
-    model = MODELS[with_channel]
+    model = models[with_channel]
     sequences = [sequence(tokens, seed, lexical=with_channel) for seed, tokens in enumerate(lengths)]
     results = read_logits(model, sequences, segment_tokens)
     assert len(results) == len(sequences)
@@ -232,10 +213,12 @@ def test_steps_stay_within_segment_tokens(
 
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 90), max_size=6), st.integers(10, 200))
-def test_steps_add_up_to_all_tokens(lengths: list[int], segment_tokens: int) -> None:
+def test_steps_add_up_to_all_tokens(
+    models: dict[bool, ScannerModel], lengths: list[int], segment_tokens: int
+) -> None:
     steps: list[int] = []
     sequences = [sequence(tokens, seed) for seed, tokens in enumerate(lengths)]
-    read_logits(MODELS[False], sequences, segment_tokens, steps.append)
+    read_logits(models[False], sequences, segment_tokens, steps.append)
     assert sum(steps) == sum(lengths)
     assert all(0 < tokens <= segment_tokens for tokens in steps)
 

@@ -1,0 +1,20 @@
+"""Random weights of published and small shapes, in transformers' layout: what the benchmarks of speed read."""
+
+from pathlib import Path
+
+SHAPES = {
+    "default": {"hidden_size": 256, "num_hidden_layers": 7, "vocab_size": 16384, "state_size": 64},
+    "130m": {"hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50288, "state_size": 128},
+    "1.3b": {"hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 50288, "state_size": 128},
+    "tiny": {"hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 512, "state_size": 16},
+}
+"""As keys of transformers' configuration; the bundled checkpoint's is "default"."""
+
+
+def write_random_weights(shape: str, folder: Path) -> None:
+    """Write a checkpoint, the same after the same `torch.manual_seed`."""
+    from transformers import Mamba2Config, Mamba2Model
+
+    sizes = SHAPES[shape]
+    heads = {"num_heads": 2 * sizes["hidden_size"] // 64, "head_dim": 64, "n_groups": 1}
+    Mamba2Model(Mamba2Config(**sizes, **heads, expand=2)).save_pretrained(folder)
