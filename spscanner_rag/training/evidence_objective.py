@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.examples import Example, ExampleSource
 from spscanner_rag.training.objective import hidden_states
+from spscanner_rag.training.passes import Pass
 from spscanner_rag.training.recipe import Recipe
 
 
@@ -57,14 +58,14 @@ class EvidenceBatch:
         """Tokens of each example."""
         return [len(example.sequence.input_ids) for example in self.examples]
 
-    def loss(self, model: ScannerModel, group: Sequence[int]) -> Tensor:
-        """Binary and ranking loss on labels, and what a teacher adds: a group's share of the step's."""
-        examples = [self.examples[number] for number in group]
+    def loss(self, model: ScannerModel, read: Pass) -> Tensor:
+        """Binary and ranking loss on labels, and what a teacher adds: a pass's share of the step's."""
+        examples = [self.examples[number] for number in read.members]
         ids = [example.sequence.input_ids for example in examples]
         classes = [e.sequence.match_classes for e in examples if e.sequence.match_classes is not None]
-        hidden = hidden_states(model, ids, classes or None, self.recipe.dtype)
+        hidden = hidden_states(model, ids, classes or None, self.recipe.dtype, read)
         loss = torch.zeros((), device=model.device)
-        for row, example in zip(hidden, examples, strict=True):
+        for row, example in zip(hidden[: len(examples)], examples, strict=True):
             ends = row[torch.from_numpy(example.sequence.positions).to(model.device)]  # (units, d_model)
             loss = loss + self._example_loss(model, ends.float(), example)
         return loss

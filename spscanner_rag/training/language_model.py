@@ -14,6 +14,7 @@ from spscanner_rag.devices import DTYPES
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.next_token_loss import next_token_loss
 from spscanner_rag.training.objective import hidden_states
+from spscanner_rag.training.passes import Pass, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.token_cache import TokenCache
 
@@ -56,13 +57,15 @@ class LanguageModelBatch:
         """Tokens read of each sequence."""
         return [len(sequence) - 1 for sequence in self.sequences]
 
-    def loss(self, model: ScannerModel, group: Sequence[int]) -> Tensor:
-        """A group's share of the mean loss of a token, in nats."""
-        summed = summed_loss(model, [self.sequences[number] for number in group], self.dtype)
+    def loss(self, model: ScannerModel, read: Pass) -> Tensor:
+        """A pass's share of the mean loss of a token, in nats."""
+        summed = summed_loss(model, [self.sequences[number] for number in read.members], self.dtype, read)
         return summed / sum(self.lengths)
 
 
-def summed_loss(model: ScannerModel, sequences: Sequence[NDArray[np.int64]], dtype: str) -> Tensor:
+def summed_loss(
+    model: ScannerModel, sequences: Sequence[NDArray[np.int64]], dtype: str, together: Pass
+) -> Tensor:
     """Cross entropy of the tokens of sequences, each given those before it: scalar, in nats.
 
     Parameters
@@ -71,12 +74,15 @@ def summed_loss(model: ScannerModel, sequences: Sequence[NDArray[np.int64]], dty
     sequences : sequence of (tokens,) arrays
         Of at least two tokens; the first of each is not predicted.
     dtype : "bfloat16" or "float32"
+    together : Pass
+        How they are read.
     """
     read = [sequence[:-1] for sequence in sequences]
     # no question, so no token of the text occurs in it
     classes = None if model.match_embedding is None else [np.zeros_like(row) for row in read]
-    hidden = hidden_states(model, read, classes, dtype)  # (sequences, tokens, d_model)
-    rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=True)])  # (tokens, d_model)
+    hidden = hidden_states(model, read, classes, dtype, together)  # (rows, width, d_model)
+    found = zip(hidden[: len(read)], read, strict=True)
+    rows = torch.cat([row[: len(ids)] for row, ids in found])  # (tokens, d_model)
     targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
     embedding = model.backbone.embedding.weight[
         : model.config.vocab_size
@@ -101,7 +107,8 @@ def held_out_loss(
     for source, sequence in found:
         if len(sequence) < 2:
             continue
-        loss = summed_loss(model, [sequence], recipe.dtype).item()
+        alone = passes([len(sequence) - 1], length, recipe.tokens_per_pass, compiled=False)[0]
+        loss = summed_loss(model, [sequence], recipe.dtype, alone).item()
         for name in (source, "all"):
             entry = sums.setdefault(name, [0.0, 0.0])
             entry[0] += loss

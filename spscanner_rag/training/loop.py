@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import group_by_length
 from spscanner_rag.training.log import TrainingLog
 from spscanner_rag.training.objective import Objective
+from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 
 STATE_FILE = "training_state.pt"
@@ -74,6 +74,8 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
+        if recipe.compile:
+            compile_layers(model)
         self.log = TrainingLog(out / LOG_FILE)
         self.log.keep_until(self.step)
 
@@ -119,8 +121,8 @@ class Trainer:
             parameters["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss = 0.0
-        for group in group_by_length(batch.lengths, recipe.tokens_per_pass):
-            part = batch.loss(self.model, group)
+        for read in passes(batch.lengths, length, recipe.tokens_per_pass, recipe.compile):
+            part = batch.loss(self.model, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
         norm = nn.utils.clip_grad_norm_(self._parameters(), recipe.gradient_clip)

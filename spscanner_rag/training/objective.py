@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
+from spscanner_rag.training.passes import Pass
 
 
 class Batch(Protocol):
@@ -20,8 +20,8 @@ class Batch(Protocol):
         """Tokens of each sequence."""
         ...
 
-    def loss(self, model: ScannerModel, group: Sequence[int]) -> Tensor:
-        """The share of the step's loss that the sequences of these numbers have; the shares add up to it."""
+    def loss(self, model: ScannerModel, read: Pass) -> Tensor:
+        """The share of the step's loss that the sequences of a pass have; the shares add up to it."""
         ...
 
 
@@ -43,31 +43,31 @@ def hidden_states(
     ids: Sequence[NDArray[np.integer[Any]]],
     match_classes: Sequence[NDArray[np.integer[Any]]] | None,
     dtype: str,
+    read: Pass,
 ) -> Tensor:
-    """Hidden states of several sequences, read together: (sequences, tokens, d_model).
+    """Hidden states of several sequences, read together: (rows, width, d_model).
 
     Parameters
     ----------
     model : ScannerModel
     ids : sequence of (tokens,) arrays
-        Shorter ones are padded at their ends, where nothing that counts is read any more.
+        Of the pass's members.
     match_classes : sequence of (tokens,) arrays, optional
         Exactly when the model has a match embedding.
     dtype : "bfloat16" or "float32"
         Arithmetic of matrix products.
+    read : Pass
     """
-    longest = max(len(row) for row in ids)
-    width = -(-longest // CHUNK_TOKENS) * CHUNK_TOKENS  # whole chunks: no copies for padding
-    rows = _stacked(ids, width, model.device)
-    classes = None if match_classes is None else _stacked(match_classes, width, model.device)
-    with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+    rows = _stacked(ids, read, model.device)
+    classes = None if match_classes is None else _stacked(match_classes, read, model.device)
+    with read.stance(), torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
         hidden, _ = model(rows, None, classes)
     return hidden  # type: ignore[no-any-return]
 
 
-def _stacked(rows: Sequence[NDArray[np.integer[Any]]], width: int, device: torch.device) -> Tensor:
+def _stacked(rows: Sequence[NDArray[np.integer[Any]]], read: Pass, device: torch.device) -> Tensor:
     """Rows of ids as one tensor with zeros after their ends: (rows, width)."""
-    stacked = np.zeros((len(rows), width), np.int64)
-    for target, row in zip(stacked, rows, strict=True):
+    stacked = np.zeros((read.rows, read.width), np.int64)
+    for target, row in zip(stacked, rows, strict=False):  # rows that are left over stay empty
         target[: len(row)] = row
     return torch.from_numpy(stacked).to(device)

@@ -70,6 +70,9 @@ class Recipe:
     dtype : "bfloat16", "float32" or "auto", default "bfloat16"
         Arithmetic of matrix products; weights and optimizer are float32. "auto" takes bfloat16 where the device
         multiplies it natively.
+    compile : bool, default False
+        Whether torch.compile joins the steps of each layer. Needs a C++ compiler on a CPU, and half a minute or
+        more for each of ``sequence_tokens`` before it is faster; passes are padded to one shape then.
     positive_weight : float, default 10.0
         Weight of a relevant sentence's loss; sentences that are not relevant have 1.
     ranking_weight : float, default 0.0
@@ -145,6 +148,7 @@ class Recipe:
     weight_decay: float = 0.01
     gradient_clip: float = 1.0
     dtype: str = "bfloat16"
+    compile: bool = False
     positive_weight: float = 10.0
     ranking_weight: float = 0.0
     teacher: str = ""

@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from spscanner_rag.evaluation.data import Document, read_documents
+from spscanner_rag.reading import Reading
+from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.training.document_store import DocumentStore
 from spscanner_rag.training.teacher import Teacher
 
@@ -52,6 +55,11 @@ def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             question["evidence"] = [[start + 7, end + 7] for start, end in question["evidence"]]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def reading(tiny_tokenizer: Tokenizer) -> Reading:
+    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.training.evidence_objective import EvidenceBatch, listwise_divergence
 from spscanner_rag.training.examples import Example
+from spscanner_rag.training.passes import Pass
 from spscanner_rag.training.recipe import Recipe
 
 RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
@@ -34,7 +35,8 @@ def example(relevant: list[bool], teacher: list[float] | None = None, seed: int 
 
 def loss(checkpoint: Path, recipe: Recipe, *examples: Example, head: nn.Module | None = None) -> float:
     model = load_model(checkpoint)
-    return EvidenceBatch(examples, recipe, head).loss(model, range(len(examples))).item()
+    together = Pass(range(len(examples)), len(examples), 64)
+    return EvidenceBatch(examples, recipe, head).loss(model, together).item()
 
 
 def logits(checkpoint: Path, given: Example) -> torch.Tensor:

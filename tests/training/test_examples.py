@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from spscanner_rag.evaluation.data import Document
 from spscanner_rag.reading import Reading
-from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.training import examples as examples_module
 from spscanner_rag.training.document_store import DocumentStore
 from spscanner_rag.training.examples import LEAST_STRETCH_SHARE, ExampleSource, full_stretch, spread_stretch
@@ -20,11 +18,6 @@ from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.teacher import Teacher, TeacherScores
 
 RECIPE = Recipe(steps=4, sequence_tokens=(256,), sequences_per_step=4, source_cap=30)
-
-
-@pytest.fixture
-def reading(tiny_tokenizer: Tokenizer) -> Reading:
-    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True)
 
 
 def test_an_example_is_the_same_in_every_run(documents: list[Document], reading: Reading) -> None:

@@ -16,8 +16,11 @@ from spscanner_rag.training.language_model import (
     summed_loss,
 )
 from spscanner_rag.training.loop import Trainer
+from spscanner_rag.training.passes import Pass
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.token_cache import TokenCache, open_token_cache
+
+ALONE = Pass([0], 1, 64)
 
 RECIPE = Recipe(
     stage="language-model",
@@ -54,7 +57,9 @@ def test_the_loss_is_that_of_the_next_token_given_those_before(tokens: TokenCach
         hidden, _ = language_model(ids[:, :-1])
         logits = hidden[0] @ language_model.backbone.embedding.weight[:382].T  # two rows are padding
         expected += F.cross_entropy(logits, ids[0, 1:], reduction="sum").item()
-    assert summed_loss(language_model, sequences, "float32").item() == pytest.approx(expected, rel=1e-5)
+    assert summed_loss(language_model, sequences, "float32", Pass([0, 1], 2, 128)).item() == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_a_model_with_a_lexical_channel_reads_text_that_matches_nothing(tokens: TokenCache) -> None:
@@ -62,20 +67,20 @@ def test_a_model_with_a_lexical_channel_reads_text_that_matches_nothing(tokens: 
     with_match.load_state_dict(plain.state_dict(), strict=False)
     assert with_match.match_embedding is not None
     sequences = [tokens.read(0, 40)]
-    expected = summed_loss(plain, sequences, "float32").item()
-    assert summed_loss(with_match, sequences, "float32").item() != pytest.approx(expected, rel=1e-6)
+    expected = summed_loss(plain, sequences, "float32", ALONE).item()
+    assert summed_loss(with_match, sequences, "float32", ALONE).item() != pytest.approx(expected, rel=1e-6)
     with torch.no_grad():
         with_match.match_embedding.weight[0] = 0.0  # the other rows stay
-    assert summed_loss(with_match, sequences, "float32").item() == pytest.approx(expected, rel=1e-6)
+    assert summed_loss(with_match, sequences, "float32", ALONE).item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_step_is_the_mean_over_its_tokens_and_is_repeatable(tokens: TokenCache) -> None:
     batch = LanguageModelObjective(tokens, RECIPE).batch(5, 64)
     assert batch.lengths == [64, 64, 64]
     language_model = model()
-    whole = batch.loss(language_model, [0, 1, 2]).item()
+    whole = batch.loss(language_model, Pass([0, 1, 2], 3, 64)).item()
     assert whole == pytest.approx(math.log(382), rel=0.05)  # of a model that knows nothing yet
-    parts = sum(batch.loss(language_model, [number]).item() for number in range(3))
+    parts = sum(batch.loss(language_model, Pass([number], 1, 64)).item() for number in range(3))
     assert parts == pytest.approx(whole, rel=1e-5)
     again = LanguageModelObjective(tokens, RECIPE).batch(5, 64)
     for sequence, other in zip(batch.sequences, again.sequences, strict=True):
@@ -106,7 +111,9 @@ def test_the_held_out_loss_is_a_mean_over_tokens_by_file(tmp_path: Path) -> None
     )
     assert list(found) == ["even", "odd", "all"]
     first, second = cache.read(0, 65), cache.read(200, 265)
-    nats = [summed_loss(language_model, [sequence], "float32").item() / 64 for sequence in (first, second)]
+    nats = [
+        summed_loss(language_model, [sequence], "float32", ALONE).item() / 64 for sequence in (first, second)
+    ]
     assert found["even"]["nats"] == pytest.approx(nats[0], rel=1e-5)
     assert found["all"]["nats"] == pytest.approx(sum(nats) / 2, rel=1e-5)
     assert found["all"]["perplexity"] == pytest.approx(math.exp(sum(nats) / 2), rel=1e-4)

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.evaluation.data import Document
 from spscanner_rag.reading import Reading
-from spscanner_rag.segmentation import SentenceSegmenter
 from spscanner_rag.training.document_store import DocumentStore
 from spscanner_rag.training.evidence_objective import EvidenceObjective
 from spscanner_rag.training.examples import ExampleSource
@@ -28,11 +26,6 @@ RECIPE = Recipe(
     ranking_weight=0.5,
     save_every=3,
 )
-
-
-@pytest.fixture
-def reading(tiny_tokenizer: Tokenizer) -> Reading:
-    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True)
 
 
 def trainer(
