@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import import_time, long_documents, speed, throughput
+from benchmarks import ablation, import_time, long_documents, speed, throughput
 from benchmarks.machine import describe_run
 
 
@@ -24,7 +24,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
-    for module in (throughput, speed, long_documents, import_time):
+    for module in (throughput, speed, long_documents, import_time, ablation):
         for command in module.add_commands(commands):
             command.add_argument("--out", type=Path, metavar="JSON", help="write the report to this file")
     return parser

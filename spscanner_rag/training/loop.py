@@ -32,6 +32,7 @@ class StepReport:
     loss: float
     gradient_norm: float  # before clipping
     learning_rate: float
+    tokens: int
     tokens_per_second: float
 
 
@@ -136,7 +137,8 @@ class Trainer:
         self._average()
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
-        return StepReport(self.step, loss, norm.item(), rate, sum(batch.lengths) / elapsed)
+        tokens = sum(batch.lengths)
+        return StepReport(self.step, loss, norm.item(), rate, tokens, tokens / elapsed)
 
     def _average(self) -> None:
         if not self.recipe.ema_decay:
@@ -198,5 +200,6 @@ def _record(report: StepReport) -> dict[str, object]:
         "loss": round(report.loss, 5),
         "gradient_norm": round(report.gradient_norm, 4),
         "learning_rate": report.learning_rate,
+        "tokens": report.tokens,
         "tokens_per_second": round(report.tokens_per_second),
     }

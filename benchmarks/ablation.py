@@ -1,0 +1,223 @@
+"""Train the rows of an ablation, each the first one with one thing changed, and compare them with it.
+
+Rows are in ``examples/training/ablation.toml``. Every row is trained by `spscanner train` and asked by
+`spscanner eval`, in a folder of its own; what is there already is kept, and a run that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROWS = Path(__file__).resolve().parent.parent / "examples" / "training" / "ablation.toml"
+METRICS = ("recall@1", "recall@5", "recall@10", "recall@50", "ndcg@10")
+QUESTIONS, RECORDS = "questions.jsonl", "records.jsonl"
+BASELINE = "bm25"
+
+Plan = Mapping[str, Any]
+
+
+def add_commands(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> list[argparse.ArgumentParser]:
+    """Add `ablation`."""
+    command = commands.add_parser("ablation", help="what each choice of a small scanner is worth")
+    command.add_argument(
+        "rows", nargs="*", metavar="ROW", help="names in the plan; 'all'; none: the table only"
+    )
+    command.add_argument(
+        "--qa", type=Path, required=True, help="folder of SOURCE/train.jsonl.gz and dev.jsonl.gz"
+    )
+    command.add_argument(
+        "--text", type=Path, help="folder of NAME.txt.xz, for the stages that read plain text"
+    )
+    command.add_argument("--results", type=Path, required=True, help="where everything is written")
+    command.add_argument("--plan", type=Path, default=ROWS, help="default: examples/training/ablation.toml")
+    command.set_defaults(measure=measure_ablation)
+    return [command]
+
+
+def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Train and ask the rows that are wanted, then report all that are there."""
+    plan = tomllib.loads(arguments.plan.read_text(encoding="utf-8"))
+    wanted = list(plan["rows"]) if arguments.rows == ["all"] else arguments.rows
+    if unknown := [name for name in wanted if name not in plan["rows"]]:
+        raise SystemExit(f"unknown row {unknown[0]!r}; expected some of {', '.join(plan['rows'])}")
+    out: Path = arguments.results
+    out.mkdir(parents=True, exist_ok=True)
+    _write_questions(plan, arguments.qa, out / QUESTIONS)
+    _ask(BASELINE, out / BASELINE, out / QUESTIONS)
+    for name in wanted:
+        _train(name, plan, arguments)
+        _ask(f"scanner:{out / name}", out / name / "eval", out / QUESTIONS)
+    return _table(plan, out), True
+
+
+def _write_questions(plan: Plan, qa: Path, path: Path) -> None:
+    from benchmarks.excerpts import write_excerpts
+    from spscanner_rag.evaluation.data import read_documents
+    from spscanner_rag.evaluation.sampling import only_held_out
+
+    if path.exists():
+        return
+    files = [_file(qa, name, "dev") for name in plan["validation"]]
+    held_out = [_file(qa, name, "train") for name in plan["held_out"]]
+    documents = [*read_documents(files), *only_held_out(read_documents(held_out), plan["held_out"])]
+    write_excerpts(documents, plan["questions"], plan["characters"], path)
+
+
+def _file(qa: Path, source: str, split: str) -> Path:
+    return qa / source / f"{split}.jsonl.gz"
+
+
+def _train(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
+    """All stages of a row, each from the one before; the last one's checkpoint is in RESULTS/name."""
+    row, out = plan["rows"][name], arguments.results
+    base = None
+    for stage in row.get("stages", []):
+        recipe = plan["recipe"] | plan["stages"][stage] | row.get("recipe", {})
+        base = _train_stage(f"{name}/{stage}", recipe, plan, arguments, base, from_text=True)
+    recipe = plan["recipe"] | {"held_out_sources": plan["held_out"]} | row.get("recipe", {})
+    _train_stage(name, recipe, plan, arguments, base)
+    assert (out / name / "config.json").is_file()
+
+
+def _train_stage(
+    name: str,
+    recipe: dict[str, Any],
+    plan: Plan,
+    arguments: argparse.Namespace,
+    base: Path | None,
+    from_text: bool = False,
+) -> Path:
+    out: Path = arguments.results
+    folder = out / name
+    if (folder / "model.safetensors").is_file():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "recipe.toml").write_text(_toml(recipe), encoding="utf-8")
+    command = ["train", str(folder / "recipe.toml"), "--out", str(folder), "--no-progress"]
+    command += ["--teacher-cache", str(out / "teacher")]
+    files = (
+        [arguments.text / f"{text}.txt.xz" for text in plan["text"]]
+        if from_text
+        else [_file(arguments.qa, source, "train") for source in plan["train"]]
+    )
+    as_text = from_text and recipe.get("stage") != "language-model"
+    command += [word for file in files for word in ("--text" if as_text else "--data", str(file))]
+    if (
+        recipe.get("stage") != "language-model"
+    ):  # which has no use for questions; its texts are of train files only
+        command += ["--validation", str(out / QUESTIONS)]
+    command += ["--base", str(base)] if base else ["--config", str(_write_shape(name, plan, folder))]
+    if base is None and not (folder / "tokenizer.json").exists():
+        shutil.copy(_vocabulary(recipe["vocab_size"], plan, arguments), folder / "tokenizer.json")
+    _spscanner(command)
+    return folder
+
+
+def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
+    """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
+    from spscanner_rag.evaluation.data import read_documents
+    from spscanner_rag.training.evidence_stage import set_aside
+    from spscanner_rag.training.vocabulary import train_tokenizer
+
+    path: Path = arguments.results / f"vocabulary-{size}.json"
+    if not path.exists():
+        documents = read_documents([_file(arguments.qa, source, "train") for source in plan["train"]])
+        texts = (document.text for document in set_aside(documents, plan["held_out"], []))
+        unfinished = path.with_name(path.name + ".part")
+        train_tokenizer(texts, size).save(str(unfinished))
+        unfinished.replace(path)
+    return path
+
+
+def _write_shape(name: str, plan: Plan, folder: Path) -> Path:
+    path = folder / "shape.json"
+    row = plan["rows"][name.partition("/")[0]]
+    path.write_text(json.dumps(plan["config"] | row.get("config", {})), encoding="utf-8")
+    return path
+
+
+def _toml(recipe: Mapping[str, Any]) -> str:
+    """A recipe's few kinds of value are written alike in JSON, but for tables."""
+    lines = []
+    for key, value in recipe.items():
+        if isinstance(value, dict):
+            value = (
+                "{ " + ", ".join(f"{name} = {json.dumps(factor)}" for name, factor in value.items()) + " }"
+            )
+            lines.append(f"{key} = {value}")
+        else:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _ask(retriever: str, folder: Path, questions: Path) -> None:
+    if not (folder / "results.json").is_file():
+        _spscanner(["eval", str(questions), "--retrievers", retriever, "--seed", "0", "--out", str(folder)])
+
+
+def _spscanner(words: list[str]) -> None:
+    subprocess.run([sys.executable, "-m", "spscanner_rag.cli", *words], check=True, stdout=sys.stderr)
+
+
+def _table(plan: Plan, out: Path) -> dict[str, object]:
+    """Macro means in percent, and differences from the first row with their p values."""
+    from spscanner_rag.evaluation.statistics import macro_estimate, paired_test
+
+    first = next(iter(plan["rows"]))
+    rows: dict[str, object] = {}
+    for name, folder in _asked(plan, out):
+        shown: dict[str, object] = {}
+        for metric in METRICS:
+            shown[metric] = round(100 * macro_estimate(_samples(folder, metric)).value, 1)
+        if name != first and (out / first / "eval" / RECORDS).is_file():
+            for metric in ("recall@10", "ndcg@10"):
+                test = paired_test(_samples(folder, metric), _samples(out / first / "eval", metric))
+                shown[f"{metric} minus {first}"] = round(100 * test.difference.value, 1)
+                shown[f"p {metric}"] = round(test.p_value, 4)
+        rows[name] = shown | _cost(out / name)
+    return rows
+
+
+def _asked(plan: Plan, out: Path) -> Iterator[tuple[str, Path]]:
+    yield BASELINE, out / BASELINE
+    for name in plan["rows"]:
+        if (out / name / "eval" / "results.json").is_file():
+            yield name, out / name / "eval"
+
+
+def _samples(folder: Path, metric: str) -> dict[str, Any]:
+    """A sample for each source: the questions' values, in one order for all retrievers."""
+    from spscanner_rag.evaluation.records import Record
+    from spscanner_rag.evaluation.statistics import Sample
+
+    lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
+    records = sorted(map(Record.read, lines), key=lambda record: (record.doc_id, record.qid))
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.source, []).append(record)
+    return {
+        source: Sample([record.metrics[metric] for record in of], [record.doc_id for record in of])
+        for source, of in found.items()
+    }
+
+
+def _cost(folder: Path) -> dict[str, object]:
+    """Steps' tokens and hours, all stages together."""
+    seconds = tokens = 0.0
+    for log in folder.rglob("log.jsonl"):
+        for line in log.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            if rate := entry.get("tokens_per_second"):
+                tokens += entry.get("tokens", 0)
+                seconds += entry.get("tokens", 0) / rate
+    return {"million tokens": round(tokens / 1e6, 2), "hours": round(seconds / 3600, 2)} if tokens else {}
