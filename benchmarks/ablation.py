@@ -1,6 +1,6 @@
 """Train the rows of an ablation, each the first one with one thing changed, and compare them with it.
 
-Rows are in ``examples/training/ablation.toml``. Every row is trained by `spscanner train` and asked by
+Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and asked by
 `spscanner eval`, in a folder of its own; what is there already is kept, and a run that was killed goes on.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ROWS = Path(__file__).resolve().parent.parent / "examples" / "training" / "ablation.toml"
+ROWS = Path(__file__).resolve().with_name("ablation.toml")
 METRICS = ("recall@1", "recall@5", "recall@10", "recall@50", "ndcg@10")
 QUESTIONS, RECORDS = "questions.jsonl", "records.jsonl"
 BASELINE = "bm25"
@@ -39,7 +39,7 @@ def add_commands(
         "--text", type=Path, help="folder of NAME.txt.xz, for the stages that read plain text"
     )
     command.add_argument("--results", type=Path, required=True, help="where everything is written")
-    command.add_argument("--plan", type=Path, default=ROWS, help="default: examples/training/ablation.toml")
+    command.add_argument("--plan", type=Path, default=ROWS, help="default: benchmarks/ablation.toml")
     command.set_defaults(measure=measure_ablation)
     return [command]
 

@@ -21,8 +21,8 @@ def write_excerpts(documents: Iterable[Document], questions: int, characters: in
     questions : int
         Of each source, by the rule of ``--max-questions`` with seed 0.
     characters : int
-        Of an excerpt, as far as the document reaches. It holds the question's first evidence, whole or its beginning,
-        at a place that the question's name decides.
+        Of an excerpt, as far as the document reaches. It holds the question's first evidence, or its beginning, at
+        a place that the question's name decides.
     path : Path
     """
     from spscanner_rag.evaluation.sampling import sample_questions

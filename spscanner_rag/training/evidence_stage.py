@@ -8,8 +8,9 @@ import torch
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evaluation.data import Document, read_documents
-from spscanner_rag.evaluation.sampling import is_held_out, sample_questions
+from spscanner_rag.evaluation.sampling import Asked, by_document, is_held_out, sample_questions
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.training.calibrate import calibrate
 from spscanner_rag.training.decontamination import find_shared
 from spscanner_rag.training.document_store import DocumentStore
 from spscanner_rag.training.evidence_objective import EvidenceObjective
@@ -48,7 +49,7 @@ class EvidenceStage:
     def __init__(
         self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
     ) -> None:
-        self._files, self._recipe, self._device = files, recipe, device
+        self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
         _check_files(files)
         self._held_out: list[Document] = []
         data = list(files.data)
@@ -79,6 +80,28 @@ class EvidenceStage:
         pseudo = {source_of(path) for path in self._files.text}
         self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
         return EvidenceObjective(self._source, recipe, start.model.config.d_model)
+
+    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Calibrated, if the recipe says on how many questions."""
+        most = self._recipe.calibration_questions
+        if most:
+            shift = calibrate(Scanner(checkpoint), self._labelled(most))
+            self._notify(
+                "not calibrated: the questions drawn for it have no sentence or every one as evidence"
+                if shift is None
+                else f"calibrated: {shift:+.2f} to every logit"
+            )
+        return checkpoint
+
+    def _labelled(self, most: int) -> Iterator[Asked]:
+        """Questions of ``--data`` with their documents; pseudo-questions have no labels to be trusted."""
+        pseudo = {source_of(path) for path in self._files.text}
+        bare = [self._documents.without_text(number) for number in range(len(self._documents))]
+        numbers = {id(document): number for number, document in enumerate(bare)}
+        asked = sample_questions((d for d in bare if d.source not in pseudo), most, self._recipe.seed)
+        for document, questions in by_document(chain.from_iterable(asked.values())):
+            whole = self._documents.document(numbers[id(document)])
+            yield from ((whole, question) for question in questions)
 
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """Recall of evidence sentences."""

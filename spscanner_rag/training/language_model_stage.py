@@ -93,6 +93,10 @@ class LanguageModelStage:
         )
         return LanguageModelObjective(self._tokens, self._recipe)
 
+    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Nothing is left to do."""
+        return checkpoint
+
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """Mean loss of a token of held-out text."""
         if not self._held_out_tokens:

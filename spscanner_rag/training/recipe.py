@@ -29,6 +29,7 @@ _AT_LEAST_ZERO = (
     "pseudo_masked",
     "pseudo_negatives",
     "pseudo_weight",
+    "calibration_questions",
 )
 _SHARES = (
     "warmup_share",
@@ -126,6 +127,9 @@ class Recipe:
     validation_questions : int, default 40
         Per source, at most, at each validation; the last one takes ``final_validation_questions``.
     final_validation_questions : int, default 300
+    calibration_questions : int, default 0
+        Of each source, answered at the end on the whole training documents to set the head's bias; 0 leaves it as
+        it was trained.
     validation_tokens : int, default 65536
         Tokens of each file that a language model is validated on, at most.
     keep_best : bool, default False
@@ -178,6 +182,7 @@ class Recipe:
     validate_every: int = 500
     validation_questions: int = 40
     final_validation_questions: int = 300
+    calibration_questions: int = 0
     validation_tokens: int = 65_536
     keep_best: bool = False
     save_every: int = 100

@@ -80,7 +80,7 @@ class TrainingRun:
             on_step(report)
             if self._is_due(report.step):
                 self._validate(on_validation)
-        chosen = self.chosen_checkpoint()
+        chosen = self.stage.finish(self.chosen_checkpoint())
         validation = self.stage.validate(chosen, final=True)
         if validation is not None:
             self._report(validation, on_validation)

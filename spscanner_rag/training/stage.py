@@ -47,6 +47,10 @@ class Stage(Protocol):
         """What to train it for."""
         ...
 
+    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
+        """The checkpoint with what can only be settled when its weights are: the last step before it is saved."""
+        ...
+
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """How well a checkpoint does, at the end more thoroughly; None without documents for it."""
         ...

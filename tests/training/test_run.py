@@ -127,6 +127,22 @@ def test_bad_input_is_one_line_and_trains_nothing(
     assert not (out / "model.safetensors").exists()
 
 
+def test_a_run_ends_with_the_calibration_that_its_recipe_wants(
+    tmp_path: Path, recipe: Path, shape: Path, corpus_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    biases = []
+    for number in (0, 3):
+        recipe.write_text(RECIPE + f"calibration_questions = {number}\n", encoding="utf-8")
+        out = tmp_path / f"out-{number}"
+        assert train(recipe, "--config", shape, "--data", corpus_file, "--out", out) == 0
+        head = load_checkpoint(out).model.binary_head
+        assert head is not None
+        biases.append(head.bias.item())
+        said = "calibrated: " in capsys.readouterr().err
+        assert said == bool(number)
+    assert abs(biases[1] - biases[0]) > 0.1
+
+
 def test_a_tenth_of_the_named_sources_is_held_out(documents: list[Document]) -> None:
     held_out: list[Document] = []
     training = list(set_aside(documents, ["roads"], held_out))

@@ -12,7 +12,7 @@ def test_without_a_terminal_there_are_plain_lines_on_standard_error(
     with TrainingView(1000, enabled) as view:
         view.preparing("tokenized [a].txt")
         for step in range(1, 2 * STEPS_PER_LINE + 1):
-            view.step(StepReport(step, 0.5, 1.25, 1e-3, 2710.4))
+            view.step(StepReport(step, 0.5, 1.25, 1e-3, 8192, 2710.4))
         view.validated(40, Validation(0.5, {}, ("recall  @1  50.0  walks", "recall  @1  50.0  macro")))
     shown = capsys.readouterr()
     assert shown.out == ""
