@@ -42,12 +42,16 @@ def train(
         Path | None, typer.Option(help="Folder of teacher scores; default OUT/teacher.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    workers: Annotated[
+        int, typer.Option(help="Processes that prepare coming steps: for a GPU, which would wait for them.")
+    ] = 0,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
     """Train one stage that the recipe names, then validate and write checkpoint and model card.
 
     A run that was killed is taken up by the same command.
     """
+    import os
     from dataclasses import replace
 
     from spscanner_rag.devices import choose
@@ -56,6 +60,8 @@ def train(
     from spscanner_rag.training.start import RunFiles
     from spscanner_rag.training.view import TrainingView
 
+    if workers:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # which does not outlive a fork
     numbers = read_recipe(recipe)
     if teacher is not None:
         numbers = replace(numbers, teacher=teacher)
@@ -63,5 +69,5 @@ def train(
         data or [], validation or [], out, base, config, teacher_cache or out / "teacher", text or []
     )
     with TrainingView(numbers.steps, progress) as view:
-        run = TrainingRun(files, numbers, choose(device).device, view.preparing)
+        run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
         run.train(view.step, view.validated)

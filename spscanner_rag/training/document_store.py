@@ -1,5 +1,6 @@
 """Training documents with their texts on disk: in memory are their questions and where each text lies."""
 
+import os
 import tempfile
 import weakref
 from collections.abc import Collection, Iterable, Iterator
@@ -36,6 +37,7 @@ class DocumentStore:
             self._documents.append(replace(document, text=""))
             self._spans.append((position, len(encoded)))
             position += len(encoded)
+        self._texts.flush()
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -60,6 +62,6 @@ class DocumentStore:
     def document(self, number: int) -> Document:
         """Document ``number`` with its text."""
         start, length = self._spans[number]
-        self._texts.seek(start)
-        text = self._texts.read(length).decode("utf-8", "surrogatepass")
+        # not seek and read: processes that were forked share the file's place
+        text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
         return replace(self._documents[number], text=text)

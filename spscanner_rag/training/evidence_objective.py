@@ -37,12 +37,15 @@ class EvidenceObjective:
         """The teacher's head, if there is a teacher."""
         return nn.Module() if self._teacher_head is None else self._teacher_head
 
-    def batch(self, step: int, length: int) -> "EvidenceBatch":
+    def draw(self, step: int, length: int) -> list[Example]:
         """The examples of a step."""
         count = self._recipe.sequences_per_step
         numbers = range(step * count, (step + 1) * count)
-        examples = [self._source.example(number, length) for number in numbers]
-        return EvidenceBatch(examples, self._recipe, self._teacher_head)
+        return [self._source.example(number, length) for number in numbers]
+
+    def batch(self, drawn: list[Example]) -> "EvidenceBatch":
+        """Examples with what their loss needs."""
+        return EvidenceBatch(drawn, self._recipe, self._teacher_head)
 
 
 @dataclass(frozen=True, slots=True)

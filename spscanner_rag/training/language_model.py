@@ -36,13 +36,16 @@ class LanguageModelObjective:
         """Nothing is trained beside the model."""
         return nn.Module()
 
-    def batch(self, step: int, length: int) -> "LanguageModelBatch":
+    def draw(self, step: int, length: int) -> list[NDArray[np.int64]]:
         """The sequences of a step."""
         count, seed = self._recipe.sequences_per_step, self._recipe.seed
         numbers = range(step * count, (step + 1) * count)
         # one token more than is read: the last one is only predicted
-        sequences = [self._tokens.sequence(number, length + 1, seed) for number in numbers]
-        return LanguageModelBatch(sequences, self._recipe.dtype)
+        return [self._tokens.sequence(number, length + 1, seed) for number in numbers]
+
+    def batch(self, drawn: list[NDArray[np.int64]]) -> "LanguageModelBatch":
+        """Sequences with what their loss needs."""
+        return LanguageModelBatch(drawn, self._recipe.dtype)
 
 
 @dataclass(frozen=True, slots=True)

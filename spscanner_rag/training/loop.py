@@ -4,7 +4,6 @@ import json
 import math
 import os
 import pickle
-import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.log import TrainingLog
-from spscanner_rag.training.objective import Objective
+from spscanner_rag.training.objective import Batch, Objective
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 
@@ -47,6 +47,8 @@ class Trainer:
     recipe : Recipe
     out : Path
         Folder for the state and the log; made if absent. A state found there is resumed.
+    workers : int, default 0
+        Processes that draw the sequences of coming steps; 0 draws each when it is due.
 
     Attributes
     ----------
@@ -62,9 +64,11 @@ class Trainer:
         If the folder holds the state of another recipe or model.
     """
 
-    def __init__(self, model: ScannerModel, objective: Objective, recipe: Recipe, out: Path) -> None:
+    def __init__(
+        self, model: ScannerModel, objective: Objective, recipe: Recipe, out: Path, workers: int = 0
+    ) -> None:
         self.model, self.recipe, self.out = model, recipe, out
-        self._objective = objective
+        self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
         self.step = 0
         self.seconds = 0.0
@@ -84,12 +88,14 @@ class Trainer:
         """Train up to step ``until`` (default: the recipe's last), reporting after each step."""
         last = self.recipe.steps if until is None else until
         self.model.train()
-        while self.step < last:
-            report = self._one_step()
+        started = time.perf_counter()
+        for length, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
+            report = self._one_step(length, self._objective.batch(drawn), started)
             self.log.append(_record(report))
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
             yield report
+            started = time.perf_counter()
 
     def averaged_weights(self) -> dict[str, Tensor]:
         """The weights to keep: their moving average, or the last ones if the recipe wants none."""
@@ -112,11 +118,9 @@ class Trainer:
         torch.save(state, unfinished)
         os.replace(unfinished, self.out / STATE_FILE)
 
-    def _one_step(self) -> StepReport:
-        started = time.perf_counter()
+    def _one_step(self, length: int, batch: Batch, started: float) -> StepReport:
+        """Train on a batch; ``started`` is when it was begun to be drawn or waited for."""
         recipe, number = self.recipe, self.step
-        length = random.Random(f"{recipe.seed}-length-{number}").choice(recipe.sequence_tokens)
-        batch = self._objective.batch(number, length)
         rate = learning_rate_at(number, recipe)
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate

@@ -33,8 +33,15 @@ class Objective(Protocol):
         """What is trained beside the model and not kept with it."""
         ...
 
-    def batch(self, step: int, length: int) -> Batch:
-        """The sequences of a step, each about ``length`` tokens; the same in every run. Steps count from 0."""
+    def draw(self, step: int, length: int) -> object:
+        """The sequences of a step, each about ``length`` tokens; the same in every run. Steps count from 0.
+
+        It is plain data, and may be called in another process.
+        """
+        ...
+
+    def batch(self, drawn: Any) -> Batch:  # noqa: ANN401 - each objective knows what it drew
+        """What was drawn, ready to be trained on."""
         ...
 
 

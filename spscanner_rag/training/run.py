@@ -10,6 +10,7 @@ import torch
 
 from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
 from spscanner_rag.devices import choose
+from spscanner_rag.training.ahead import check_workers
 from spscanner_rag.training.best_weights import BestWeights
 from spscanner_rag.training.evidence_stage import EvidenceStage
 from spscanner_rag.training.language_model_stage import LanguageModelStage
@@ -39,6 +40,8 @@ class TrainingRun:
     device : torch.device
     notify : callable, optional
         Called with messages about what takes long before the first step.
+    workers : int, default 0
+        Processes that draw the sequences of coming steps.
 
     Raises
     ------
@@ -52,7 +55,9 @@ class TrainingRun:
         recipe: Recipe,
         device: torch.device,
         notify: Callable[[str], object] = lambda message: None,
+        workers: int = 0,
     ) -> None:
+        check_workers(workers)
         if recipe.dtype == "auto":
             recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
         self.files, self.recipe = files, recipe
@@ -64,7 +69,7 @@ class TrainingRun:
                 "held_out_sources that the data has, or keep_best = false"
             )
         self.start = self.stage.start()
-        self.trainer = Trainer(self.start.model, self.stage.objective(self.start), recipe, files.out)
+        self.trainer = Trainer(self.start.model, self.stage.objective(self.start), recipe, files.out, workers)
         self._best = BestWeights(files.out, recipe, self.trainer.step) if recipe.keep_best else None
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:

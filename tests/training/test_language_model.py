@@ -75,15 +75,16 @@ def test_a_model_with_a_lexical_channel_reads_text_that_matches_nothing(tokens: 
 
 
 def test_a_step_is_the_mean_over_its_tokens_and_is_repeatable(tokens: TokenCache) -> None:
-    batch = LanguageModelObjective(tokens, RECIPE).batch(5, 64)
+    objective = LanguageModelObjective(tokens, RECIPE)
+    batch = objective.batch(objective.draw(5, 64))
     assert batch.lengths == [64, 64, 64]
     language_model = model()
     whole = batch.loss(language_model, Pass([0, 1, 2], 3, 64)).item()
     assert whole == pytest.approx(math.log(382), rel=0.05)  # of a model that knows nothing yet
     parts = sum(batch.loss(language_model, Pass([number], 1, 64)).item() for number in range(3))
     assert parts == pytest.approx(whole, rel=1e-5)
-    again = LanguageModelObjective(tokens, RECIPE).batch(5, 64)
-    for sequence, other in zip(batch.sequences, again.sequences, strict=True):
+    again = LanguageModelObjective(tokens, RECIPE).draw(5, 64)
+    for sequence, other in zip(batch.sequences, again, strict=True):
         np.testing.assert_array_equal(sequence, other)
 
 
