@@ -166,7 +166,7 @@ def load_checkpoint(
         As for `locate`.
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
-        Of the weights; ``A_log``, ``dt_bias`` and ``D`` are float32 always.
+        Of the weights; ``A_log``, ``dt_bias``, ``D`` and the head are float32 always.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
         Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub
         id.
@@ -219,7 +219,7 @@ def load_model(
         With ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers.
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
-        Of the weights; ``A_log``, ``dt_bias`` and ``D`` are float32 always.
+        Of the weights; ``A_log``, ``dt_bias``, ``D`` and the head are float32 always.
     require_head : bool, default True
         False takes a language model without ``binary_head`` too, and starts a head for training, each time
         the same.
@@ -278,7 +278,7 @@ def save_checkpoint(
     tokenizer : tokenizers.Tokenizer or None
         Written without truncation and padding; None writes none.
     dtype : torch.dtype, optional
-        Of the saved weights, but for ``A_log``, ``dt_bias`` and ``D``; default: as in the model.
+        Of the saved weights, but for ``A_log``, ``dt_bias``, ``D`` and the head; default: as in the model.
 
     Raises
     ------

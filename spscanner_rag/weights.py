@@ -28,6 +28,8 @@ _FLOATS: Final = {
 }
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
+_FLOAT32_TENSORS: Final = frozenset({"binary_head.weight", "binary_head.bias", "lexical_prior.weight"})
+"""Logits are computed in float32, and calibration scales these: rounded, it would change ranks."""
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 
@@ -197,7 +199,7 @@ def read_tensors(
     device : torch.device or str
         Where to put them.
     dtype : torch.dtype
-        What to turn them into; ``A_log``, ``dt_bias`` and ``D`` become float32 whatever it is.
+        What to turn them into; ``A_log``, ``dt_bias``, ``D`` and the head become float32 whatever it is.
 
     Returns
     -------
@@ -220,7 +222,8 @@ def read_tensors(
 
 def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
     """Return the dtype of a parameter in a model of the given dtype."""
-    return torch.float32 if name.rpartition(".")[2] in _FLOAT32_PARAMETERS else dtype
+    is_float32 = name in _FLOAT32_TENSORS or name.rpartition(".")[2] in _FLOAT32_PARAMETERS
+    return torch.float32 if is_float32 else dtype
 
 
 def refuse_not_finite(tensor: Tensor, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether scores are probabilities: calibration error, unanswerable questions, and the shift that mends it.
+"""Whether scores are probabilities: calibration error of sentences, unanswerable questions, and Platt scaling.
 
 A sentence's probability is the sigmoid of its logit. It is calibrated if, of all sentences that get 0.7, seven in
 ten are relevant. Most sentences of a long document are relevant to nothing, and their probabilities decide the
@@ -19,7 +19,7 @@ BINS = 15
 THRESHOLD = 0.5
 """A document is taken to answer a question if one of its sentences has at least this probability."""
 
-_HALVINGS = 60
+_NEWTON_STEPS = 100
 
 
 class Reliability(NamedTuple):
@@ -163,11 +163,11 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     return float(lower.mean() / (2 * len(below)))
 
 
-def fit_shift(logits: ArrayLike, relevant: ArrayLike) -> float:
-    """What to add to all logits so that their probabilities are right on average.
+def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
+    """Platt scaling: the a and b for which ``sigmoid(a * logit + b)`` has the least log loss.
 
-    It is the b for which ``sigmoid(logit + b)`` has the least log loss; there, as many sentences are relevant as
-    the probabilities add up to. The order of the sentences stays as it is.
+    Every sentence counts the same, so that the share of relevant ones stays what it is. Newton's method with
+    halved steps, on a loss that is convex.
 
     Parameters
     ----------
@@ -177,13 +177,14 @@ def fit_shift(logits: ArrayLike, relevant: ArrayLike) -> float:
 
     Returns
     -------
-    float
-        To be added to the bias of a linear head.
+    a, b : float
+        To be folded into a linear head: ``weight * a`` and ``bias * a + b``.
 
     Raises
     ------
     ValueError
-        If the lengths differ, a logit is not finite, or there are not both relevant sentences and others.
+        If the lengths differ, a logit is not finite, or a threshold parts the relevant sentences from the others
+        without an error: the loss has no minimum then.
     """
     x, y = np.asarray(logits, np.float64), np.asarray(relevant, bool)
     if x.ndim != 1 or x.shape != y.shape or not np.isfinite(x).all():
@@ -192,10 +193,37 @@ def fit_shift(logits: ArrayLike, relevant: ArrayLike) -> float:
         )
     if y.all() or not y.any():
         raise ValueError(f"got {int(y.sum())} relevant of {len(y)} sentences; expected some of both kinds")
-    wanted = float(np.log(y.sum() / (~y).sum()))
-    # the sum of the probabilities rises with b: at the first bound it is too small, at the second too large
-    low, high = wanted - float(x.max()), wanted - float(x.min())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if sigmoid(x + middle).sum() < y.sum() else (low, middle)
-    return (low + high) / 2
+    if x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min():
+        raise ValueError(
+            "a threshold parts the relevant sentences from the others without an error, so that no finite scale "
+            "is best; expected sentences that overlap: take more questions"
+        )
+    centre, spread = float(x.mean()), float(x.std())
+    features = np.column_stack([(x - centre) / spread, np.ones_like(x)])
+    slope, shift = _newton(features, y)
+    return slope / spread, shift - slope * centre / spread
+
+
+def _newton(features: NDArray[np.float64], y: NDArray[np.bool_]) -> tuple[float, float]:
+    """The minimum of the log loss of ``features @ weights``; it exists."""
+    share = y.mean()
+    weights = np.array([0.0, np.log(share / (1 - share))])
+    loss = _log_loss(features @ weights, y)
+    for _ in range(_NEWTON_STEPS):
+        p = sigmoid(features @ weights)
+        gradient = features.T @ (p - y) / len(y)
+        curvature = (features * (p * (1 - p))[:, None]).T @ features / len(y)
+        step = np.linalg.solve(curvature, gradient)
+        if gradient @ step < 1e-22:  # twice what the loss can still fall by
+            break
+        size = 1.0
+        while size > 1e-10 and (new := _log_loss(features @ (weights - size * step), y)) > loss:
+            size /= 2
+        if size <= 1e-10:  # as low as its digits allow
+            break
+        weights, loss = weights - size * step, new
+    return float(weights[0]), float(weights[1])
+
+
+def _log_loss(logits: NDArray[np.float64], y: NDArray[np.bool_]) -> float:
+    return float((np.logaddexp(0, logits) - y * logits).mean())

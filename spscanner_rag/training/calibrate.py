@@ -1,4 +1,4 @@
-"""The last step of the evidence stage: the head's bias, so that a probability of 0.7 is right seven times in ten.
+"""The last step of the evidence stage: logits are scaled so that of probabilities of 0.7 seven in ten are right.
 
 Weights are trained on short stretches with evidence in most of them and with relevant sentences weighing more than
 others, so a whole document's probabilities are too high. Here whole documents are read.
@@ -9,14 +9,15 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from spscanner_rag.evaluation.calibration import fit_shift
+from spscanner_rag.evaluation.calibration import fit_platt
 from spscanner_rag.evaluation.data import relevant_units
 from spscanner_rag.evaluation.sampling import Asked, by_document
+from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scanner import Scanner
 
 
-def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> float | None:
-    """Shift the bias of a scanner's head in place; no sentence's rank changes.
+def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
+    """Scale and shift the logits of a scanner in its head, in place, by Platt scaling; no rank changes.
 
     Parameters
     ----------
@@ -26,8 +27,9 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> float | None:
 
     Returns
     -------
-    float or None
-        What was added to every logit; None, and nothing changed, if no sentence or every one was relevant.
+    tuple of two floats, or None
+        Scale and shift. None, and nothing is changed, if the questions give none: there are too few of them, or
+        relevant sentences do not score higher than others.
     """
     logits, marks = [np.empty(0, np.float32)], [np.empty(0, bool)]
     for document, questions in by_document(asked):
@@ -37,12 +39,21 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> float | None:
             if relevant.any():
                 logits.append(result.logits)
                 marks.append(relevant)
-    relevant = np.concatenate(marks)
-    if relevant.all():  # or there is none
+    try:
+        scale, shift = fit_platt(np.concatenate(logits), np.concatenate(marks))
+    except ValueError:
         return None
-    shift = fit_shift(np.concatenate(logits), relevant)
-    head = scanner.checkpoint.model.binary_head
+    if scale <= 0:
+        return None
+    _scale_head(scanner.checkpoint.model, scale, shift)
+    return scale, shift
+
+
+@torch.no_grad()
+def _scale_head(model: ScannerModel, scale: float, shift: float) -> None:
+    head = model.binary_head
     assert head is not None
-    with torch.no_grad():
-        head.bias.add_(shift)
-    return shift
+    head.weight.mul_(scale)
+    head.bias.mul_(scale).add_(shift)
+    if model.lexical_prior is not None:
+        model.lexical_prior.weight.mul_(scale)

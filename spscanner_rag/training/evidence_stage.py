@@ -85,11 +85,11 @@ class EvidenceStage:
         """Calibrated, if the recipe says on how many questions."""
         most = self._recipe.calibration_questions
         if most:
-            shift = calibrate(Scanner(checkpoint), self._labelled(most))
+            fitted = calibrate(Scanner(checkpoint), self._labelled(most))
             self._notify(
-                "not calibrated: the questions drawn for it have no sentence or every one as evidence"
-                if shift is None
-                else f"calibrated: {shift:+.2f} to every logit"
+                "not calibrated: too few questions, or their evidence scores no higher than the rest"
+                if fitted is None
+                else f"calibrated: logits times {fitted[0]:.2f} {fitted[1]:+.2f}"
             )
         return checkpoint
 

@@ -128,7 +128,7 @@ class Recipe:
         Per source, at most, at each validation; the last one takes ``final_validation_questions``.
     final_validation_questions : int, default 300
     calibration_questions : int, default 0
-        Of each source, answered at the end on the whole training documents to set the head's bias; 0 leaves it as
+        Of each source, answered at the end on the whole training documents to calibrate the head; 0 leaves it as
         it was trained.
     validation_tokens : int, default 65536
         Tokens of each file that a language model is validated on, at most.

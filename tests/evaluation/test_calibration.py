@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.calibration import BINS, Bins, auroc, fit_shift
+from spscanner_rag.evaluation.calibration import BINS, Bins, auroc, fit_platt
 from spscanner_rag.selection import sigmoid
 
 sentences = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
@@ -129,33 +129,52 @@ def log_loss(a: float, b: float, logits: NDArray, relevant: NDArray[np.bool_]) -
     return float(np.mean(np.where(relevant, np.logaddexp(0, -z), np.logaddexp(0, z))))
 
 
-def test_the_shift_is_what_the_data_were_made_by() -> None:
-    logits, relevant = random_logits(0, 1.0, -2.5, 200_000)
-    shift = fit_shift(logits, relevant)
-    assert shift == pytest.approx(-2.5, abs=0.05)
-    before, after = (Bins.of(sigmoid(logits + b), relevant).calibration_error() for b in (0.0, shift))
-    assert after < 0.005 < 0.1 < before
+def test_platt_finds_what_the_data_were_made_by() -> None:
+    logits, relevant = random_logits(0, 0.5, 1.0, 200_000)
+    assert fit_platt(logits, relevant) == pytest.approx((0.5, 1.0), abs=0.03)
+    error = Bins.of(sigmoid(logits), relevant).calibration_error()
+    a, b = fit_platt(logits, relevant)
+    assert Bins.of(sigmoid(a * logits + b), relevant).calibration_error() < 0.005 < 0.1 < error
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 1000), st.floats(-2, 2), st.floats(-3, 3), st.floats(0.01, 100), st.floats(-50, 50))
-def test_the_shift_is_the_minimum(seed: int, a: float, b: float, scale: float, shift: float) -> None:
+def test_platt_is_the_minimum(seed: int, a: float, b: float, scale: float, shift: float) -> None:
     logits, relevant = random_logits(seed, a, b)
-    assume(relevant.any() and not relevant.all())
+    overlap = relevant.any() and not relevant.all()
+    assume(overlap and logits[~relevant].max() > logits[relevant].min())
+    assume(logits[relevant].max() > logits[~relevant].min())
     x = scale * logits + shift
-    fitted = fit_shift(x, relevant)
-    # the slope of the loss is the difference of the two
-    assert sigmoid(x + fitted).sum() == pytest.approx(relevant.sum(), abs=1e-6)
-    least = log_loss(1.0, fitted, x, relevant)
-    assert least <= min(log_loss(1.0, fitted + step, x, relevant) for step in (-0.01, 0.0, 0.01)) + 1e-12
+    fitted = fit_platt(x, relevant)
+    assert np.mean(sigmoid(fitted[0] * x + fitted[1])) == pytest.approx(relevant.mean(), abs=1e-8)
+    residual = sigmoid(fitted[0] * x + fitted[1]) - relevant
+    assert np.mean(residual * logits) == pytest.approx(0, abs=1e-7)  # the slope of the loss
 
 
-def test_the_shift_with_few_relevant_sentences() -> None:
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.floats(-2, 2), st.floats(-2, 2))
+def test_platt_against_scipy_and_scikit_learn(seed: int, a: float, b: float) -> None:
+    minimize = pytest.importorskip("scipy.optimize").minimize
+    linear = pytest.importorskip("sklearn.linear_model")
+    logits, relevant = random_logits(seed, a, b)
+    assume(10 < relevant.sum() < 390)
+    fitted = fit_platt(logits, relevant)
+    found = minimize(lambda ab: log_loss(*ab, logits, relevant), [1.0, 0.0], method="BFGS")
+    np.testing.assert_allclose(fitted, found.x, rtol=1e-3, atol=1e-4)
+    assert log_loss(*fitted, logits, relevant) <= found.fun + 1e-12
+    regression = linear.LogisticRegression(C=np.inf, tol=1e-8).fit(logits[:, None], relevant)
+    np.testing.assert_allclose(
+        fitted, (regression.coef_[0, 0], regression.intercept_[0]), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_platt_with_few_relevant_sentences() -> None:
     random = np.random.default_rng(0)
     logits = np.concatenate([random.normal(-8, 2, 100_000), random.normal(-3, 2, 100)]).astype(np.float32)
     relevant = np.arange(len(logits)) >= 100_000
-    shift = fit_shift(logits, relevant)
-    assert sigmoid(logits.astype(np.float64) + shift).sum() == pytest.approx(100, rel=1e-6)
+    a, b = fit_platt(logits, relevant)
+    assert sigmoid(a * logits + b).sum() == pytest.approx(100, rel=1e-6)  # as many as there are
+    assert a > 0
 
 
 @pytest.mark.parametrize(
@@ -165,8 +184,12 @@ def test_the_shift_with_few_relevant_sentences() -> None:
         ([0.0, 1.0], [False, False], "got 0 relevant of 2 sentences"),
         ([0.0, 1.0], [True], "expected a finite logit for each mark"),
         ([0.0, float("inf")], [True, False], "expected a finite logit for each mark"),
+        ([0.0, 1.0, 2.0], [False, False, True], "a threshold parts"),
+        ([0.0, 1.0, 1.0], [False, False, True], "a threshold parts"),
+        ([0.0, 1.0, 1.0], [True, True, False], "a threshold parts"),
+        ([1.0, 1.0], [True, False], "a threshold parts"),
     ],
 )
-def test_errors_of_the_shift(logits: list[float], relevant: list[bool], message: str) -> None:
+def test_errors_of_platt(logits: list[float], relevant: list[bool], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        fit_shift(logits, relevant)
+        fit_platt(logits, relevant)
