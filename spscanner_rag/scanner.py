@@ -18,6 +18,7 @@ from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
 from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
+from spscanner_rag.segment_tokens import SEGMENT_TOKENS, default_segment_tokens
 from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.token_counts import CountTokens
 from spscanner_rag.token_stream import tokenize_question
@@ -26,10 +27,6 @@ from spscanner_rag.units import Segmenter, Unit, readable
 from spscanner_rag.windows import require_question_fits
 
 __all__ = ["CHECKPOINT_DEFAULT", "SEGMENT_TOKENS", "ScanCancelled", "Scanner", "bundled_token_counter"]
-
-SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
-"""Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory, on
-a CPU in its caches."""
 
 
 class _CheckpointDefault:
@@ -55,8 +52,8 @@ class Scanner:
         Read the text in windows of this many tokens, half overlapping, and average their logits; None
         reads any length in one pass. Default: as the checkpoint says.
     segment_tokens : int, optional
-        Tokens per forward pass. Bounds memory; changes rounding only. Default: by device. Lowered to what the
-        backend's kernels can count.
+        Tokens per forward pass. Bounds memory; changes rounding only. Default: by device, on a CPU also by the
+        model's width. Lowered to what the backend's kernels can count.
     segmenter : Segmenter or str, optional
         Anything with a ``segment(text)`` method, or "sentence" or "reference". Default: the checkpoint's.
     choice : Choice, optional
@@ -93,8 +90,8 @@ class Scanner:
         if isinstance(window_tokens, _CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens = _at_least_one("window_tokens", window_tokens)
-        default = SEGMENT_TOKENS.get(self.device.type, SEGMENT_TOKENS["cpu"])
-        asked = _at_least_one("segment_tokens", segment_tokens) or default
+        asked = _at_least_one("segment_tokens", segment_tokens)
+        asked = asked or default_segment_tokens(self.device.type, model.config)
         self.segment_tokens = min(asked, model.kernels.most_tokens(model.config))
         self.reading = Reading(
             tokenizer=checkpoint.tokenizer,

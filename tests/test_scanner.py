@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 
 from spscanner_rag import pipeline
-from spscanner_rag import scanner as module
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
 from spscanner_rag.lexical import index_words, match_query
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
+from spscanner_rag.segment_tokens import default_segment_tokens
 from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.token_stream import tokenize_question, tokenize_units
 from spscanner_rag.units import Unit
@@ -680,7 +680,7 @@ def test_attributes(tiny_checkpoint: Path) -> None:
     assert repr(scanner) == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
     assert (scanner.backend, scanner.backend_reason) == ("torch", "mamba-ssm's kernels are for NVIDIA GPUs")
     assert load(tiny_checkpoint, backend="torch").backend_reason == "as asked for"
-    assert scanner.segment_tokens == module.SEGMENT_TOKENS["cpu"]
+    assert scanner.segment_tokens == default_segment_tokens("cpu", scanner.checkpoint.model.config)
     assert load(tiny_checkpoint, segment_tokens=7).segment_tokens == 7
     assert scanner.device_reason == scanner.dtype_reason == "as asked for"
 

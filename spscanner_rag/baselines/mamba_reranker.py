@@ -20,7 +20,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.piecewise import tokenize_in_pieces
 from spscanner_rag.pipeline import in_runs
-from spscanner_rag.scanner import SEGMENT_TOKENS
+from spscanner_rag.segment_tokens import default_segment_tokens
 from spscanner_rag.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.units import Segmenter
 from spscanner_rag.weights import (
@@ -101,7 +101,7 @@ class MambaReranker(Pointwise):
         )
         refuse_small_vocabulary(config, self._tokenizer, folder / CONFIG)
         self._end = _end_token(self._tokenizer, end_token)
-        self.segment_tokens = segment_tokens or SEGMENT_TOKENS[choice.device.type]
+        self.segment_tokens = segment_tokens or default_segment_tokens(choice.device.type, config)
         self._model = _load_model(folder, config, choice.device, choice.dtype)
 
     @property

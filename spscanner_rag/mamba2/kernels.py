@@ -109,7 +109,7 @@ class TorchKernels:
         convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
         with torch.autocast(xBC.device.type, enabled=False):
             out = convolve(extended.to(dtype), weight, None if bias is None else bias.to(dtype))
-        out = F.silu(out)  # (batch, tokens, conv_dim)
+        out = F.silu(out, inplace=True)  # (batch, tokens, conv_dim)
         # a copy, so that the state does not keep the whole segment in memory
         return out.to(xBC.dtype), extended[:, tokens:].detach().clone()
 

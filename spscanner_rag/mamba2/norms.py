@@ -17,9 +17,8 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``x``: (batch, tokens, size)."""
-        return F.rms_norm(x.float(), self.weight.shape, self.weight.float(), self.epsilon).to(
-            self.weight.dtype
-        )
+        normed = _over_its_rms(x.float(), self.epsilon, overwrite=False)
+        return normed.mul_(self.weight.float()).to(self.weight.dtype)
 
 
 class GatedRMSNorm(nn.Module):
@@ -34,11 +33,18 @@ class GatedRMSNorm(nn.Module):
     def forward(self, y: Tensor, z: Tensor) -> Tensor:
         """``y``, ``z``: (batch, tokens, d_inner)."""
         gate = F.silu(z.float())
-        y = y.float() if self.norm_before_gate else y.float() * gate
-        y = F.rms_norm(
-            y.view(*y.shape[:-1], self.groups, y.shape[-1] // self.groups),
-            (y.shape[-1] // self.groups,),
-            eps=self.epsilon,
-        )
-        y = y.flatten(-2) * self.weight.float()
-        return (y * gate if self.norm_before_gate else y).to(z.dtype)
+        gated = y.float() if self.norm_before_gate else gate.mul_(y)
+        by_group = gated.view(*y.shape[:-1], self.groups, y.shape[-1] // self.groups)
+        normed = _over_its_rms(by_group, self.epsilon, overwrite=gated is gate)
+        normed = normed.view(y.shape).mul_(self.weight.float())
+        return (normed.mul_(gate) if self.norm_before_gate else normed).to(z.dtype)
+
+
+def _over_its_rms(x: Tensor, epsilon: float, *, overwrite: bool) -> Tensor:
+    """``x`` divided by the root mean square of its last dimension; in ``x`` itself if that may be overwritten."""
+    if torch.is_grad_enabled() or not x.is_cpu:
+        return F.rms_norm(x, x.shape[-1:], eps=epsilon)
+    # On CPUs torch's rms_norm is one operation after another, each with a tensor of its own for its result.
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # (..., 1)
+    scale = torch.rsqrt(norm.square_().div_(x.shape[-1]).add_(epsilon))
+    return torch.mul(x, scale, out=x if overwrite else None)

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
 from spscanner_rag.mamba2.packed_reader import read_packed
 from spscanner_rag.mamba2.token_sequence import TokenSequence, on_device
@@ -47,6 +48,8 @@ def read_logits(
     """
     if model.kernels.packs:
         return read_packed(model, sequences, segment_tokens, after_step)
+    if model.device.type == "cpu":
+        keep_freed_memory()
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
     lengths = [len(sequence.input_ids) for sequence in sequences]
     for group in group_by_length(lengths, segment_tokens):

@@ -103,31 +103,30 @@ def ssd_chunked(
     # Above the diagonal, where the similarity is 0, the difference is positive and could overflow: hence _exp.
     mixing = _exp(rows[..., :, None] - rows[..., None, :]).to(x.dtype)
     mixing = mixing.view(batch, chunks, groups, -1, chunk_tokens, chunk_tokens) * similarity.unsqueeze(3)
-    y = mixing.flatten(2, 3) @ driven.transpose(2, 3)  # (batch, chunks, heads, chunk_tokens, headdim)
+    inside = mixing.flatten(2, 3) @ driven.transpose(2, 3)  # (batch, chunks, heads, chunk_tokens, headdim)
 
-    # 2. From block to block, in float32: what the state at its start gives to a block's tokens, and what the
-    # block adds to the state at its end
+    # 2. From block to block, in float32: the state at a block's start, its decay and what the block adds to it
     to_end = _exp(log_decay[:, :, -1:] - log_decay).to(x.dtype)[..., None]
     ending = (driven * to_end).view(batch, chunks, chunk_tokens, groups, width).permute(0, 1, 3, 4, 2)
+    added = (ending @ B).view(batch, chunks, heads, headdim, d_state).float()
     block_decay = _exp(log_decay[:, :, -1])[..., None, None]  # (batch, chunks, heads, 1, 1)
-    state, given = initial_state, []
+    states = [initial_state]
     # taken apart at once: the gradient of an index per block would be a whole tensor of zeros per block
-    for ending_of, B_of, C_of, decay in zip(*(t.unbind(1) for t in (ending, B, C, block_decay)), strict=True):
-        entering = state.to(x.dtype).view(batch, groups, width, d_state)
-        given.append(C_of @ entering.transpose(-1, -2))  # (batch, groups, chunk_tokens, width)
-        added = (ending_of @ B_of).view(state.shape)
-        state = torch.addcmul(added.float(), decay, state)
-    carried = torch.stack(given, dim=1).transpose(2, 3).reshape(x.shape)
+    for added_of, decay in zip(added.unbind(1), block_decay.unbind(1), strict=True):
+        states.append(torch.addcmul(added_of, decay, states[-1]))
+    entering = torch.stack(states[:-1], dim=1).to(x.dtype).view(batch, chunks, groups, width, d_state)
 
-    # 3. Both together, and the skip connection
-    y = torch.addcmul(y.transpose(2, 3), carried, _exp(log_decay).to(x.dtype)[..., None])
-    y = torch.addcmul(y, x, _skip_weight(D).to(x.dtype))  # (batch, chunks, chunk_tokens, heads, headdim)
-    return y.reshape(batch, tokens + padding, heads, headdim)[:, :tokens], state
+    # 3. What the state at a block's start gives to its tokens, what they give to one another, and the skip
+    # connection: added up in one tensor whose layout is that of the result
+    y = (C @ entering.transpose(-1, -2)).transpose(2, 3)  # (batch, chunks, chunk_tokens, groups, width)
+    y = y.reshape(x.shape).mul_(_exp(log_decay).to(x.dtype)[..., None])
+    y = y.add_(inside.transpose(2, 3)).addcmul_(x, _skip_weight(D).to(x.dtype))
+    return y.reshape(batch, tokens + padding, heads, headdim)[:, :tokens], states[-1]
 
 
 def _exp(log_decay: Tensor) -> Tensor:
     """Decay factors, kept away from denormal numbers, with which a CPU's exp is ten times slower."""
-    return torch.exp(log_decay.clamp(SMALLEST_LOG_DECAY, 0.0))
+    return log_decay.clamp(SMALLEST_LOG_DECAY, 0.0).exp_()
 
 
 def _skip_weight(D: Tensor) -> Tensor:
