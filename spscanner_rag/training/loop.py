@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.log import TrainingLog
@@ -88,6 +89,7 @@ class Trainer:
         """Train up to step ``until`` (default: the recipe's last), reporting after each step."""
         last = self.recipe.steps if until is None else until
         self.model.train()
+        keep_freed_memory()
         started = time.perf_counter()
         for length, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
             report = self._one_step(length, self._objective.batch(drawn), started)
