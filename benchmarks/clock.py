@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-LONG_ENOUGH = 30.0
+LONG_ENOUGH = 90.0
 """Seconds of measuring after which nothing is measured again."""
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import torch
 
     from spscanner_rag.mamba2.config import Mamba2Config
+    from spscanner_rag.mamba2.kernels import Kernels
     from spscanner_rag.mamba2.model import ScannerModel
 
 OURS = ("mamba-ssm", "torch")
@@ -41,15 +42,21 @@ def forward_of(
 def load_ours(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> ScannerModel:
     """Our model with the kernels of a kind. Raises `NotMeasuredError`."""
     from spscanner_rag.checkpoint import load_model
-    from spscanner_rag.mamba2.backends import choose_backend
 
-    try:
-        kernels = choose_backend(kind, device).kernels
-    except (ImportError, ValueError) as error:
-        raise NotMeasuredError(str(error)) from error
+    kernels = kernels_of(kind, device)
     model = load_model(folder, device=device, dtype=dtype, require_head=False)
     model.use_kernels(kernels)
     return model
+
+
+def kernels_of(kind: str, device: torch.device) -> Kernels:
+    """Of one of our kinds. Raises `NotMeasuredError`."""
+    from spscanner_rag.mamba2.backends import choose_backend
+
+    try:
+        return choose_backend(kind, device).kernels
+    except (ImportError, ValueError) as error:
+        raise NotMeasuredError(str(error)) from error
 
 
 def _by_segments(model: ScannerModel, input_ids: torch.Tensor) -> object:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.clock import median_seconds, seconds_of
 from benchmarks.example_text import QUESTION, QUESTIONS, short_texts, text_of_tokens
-from benchmarks.reading_kinds import load_ours
+from benchmarks.reading_kinds import kernels_of, load_ours
 
 if TYPE_CHECKING:
     import torch
@@ -28,11 +29,12 @@ def scanner_of(size: str, kind: str, folder: Path, device: torch.device, dtype: 
     from spscanner_rag.scanner import Scanner
     from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
 
-    model = load_ours(kind, folder, device, dtype)
     if size == "default":
+        kernels = kernels_of(kind, device)
         checkpoint = load_checkpoint(device=device, dtype=dtype)
-        checkpoint.model.use_kernels(model.kernels)
+        checkpoint.model.use_kernels(kernels)
         return Scanner(checkpoint)
+    model = load_ours(kind, folder, device, dtype)
     tokenizer = read_tokenizer(locate(None) / TOKENIZER)
     return Scanner(Checkpoint(model, ScannerSettings(), tokenizer, size, folder, published=False))
 
@@ -65,7 +67,8 @@ def question_rows(
     one = seconds_of(scans.runs["1"], scanner.device)  # the warm-up, too
     possible = [number for number in numbers if number * one <= longest]
     for number in possible:
-        scans.add(str(number), [(question, text) for question in QUESTIONS[:number]])
+        questions = islice(cycle(QUESTIONS), number)
+        scans.add(str(number), [(question, text) for question in questions])
     seconds = median_seconds(scans.runs, repeats if possible else 0, scanner.device)
     rows: dict[int, Row] = {}
     for number in numbers:

@@ -51,7 +51,7 @@ def add_commands(
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     add("--kinds", nargs="+", choices=KINDS, default=["torch", "transformers"], help="what reads")
     add("--tokens", nargs="+", type=int, default=[1000, 10_000], help="document lengths to read")
-    add("--questions", nargs="+", type=int, default=[1, 4, 16], help="questions on one document, at most 16")
+    add("--questions", nargs="+", type=int, default=[1, 4, 16], help="questions on one document")
     add("--question-tokens", type=int, default=10_000, help="length of that document")
     add("--short-documents", type=int, default=256, help="how many short documents are scanned at once")
     add("--short-tokens", type=int, default=400, help="length of each")
@@ -129,10 +129,12 @@ class _Run:
     def add_scanner_rows(self, size: str, folder: Path) -> None:
         """Rows of a whole scanner, of the first dtype."""
         given, rows = self.arguments, self.results.scanner_rows
+        if not self._has_time(size, "whole scanner"):
+            return
         try:
             scanner = self._scanner(size, folder)
         except NotMeasuredError as error:
-            rows[size, "scanner"] = f"not measured: {error}"
+            rows[size, "whole scanner"] = f"not measured: {error}"
             return
         how = (given.repeats, given.longest)
         if "questions" in given.parts and self._has_time(size, "questions"):

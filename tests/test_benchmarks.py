@@ -102,7 +102,7 @@ def test_speed_begins_nothing_when_the_time_is_up(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     options = ("--tokens", "30", "--kinds", "torch", "--budget", "0")
     results = benchmark(*TINY, *options, out=tmp_path / "speed.json")["results"]
-    for row in ("float32, torch, 30 tokens", "questions", "embedding"):
+    for row in ("float32, torch, 30 tokens", "whole scanner"):
         assert results[f"tiny, {row}"] == "not measured: no time left"
 
 
