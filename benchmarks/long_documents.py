@@ -9,9 +9,9 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from benchmarks.example_text import QUESTION, example_text
+from benchmarks.resident_memory import peak_bytes
 
 SHORT, MIDDLE, LONG = 30_000, 300_000, 3_000_000
 ALLOWED_GROWTH_MB = 300.0
@@ -87,22 +87,8 @@ def _scan_here(characters: int, repeats: int, model: str | None) -> dict[str, fl
         "characters": len(text),
         "sentences": len(result.sentences),
         "seconds": statistics.median(seconds),
-        "peak_mb": _peak_bytes() / 1e6,
+        "peak_mb": peak_bytes() / 1e6,
     }
-
-
-def _peak_bytes() -> int:
-    """Peak resident memory of this process so far."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-    # Linux counts into ru_maxrss what the process was before its exec, a copy of the parent; not into VmHWM.
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
 
 
 if __name__ == "__main__":

@@ -14,24 +14,34 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
 
 
+class NotMeasuredError(Exception):
+    """Why something cannot be measured here."""
+
+
 def published_forward(
     config: Mamba2Config, device: torch.device, dtype: torch.dtype
-) -> Callable[[torch.Tensor], object] | str:
-    """How to read ids (tokens,), or why it cannot be measured here."""
+) -> Callable[[torch.Tensor], object]:
+    """How to read ids (tokens,). Raises `NotMeasuredError`, as does what is returned."""
     if device.type != "cuda":
-        return "not measured: runs on CUDA only"
+        raise NotMeasuredError("runs on CUDA only")
     # Mamba-1's extension, which release 2.3.2.post1 imports unasked and Mamba-2 does not use.
     sys.modules.setdefault("selective_scan_cuda", ModuleType("selective_scan_cuda"))
     try:
         from mamba_ssm import MambaLMHeadModel
         from mamba_ssm.models.config_mamba import MambaConfig
     except ImportError as error:
-        return f"not measured: {error}"
+        raise NotMeasuredError(str(error)) from error
     written = config.to_dict()
     known = {key: value for key, value in written.items() if hasattr(MambaConfig(), key)}
     model = MambaLMHeadModel(MambaConfig(**known), device=device, dtype=dtype).eval()
-    return partial(_whole_document, model, device)
+    return partial(_whole_document, model, device, config.d_in_proj)
 
 
-def _whole_document(model: Callable[..., Any], device: torch.device, input_ids: torch.Tensor) -> object:
+def _whole_document(
+    model: Callable[..., Any], device: torch.device, width: int, input_ids: torch.Tensor
+) -> object:
+    if len(input_ids) * width >= 2**31:
+        raise NotMeasuredError(
+            "its kernels count in 32 bits, and would give wrong numbers or end this process"
+        )
     return model(input_ids[None].to(device)).logits[0, -1, 0].item()

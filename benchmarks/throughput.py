@@ -107,10 +107,13 @@ def _hidden_by_segments(model: ScannerModel, input_ids: Tensor) -> Tensor:
     """As `Scanner` reads: segment after segment, with the state carried."""
     import torch
 
-    from spscanner_rag.scanner import SEGMENT_TOKENS
+    from spscanner_rag.mamba2.freed_memory import keep_freed_memory
+    from spscanner_rag.segment_tokens import default_segment_tokens
 
     hidden, state = [], None
-    for segment in torch.split(input_ids, SEGMENT_TOKENS[input_ids.device.type], dim=1):
+    keep_freed_memory()  # as the reader does; what runs after it gains from that, too
+    tokens = default_segment_tokens(input_ids.device.type, model.config)
+    for segment in torch.split(input_ids, tokens, dim=1):
         values, state = model(segment, state)
         hidden.append(values)
     return torch.cat(hidden, dim=1)

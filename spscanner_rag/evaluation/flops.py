@@ -2,13 +2,14 @@
 
 A multiply-add is 2 operations; any other operation on one number (add, multiply, compare, exp, erf, square root)
 is 1. Operations that need no arithmetic (embedding look-up, copies, masks) are 0. What is counted is what
-:mod:`spscanner_rag.mamba2` computes on a CPU, with blocks of the state space taken as full.
+:mod:`spscanner_rag.mamba2` computes on a CPU, with blocks of the state space taken as full. Gate, norm and output
+projection of the last layer are computed for the ends of units only: no other token's output is of use.
 
 The paper prints no formula. Its Table 2 works out at 275 MFLOP per token for 130M and 2.86 GFLOP for 1.3B; this
-formula, with the blocks of 64 tokens that we compute in, gives 205 MFLOP (25 % less) and 2.61 GFLOP (9 % less);
-with mamba-ssm's blocks of 256, 221 MFLOP and 2.69 GFLOP. A language-model head over the 50,288 words, which no
-scanner needs, would bring the blocks of 64 to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less): the paper's numbers
-are likelier to hold one than not.
+formula, with the blocks of 64 tokens that we compute in, gives 203 MFLOP (26 % less) and 2.60 GFLOP (9 % less).
+The last layer in full for every token, and a language-model head over the 50,288 words, neither of which a scanner
+needs, bring that to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less): the paper's numbers are likelier to hold both
+than not.
 """
 
 from collections.abc import Sequence
@@ -70,7 +71,7 @@ MINILM = EncoderShape(layers=6, d_model=384, feed_forward=1536, heads=12)
 
 
 def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of the Mamba-2 backbone for one token of a long document; the same wherever it stands.
+    """Operations of the Mamba-2 backbone for any token of a long document; the same wherever it stands.
 
     Parameters
     ----------
@@ -86,21 +87,27 @@ def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> F
     """
     if chunk_tokens < 1:
         raise ValueError(f"chunk_tokens is {chunk_tokens}; expected at least 1")
-    d_model, d_inner, d_state = config.d_model, config.d_inner, config.d_state
+    d_inner, d_state = config.d_inner, config.d_state
     similarity = 2 * chunk_tokens * config.ngroups * d_state  # C . B
     inside_block = 2 * chunk_tokens * d_inner  # mixing @ x
     state = 4 * d_inner * d_state  # what the block adds to the state, and what the state gives to the block
-    layer = Flops(
-        projections=2 * d_model * (config.d_in_proj + d_inner),
+    mixing = Flops(
+        projections=2 * config.d_model * config.d_in_proj,
         convolution=2 * config.d_conv * config.conv_dim,
         mixing=similarity + inside_block + state,
-        elementwise=_elementwise(config, chunk_tokens),
+        elementwise=_NORM * config.d_model + _elementwise(config, chunk_tokens),
     )
-    return layer * config.n_layer + Flops(0, 0, 0, _NORM * d_model)
+    return mixing * config.n_layer + _after_mixing(config) * (config.n_layer - 1)
+
+
+def flops_per_unit(config: Mamba2Config) -> Flops:
+    """What the end of a unit needs beside `flops_per_token`: the rest of the last layer, the relevance head."""
+    ends = Flops(2 * config.d_model, 0, 0, _NORM * config.d_model + 1)  # final norm, head
+    return _after_mixing(config) + ends
 
 
 def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of a scan: of the backbone for every token, of the relevance head for every unit.
+    """Operations of a scan: of the backbone for every token, of its end and the relevance head for every unit.
 
     Parameters
     ----------
@@ -118,8 +125,7 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int 
     """
     if min(tokens, units) < 0:
         raise ValueError(f"got {tokens} tokens and {units} units; expected at least 0 of each")
-    head = Flops(2 * config.d_model, 0, 0, 1)
-    return flops_per_token(config, chunk_tokens) * tokens + head * units
+    return flops_per_token(config, chunk_tokens) * tokens + flops_per_unit(config) * units
 
 
 def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:
@@ -174,18 +180,23 @@ def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int
     return padded
 
 
+def _after_mixing(config: Mamba2Config) -> Flops:
+    """Of one layer and token: gate and norm, output projection, residual."""
+    gate = (_SILU + 1 + (_NORM if config.rmsnorm else 0)) * config.d_inner
+    added = (1 + config.bias) * config.d_model
+    return Flops(2 * config.d_inner * config.d_model, 0, 0, gate + added)
+
+
 def _elementwise(config: Mamba2Config, chunk_tokens: int) -> float:
-    """Of one layer and token."""
+    """Of one layer and token, from the input projection to the state space's output."""
     d_inner, nheads = config.d_inner, config.nheads
-    block = _NORM * config.d_model + config.d_model  # norm, residual
-    biases = (config.d_in_proj + config.d_model) * config.bias
+    biases = config.d_in_proj * config.bias
     convolution = (_SILU + config.conv_bias) * config.conv_dim
     steps = 7 * nheads  # dt: bias and softplus; times A, summed up; three decays from or to a block's edge
     decays = 3 * nheads * chunk_tokens  # between two tokens: subtract, exp, times the similarity
     scaled = (1 + 1 + 2 + 2) * d_inner  # times dt, times the decay; add what the state gives; skip connection
     state = 2 * d_inner * config.d_state / chunk_tokens  # once a block: decay it, add to it
-    gate = (_SILU + 1 + (_NORM if config.rmsnorm else 0)) * d_inner
-    return block + biases + convolution + steps + decays + scaled + state + gate
+    return biases + convolution + steps + decays + scaled + state
 
 
 def _checked_lengths(lengths: ArrayLike) -> NDArray[np.int64]:

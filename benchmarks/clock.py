@@ -1,0 +1,40 @@
+"""Seconds that calls take, in turn and until it has been long enough."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+LONG_ENOUGH = 90.0
+"""Seconds of measuring after which nothing is measured again."""
+
+
+def seconds_of(run: Callable[[], object], device: torch.device) -> float:
+    """Seconds until a call has returned and the device has finished."""
+    import torch
+
+    synchronize = torch.cuda.synchronize if device.type == "cuda" else torch.cpu.synchronize
+    synchronize()
+    start = time.perf_counter()
+    run()
+    synchronize()
+    return time.perf_counter() - start
+
+
+def median_seconds(
+    runs: Mapping[str, Callable[[], object]], repeats: int, device: torch.device
+) -> dict[str, float]:
+    """Median of each call; all are made in turn, so that a busy moment of the machine strikes all alike."""
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    end = time.monotonic() + LONG_ENOUGH
+    for _ in range(repeats):
+        for name, run in runs.items():
+            taken[name].append(seconds_of(run, device))
+        if time.monotonic() > end:
+            break
+    return {name: statistics.median(seconds) for name, seconds in taken.items() if seconds}

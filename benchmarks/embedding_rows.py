@@ -1,0 +1,93 @@
+"""A dense-embedding pass over a document against a scan of the same text.
+
+all-MiniLM-L6-v2 embeds the sentences; both sides start from the text, so cutting is in both times. A decoder of
+random weights embeds chunks of 300 words, cut and tokenized in its time as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from benchmarks.clock import median_seconds, seconds_of
+from benchmarks.decoder_embedder import SHAPES, DecoderEmbedder
+from benchmarks.example_text import QUESTION, text_of_tokens
+
+if TYPE_CHECKING:
+    from spscanner_rag import Scanner
+
+MINILM = "all-MiniLM-L6-v2"
+EMBEDDERS = (MINILM, *SHAPES)
+SCAN = "scan"
+
+Row = dict[str, float] | str
+EmbedText = Callable[[str], object]
+
+_TRIED_SHARE = 20  # of the text is embedded first, as a warm-up and to tell how long all of it takes
+_BATCH_SIZE = {"cpu": 32, "cuda": 256}
+
+
+def embedding_rows(
+    scanner: Scanner, embedders: Sequence[str], tokens: int, repeats: int, longest: float
+) -> dict[str, Row]:
+    """Rows of the scan and of each embedder over a text of about so many tokens of the bundled tokenizer."""
+    text = text_of_tokens(tokens)
+    rows: dict[str, Row] = {}
+    runs: dict[str, Callable[[], object]] = {}
+    programs: dict[str, Callable[[], EmbedText]] = {SCAN: lambda: partial(scanner.scan, QUESTION)}
+    programs |= {name: partial(_embedder, name, scanner) for name in embedders}
+    for name, load in programs.items():
+        try:
+            program = load()
+            part = text[: len(text) // _TRIED_SHARE]
+            expected = seconds_of(partial(program, part), scanner.device) * _TRIED_SHARE
+        except (ImportError, ValueError, RuntimeError) as error:
+            rows[name] = f"not measured: {error}"
+            continue
+        if expected > longest:
+            rows[name] = f"not measured: would take about {expected:,.0f} s"
+        else:
+            runs[name] = partial(program, text)
+    read = scanner.count_tokens(text)
+    seconds = median_seconds(runs, repeats, scanner.device)
+    for name, taken in seconds.items():
+        rows[name] = {"ms": 1e3 * taken, "tokens/s": read / taken}
+        if SCAN in seconds:
+            rows[name] |= {"times the scan": taken / seconds[SCAN]}  # type: ignore[operator]
+    return {name: rows[name] for name in programs}
+
+
+def _embedder(name: str, scanner: Scanner) -> EmbedText:
+    return _minilm(scanner) if name == MINILM else _decoder(name, scanner)
+
+
+def _minilm(scanner: Scanner) -> EmbedText:
+    from spscanner_rag.baselines.embedders import MINILM as MODEL
+    from spscanner_rag.baselines.embedders import embed_checked, encoder_of
+    from spscanner_rag.segmentation import SentenceSegmenter
+
+    kind = scanner.device.type
+    encoder = encoder_of(MODEL, device=kind, batch_size=_BATCH_SIZE[kind])
+    if kind == "cuda":
+        encoder.model.to(scanner.dtype)  # on a CPU as it comes, in float32
+
+    def embed(text: str) -> object:
+        units = SentenceSegmenter().segment(text)
+        return embed_checked(encoder.passages, [text[unit.start : unit.end] for unit in units])
+
+    return embed
+
+
+def _decoder(name: str, scanner: Scanner) -> EmbedText:
+    from spscanner_rag.baselines.units import ChunkSegmenter
+
+    embedder = DecoderEmbedder(name, scanner.device, scanner.dtype)
+
+    def embed(text: str) -> object:
+        # our tokenizer stands for its own: the ids that it reads are random
+        return embedder.embed(
+            [scanner.count_tokens(unit.model_text) for unit in ChunkSegmenter().segment(text)]
+        )
+
+    return embed

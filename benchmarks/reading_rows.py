@@ -1,0 +1,140 @@
+"""Speed and memory of one kind of program over documents of growing length.
+
+On a CPU that is done in a process of its own: its resident memory at its most, loading included, is the peak. On
+CUDA the peak is what was allocated on the device.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.clock import median_seconds, seconds_of
+from benchmarks.limits import product_rate, work_of
+from benchmarks.published_path import NotMeasuredError
+from benchmarks.reading_kinds import TOKENS_PER_UNIT, Forward, forward_of
+from benchmarks.resident_memory import allow_no_more_than_is_free, peak_bytes
+
+if TYPE_CHECKING:
+    from spscanner_rag.mamba2.config import Mamba2Config
+
+Row = dict[str, float] | str
+_WARM_UP = {"cuda": 10**9, "cpu": 1024}  # tokens; on CUDA all, for kernels are tuned and memory is taken once
+_NO_MEMORY = "out of memory"
+
+
+class Reading(NamedTuple):
+    """Who reads what, and for how long."""
+
+    kind: str
+    folder: str  # of the weights
+    device: str
+    dtype: str
+    tokens: list[int]
+    repeats: int
+    longest: float  # seconds that one reading may take
+    seconds_left: float  # after which none is begun
+    copy_rate: float
+
+
+def reading_rows(reading: Reading) -> Iterator[tuple[int, Row]]:
+    """Number of tokens and row, from the shortest document to the longest."""
+    lengths = sorted(reading.tokens)
+    rows = _rows(reading) if reading.device == "cuda" else _rows_in_process(reading)
+    for tokens, row in rows:
+        lengths.remove(tokens)
+        yield tokens, row
+    yield from ((tokens, "not measured: the process that measured it ended early") for tokens in lengths)
+
+
+def _rows_in_process(reading: Reading) -> Iterator[tuple[int, Row]]:
+    command = [sys.executable, "-m", "benchmarks.reading_rows", json.dumps(reading._asdict())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tokens, row = json.loads(line)
+            yield tokens, row
+
+
+def _rows(reading: Reading) -> Iterator[tuple[int, Row]]:
+    import torch
+
+    from spscanner_rag.layouts import read_config
+    from spscanner_rag.weights import read_json
+
+    end = time.monotonic() + reading.seconds_left
+    device, dtype = torch.device(reading.device), getattr(torch, reading.dtype)
+    config = read_config(read_json(Path(reading.folder) / "config.json"))
+    reason, rate = "", 0.0
+    with torch.inference_mode():
+        try:
+            forward = forward_of(reading.kind, Path(reading.folder), config, device, dtype)
+        except NotMeasuredError as error:
+            reason = f"not measured: {error}"
+        for tokens in sorted(reading.tokens):
+            if not reason and time.monotonic() > end:
+                reason = "not measured: no time left"
+            if not reason and rate and tokens / rate > reading.longest:
+                reason = f"not measured: would take about {tokens / rate:,.0f} s"
+            row = reason or _row(forward, config, tokens, reading)
+            yield tokens, row
+            if isinstance(row, dict):
+                rate = row["tokens/s"]
+            reason = reason or (_NO_MEMORY if row == _NO_MEMORY else "")
+
+
+def _row(forward: Forward, config: Mamba2Config, tokens: int, reading: Reading) -> Row:
+    """Median seconds, tokens per second, shares of what the machine can do, peak of memory."""
+    import torch
+
+    device, dtype = torch.device(reading.device), getattr(torch, reading.dtype)
+    input_ids = torch.randint(config.vocab_size, (tokens,))
+    before = product_rate(device, dtype)
+    try:
+        warm_up = input_ids[: _WARM_UP[device.type]]
+        taken = seconds_of(partial(forward, warm_up), device)
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        elif taken * tokens / len(warm_up) > reading.longest:
+            return f"not measured: would take about {taken * tokens / len(warm_up):,.0f} s"
+        seconds = median_seconds({"": partial(forward, input_ids)}, reading.repeats, device)[""]
+    except NotMeasuredError as error:
+        return f"not measured: {error}"
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            return _NO_MEMORY
+        raise
+    peak = torch.cuda.max_memory_allocated() if device.type == "cuda" else peak_bytes()
+    rate = (before + product_rate(device, dtype)) / 2  # of a machine that others use, too
+    return _shares(config, tokens, seconds, rate, reading) | {"peak MB": peak / 1e6}
+
+
+def _shares(
+    config: Mamba2Config, tokens: int, seconds: float, rate: float, reading: Reading
+) -> dict[str, float]:
+    import torch
+
+    from spscanner_rag.segment_tokens import default_segment_tokens
+
+    itemsize = getattr(torch, reading.dtype).itemsize
+    segment_tokens = min(tokens, default_segment_tokens(reading.device, config))
+    work = work_of(config, tokens, tokens // TOKENS_PER_UNIT, itemsize, segment_tokens)
+    return {
+        "ms": 1e3 * seconds,
+        "tokens/s": tokens / seconds,
+        "share of the limit": max(work.products / rate, work.moved_bytes / reading.copy_rate) / seconds,
+        "share, projections only": work.projections / rate / seconds,
+        "product GFLOP/s": rate / 1e9,
+    }
+
+
+if __name__ == "__main__":
+    allow_no_more_than_is_free()
+    for _row_of_one in _rows(Reading(**json.loads(sys.argv[1]))):
+        print(json.dumps(_row_of_one), flush=True)

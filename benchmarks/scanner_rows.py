@@ -1,0 +1,105 @@
+"""A whole scanner at work: several questions on one document, many short documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.clock import median_seconds, seconds_of
+from benchmarks.example_text import QUESTION, QUESTIONS, short_texts, text_of_tokens
+from benchmarks.reading_kinds import kernels_of, load_ours
+
+if TYPE_CHECKING:
+    import torch
+
+    from spscanner_rag import Scanner
+
+Row = dict[str, float] | str
+
+
+def scanner_of(size: str, kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Scanner:
+    """The bundled scanner for "default", else one with the random weights in a folder and the same tokenizer.
+
+    Raises `NotMeasuredError`.
+    """
+    from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate
+    from spscanner_rag.scanner import Scanner
+    from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
+
+    if size == "default":
+        kernels = kernels_of(kind, device)
+        checkpoint = load_checkpoint(device=device, dtype=dtype)
+        checkpoint.model.use_kernels(kernels)
+        return Scanner(checkpoint)
+    model = load_ours(kind, folder, device, dtype)
+    tokenizer = read_tokenizer(locate(None) / TOKENIZER)
+    return Scanner(Checkpoint(model, ScannerSettings(), tokenizer, size, folder, published=False))
+
+
+class Scans:
+    """Scans by name that can be repeated, and how many tokens each of them reads."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self.scanner = scanner
+        self.tokens: dict[str, int] = {}
+        self.runs: dict[str, Callable[[], object]] = {}
+
+    def add(self, name: str, pairs: Sequence[tuple[str, str]]) -> None:
+        self.runs[name] = partial(self._scan, name, pairs)
+
+    def _scan(self, name: str, pairs: Sequence[tuple[str, str]]) -> None:
+        def progress(done: int, _: int) -> None:
+            self.tokens[name] = done  # with the questions wherever they are repeated
+
+        self.scanner.scan_many(pairs, progress=progress)
+
+
+def question_rows(
+    scanner: Scanner, tokens: int, numbers: Sequence[int], repeats: int, longest: float
+) -> dict[int, Row]:
+    """Rows of so many questions on one document, which is cut and tokenized once for all of them."""
+    text = text_of_tokens(tokens)
+    scans = Scans(scanner)
+    scans.add("1", [(QUESTION, text)])
+    one = seconds_of(scans.runs["1"], scanner.device)  # the warm-up, too
+    possible = [number for number in numbers if number * one <= longest]
+    for number in possible:
+        questions = islice(cycle(QUESTIONS), number)
+        scans.add(str(number), [(question, text) for question in questions])
+    seconds = median_seconds(scans.runs, repeats if possible else 0, scanner.device)
+    rows: dict[int, Row] = {}
+    for number in numbers:
+        if number not in possible:
+            rows[number] = f"not measured: would take about {number * one:,.0f} s"
+            continue
+        taken = seconds[str(number)]
+        rows[number] = {
+            "ms": 1e3 * taken,
+            "tokens/s": scans.tokens[str(number)] / taken,
+            "times one question": taken / seconds["1"],
+        }
+    return rows
+
+
+def short_document_row(scanner: Scanner, documents: int, tokens: int, repeats: int, longest: float) -> Row:
+    """Many short documents at once, against one that is as long as all of them."""
+    pairs = [(QUESTION, text) for text in short_texts(documents, tokens)]
+    scans = Scans(scanner)
+    share = max(1, documents // 16)
+    scans.add("some", pairs[:share])
+    expected = seconds_of(scans.runs.pop("some"), scanner.device) * documents / share  # the warm-up, too
+    if expected > longest:
+        return f"not measured: would take about {expected:,.0f} s"
+    scans.add("short", pairs)
+    scans.add("one", [(QUESTION, text_of_tokens(documents * tokens))])
+    seconds = median_seconds(scans.runs, repeats, scanner.device)
+    rates = {name: scans.tokens[name] / taken for name, taken in seconds.items()}
+    return {
+        "ms": 1e3 * seconds["short"],
+        "tokens/s": rates["short"],
+        "documents/s": documents / seconds["short"],
+        "over tokens/s of one document": rates["short"] / rates["one"],
+    }
