@@ -220,4 +220,4 @@ def _cost(folder: Path) -> dict[str, object]:
             if rate := entry.get("tokens_per_second"):
                 tokens += entry.get("tokens", 0)
                 seconds += entry.get("tokens", 0) / rate
-    return {"million tokens": round(tokens / 1e6, 2), "hours": round(seconds / 3600, 2)} if tokens else {}
+    return {"million tokens": tokens / 1e6, "hours": seconds / 3600} if tokens else {}
