@@ -12,9 +12,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spscanner_rag.evaluation.records import Record
+    from spscanner_rag.evaluation.run import Setting
 
 ROWS = Path(__file__).resolve().with_name("ablation.toml")
 METRICS = ("recall@1", "recall@5", "recall@10", "recall@50", "ndcg@10")
@@ -79,14 +83,13 @@ def _file(qa: Path, source: str, split: str) -> Path:
 
 def _train(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
     """All stages of a row, each from the one before; the last one's checkpoint is in RESULTS/name."""
-    row, out = plan["rows"][name], arguments.results
-    base = None
+    row, base = plan["rows"][name], None
+    own = row.get("recipe", {})
     for stage in row.get("stages", []):
-        recipe = plan["recipe"] | plan["stages"][stage] | row.get("recipe", {})
+        recipe = plan["recipe"] | plan["stages"][stage] | own
         base = _train_stage(f"{name}/{stage}", recipe, plan, arguments, base, from_text=True)
-    recipe = plan["recipe"] | {"held_out_sources": plan["held_out"]} | row.get("recipe", {})
+    recipe = plan["recipe"] | {"held_out_sources": plan["held_out"]} | own
     _train_stage(name, recipe, plan, arguments, base)
-    assert (out / name / "config.json").is_file()
 
 
 def _train_stage(
@@ -97,28 +100,28 @@ def _train_stage(
     base: Path | None,
     from_text: bool = False,
 ) -> Path:
-    out: Path = arguments.results
-    folder = out / name
+    folder: Path = arguments.results / name
     if (folder / "model.safetensors").is_file():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "recipe.toml").write_text(_toml(recipe), encoding="utf-8")
     command = ["train", str(folder / "recipe.toml"), "--out", str(folder), "--no-progress"]
-    command += ["--teacher-cache", str(out / "teacher")]
-    files = (
-        [arguments.text / f"{text}.txt.xz" for text in plan["text"]]
-        if from_text
-        else [_file(arguments.qa, source, "train") for source in plan["train"]]
-    )
-    as_text = from_text and recipe.get("stage") != "language-model"
-    command += [word for file in files for word in ("--text" if as_text else "--data", str(file))]
-    if (
-        recipe.get("stage") != "language-model"
-    ):  # which has no use for questions; its texts are of train files only
-        command += ["--validation", str(out / QUESTIONS)]
-    command += ["--base", str(base)] if base else ["--config", str(_write_shape(name, plan, folder))]
-    if base is None and not (folder / "tokenizer.json").exists():
-        shutil.copy(_vocabulary(recipe["vocab_size"], plan, arguments), folder / "tokenizer.json")
+    command += ["--teacher-cache", str(arguments.results / "teacher")]
+    if from_text:
+        files = [arguments.text / f"{text}.txt.xz" for text in plan["text"]]
+    else:
+        files = [_file(arguments.qa, source, "train") for source in plan["train"]]
+    is_evidence = recipe.get("stage") != "language-model"
+    option = "--text" if from_text and is_evidence else "--data"
+    command += [word for file in files for word in (option, str(file))]
+    if is_evidence:  # a language model has no use for questions
+        command += ["--validation", str(arguments.results / QUESTIONS)]
+    if base is not None:
+        command += ["--base", str(base)]
+    else:
+        command += ["--config", str(_write_shape(name, plan, folder))]
+        if not (folder / "tokenizer.json").exists():
+            shutil.copy(_vocabulary(recipe["vocab_size"], plan, arguments), folder / "tokenizer.json")
     _spscanner(command)
     return folder
 
@@ -148,16 +151,13 @@ def _write_shape(name: str, plan: Plan, folder: Path) -> Path:
 
 def _toml(recipe: Mapping[str, Any]) -> str:
     """A recipe's few kinds of value are written alike in JSON, but for tables."""
-    lines = []
-    for key, value in recipe.items():
-        if isinstance(value, dict):
-            value = (
-                "{ " + ", ".join(f"{name} = {json.dumps(factor)}" for name, factor in value.items()) + " }"
-            )
-            lines.append(f"{key} = {value}")
-        else:
-            lines.append(f"{key} = {json.dumps(value)}")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{key} = {_toml_value(value)}\n" for key, value in recipe.items())
+
+
+def _toml_value(value: object) -> str:
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return "{ " + ", ".join(f"{name} = {json.dumps(factor)}" for name, factor in value.items()) + " }"
 
 
 def _ask(retriever: str, folder: Path, questions: Path) -> None:
@@ -172,16 +172,21 @@ def _spscanner(words: list[str]) -> None:
 def _table(plan: Plan, out: Path) -> dict[str, object]:
     """Macro means in percent, and differences from the first row with their p values."""
     from spscanner_rag.evaluation.statistics import macro_estimate, paired_test
+    from spscanner_rag.evaluation.table import TESTED, paired_samples
 
     first = next(iter(plan["rows"]))
+    asked = {name: _records(folder) for name, folder in _asked(plan, out)}
     rows: dict[str, object] = {}
-    for name, folder in _asked(plan, out):
+    for name, records in asked.items():
+        setting = _setting(records)
         shown: dict[str, object] = {}
         for metric in METRICS:
-            shown[metric] = round(100 * macro_estimate(_samples(folder, metric)).value, 1)
-        if name != first and (out / first / "eval" / RECORDS).is_file():
-            for metric in ("recall@10", "ndcg@10"):
-                test = paired_test(_samples(folder, metric), _samples(out / first / "eval", metric))
+            own, _ = paired_samples(records, setting, setting, metric)
+            shown[metric] = round(100 * macro_estimate(own).value, 1)
+        if name != first and first in asked:
+            for metric in TESTED:
+                both = [*records, *asked[first]]
+                test = paired_test(*paired_samples(both, setting, _setting(asked[first]), metric))
                 shown[f"{metric} minus {first}"] = round(100 * test.difference.value, 1)
                 shown[f"p {metric}"] = round(test.p_value, 4)
         rows[name] = shown | _cost(out / name)
@@ -195,20 +200,17 @@ def _asked(plan: Plan, out: Path) -> Iterator[tuple[str, Path]]:
             yield name, out / name / "eval"
 
 
-def _samples(folder: Path, metric: str) -> dict[str, Any]:
-    """A sample for each source: the questions' values, in one order for all retrievers."""
+def _records(folder: Path) -> list[Record]:
     from spscanner_rag.evaluation.records import Record
-    from spscanner_rag.evaluation.statistics import Sample
 
-    lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
-    records = sorted(map(Record.read, lines), key=lambda record: (record.doc_id, record.qid))
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.source, []).append(record)
-    return {
-        source: Sample([record.metrics[metric] for record in of], [record.doc_id for record in of])
-        for source, of in found.items()
-    }
+    return [Record.read(line) for line in (folder / RECORDS).read_text(encoding="utf-8").splitlines()]
+
+
+def _setting(records: Sequence[Record]) -> Setting:
+    """Of the one retriever that a row asked; as it was called then, wherever the folder is now."""
+    from spscanner_rag.evaluation.run import Setting
+
+    return Setting(records[0].retriever, records[0].unit)
 
 
 def _cost(folder: Path) -> dict[str, object]:
@@ -217,7 +219,7 @@ def _cost(folder: Path) -> dict[str, object]:
     for log in folder.rglob("log.jsonl"):
         for line in log.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            if rate := entry.get("tokens_per_second"):
-                tokens += entry.get("tokens", 0)
-                seconds += entry.get("tokens", 0) / rate
+            if entry.get("tokens_per_second"):  # a step, not a validation
+                tokens += entry["tokens"]
+                seconds += entry["tokens"] / entry["tokens_per_second"]
     return {"million tokens": tokens / 1e6, "hours": seconds / 3600} if tokens else {}

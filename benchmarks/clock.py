@@ -27,11 +27,14 @@ def seconds_of(run: Callable[[], object], device: torch.device) -> float:
 
 
 def median_seconds(
-    runs: Mapping[str, Callable[[], object]], repeats: int, device: torch.device
+    runs: Mapping[str, Callable[[], object]],
+    repeats: int,
+    device: torch.device,
+    long_enough: float = LONG_ENOUGH,
 ) -> dict[str, float]:
     """Median of each call; all are made in turn, so that a busy moment of the machine strikes all alike."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
-    end = time.monotonic() + LONG_ENOUGH
+    end = time.monotonic() + long_enough
     for _ in range(repeats):
         for name, run in runs.items():
             taken[name].append(seconds_of(run, device))

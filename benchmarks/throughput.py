@@ -6,14 +6,14 @@ transformers writes the weights; `load_model` reads its layout. Both sides then 
 from __future__ import annotations
 
 import argparse
-import statistics
+import math
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.clock import median_seconds
 from benchmarks.random_weights import SHAPES, write_random_weights
 
 if TYPE_CHECKING:
@@ -60,11 +60,9 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
         SHAPES[arguments.shape]["vocab_size"], (1, arguments.tokens), device=arguments.device
     )
     hidden = {name: forward(input_ids).float() for name, forward in forwards.items()}  # also the warm-up
-    seconds: dict[str, list[float]] = {name: [] for name in forwards}
-    for _ in range(arguments.repeats):  # in turn, so that a busy moment of the machine strikes all alike
-        for name, forward in forwards.items():
-            seconds[name].append(_seconds(forward, input_ids))
-    speed = {name: arguments.tokens / statistics.median(taken) for name, taken in seconds.items()}
+    runs = {name: partial(forward, input_ids) for name, forward in forwards.items()}
+    seconds = median_seconds(runs, arguments.repeats, input_ids.device, long_enough=math.inf)
+    speed = {name: arguments.tokens / taken for name, taken in seconds.items()}
     reference = hidden["transformers float32"]
     difference = {name: (values - reference).abs().max().item() for name, values in hidden.items()}
     ratio = {dtype: speed[f"spscanner {dtype}"] / speed["transformers float32"] for dtype in REQUIRED}
@@ -121,9 +119,3 @@ def _hidden_by_segments(model: ScannerModel, input_ids: Tensor) -> Tensor:
 
 def _hidden(model: Callable[..., Sequence[Tensor]], input_ids: Tensor, **options: bool) -> Tensor:
     return model(input_ids, **options)[0]
-
-
-def _seconds(forward: Callable[[Tensor], Tensor], input_ids: Tensor) -> float:
-    start = time.perf_counter()
-    forward(input_ids).sum().item()  # .item() waits for the device
-    return time.perf_counter() - start
