@@ -27,6 +27,8 @@ def forward_of(
     kind: str, folder: Path, config: Mamba2Config, device: torch.device, dtype: torch.dtype
 ) -> Forward:
     """How a kind reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
+    if not dtype.is_floating_point and kind not in OURS:
+        raise NotMeasuredError(f"{kind} is measured in floating point only")
     if kind == "published":
         return published_forward(config, device, dtype)
     if kind == "transformers":

@@ -122,7 +122,10 @@ def _shares(
 
     from spscanner_rag.segment_tokens import default_segment_tokens
 
-    itemsize = getattr(torch, reading.dtype).itemsize
+    dtype = getattr(torch, reading.dtype)
+    itemsize = (
+        dtype if dtype.is_floating_point else torch.float32
+    ).itemsize  # of what passes between products
     segment_tokens = min(tokens, default_segment_tokens(reading.device, config))
     work = work_of(config, tokens, tokens // TOKENS_PER_UNIT, itemsize, segment_tokens)
     return {

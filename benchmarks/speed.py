@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spscanner_rag import Scanner
 
 PARTS = ("readings", "questions", "embedding")
-DTYPES = ("float32", "bfloat16")
+DTYPES = ("float32", "bfloat16", "int8")
 
 
 def add_commands(
@@ -45,7 +45,7 @@ def add_commands(
         "--dtype",
         nargs="+",
         choices=DTYPES,
-        help="default: what the device multiplies natively, and on a CPU float32",
+        help="default: what the device multiplies natively, and on a CPU float32; int8 is for a CPU",
     )
     add("--sizes", nargs="+", choices=sorted(SHAPES), default=["default", "130m"])
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
@@ -92,6 +92,8 @@ class _Run:
         self.end = time.monotonic() + arguments.budget
         self.device = torch.device(arguments.device)
         self.dtypes = arguments.dtype or _default_dtypes(arguments.device)
+        if "int8" in self.dtypes and arguments.device != "cpu":
+            raise SystemExit(f"int8 is for a CPU; got --device {arguments.device}")
         self.copy_rate = copy_rate(self.device)
         self.results = SpeedResults(arguments.device)
         for dtype in self.dtypes:

@@ -18,6 +18,12 @@ from torch.overrides import TorchFunctionMode
 from spscanner_rag import hub
 from spscanner_rag.layouts import HEAD_TENSORS, ScannerSettings, canonical_name, read_config, tensor_shapes
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.int8_linear import (
+    projection_dtype,
+    require_int8,
+    use_int8_projections,
+    with_int8_projections,
+)
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.tokenizer_file import TOKENIZER, find_tokenizer, refuse_small_vocabulary, without_limits
 from spscanner_rag.weights import (
@@ -166,7 +172,7 @@ def load_checkpoint(
         As for `locate`.
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
-        Of the weights; ``A_log``, ``dt_bias``, ``D`` and the head are float32 always.
+        As for `load_model`.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
         Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub
         id.
@@ -219,7 +225,8 @@ def load_model(
         With ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers.
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
-        Of the weights; ``A_log``, ``dt_bias``, ``D`` and the head are float32 always.
+        Of the weights; ``A_log``, ``dt_bias``, ``D`` and the head are float32 always. torch.int8 is of both
+        projections of every layer, on a CPU, and leaves all else in float32: such a model cannot be saved.
     require_head : bool, default True
         False takes a language model without ``binary_head`` too, and starts a head for training, each time
         the same.
@@ -234,9 +241,17 @@ def load_model(
     CheckpointError
         If the configuration is not supported, or a tensor is missing, extra, wrongly shaped, not
         floating-point or not finite, before any weights are allocated except for the last.
+    ValueError
+        For torch.int8 where it cannot be had.
     """
+    int8 = dtype == torch.int8
+    if int8:
+        require_int8(device)
+        dtype = torch.float32
     if not dtype.is_floating_point:
-        raise CheckpointError(f"dtype is {dtype}; expected a floating-point one, as torch.float32")
+        raise CheckpointError(
+            f"dtype is {dtype}; expected a floating-point one, as torch.float32, or torch.int8"
+        )
     folder = Path(folder)
     config, settings, _ = _read_folder(folder)
     headers = read_headers(folder, canonical_name)
@@ -248,11 +263,14 @@ def load_model(
         )
     shapes = tensor_shapes(config, match=settings.match, prior=settings.prior, head=has_head)
     verify_headers(headers, shapes, folder)
-    tensors = read_tensors(headers, device=device, dtype=dtype)
+    stored = read_tensors(headers, device=device, dtype=dtype)
+    tensors = dict(with_int8_projections(stored) if int8 else stored)
     if not has_head:
         tensors |= _new_head(config, device, dtype)
     with torch.device("meta"), _WithoutFirstValues():
         model = ScannerModel(config, match_embedding=settings.match, lexical_prior=settings.prior)
+        if int8:
+            use_int8_projections(model)
     model.load_state_dict(tensors, assign=True)
     return model.eval()
 
@@ -351,6 +369,8 @@ def _tensors_to_save(
     model: ScannerModel, settings: ScannerSettings, dtype: torch.dtype | None
 ) -> dict[str, torch.Tensor]:
     """The state dict on the CPU, after checking that it is what `load_model` will expect."""
+    if projection_dtype(model) == torch.int8:
+        raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
     stored = model.state_dict()
     head = any(name in stored for name in HEAD_TENSORS)
     shapes = dict(tensor_shapes(model.config, match=settings.match, prior=settings.prior, head=head))

@@ -1,6 +1,7 @@
 """Where and in which arithmetic a model runs, and why."""
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +18,12 @@ class Choice(NamedTuple):
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+WITH_INT8 = DTYPES | {"int8": torch.int8}
 
 
-def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto") -> Choice:
+def choose(
+    device: str | torch.device = "auto", dtype: str | torch.dtype = "auto", *, int8: bool = False
+) -> Choice:
     """Resolve "auto" and check what was asked for.
 
     Parameters
@@ -28,6 +32,8 @@ def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto
         "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU.
     dtype : str or torch.dtype, default "auto"
         "auto" takes bfloat16 where the hardware multiplies it natively, else float32.
+    int8 : bool, default False
+        Whether "int8" may be asked for: of the models here, a scanner on a CPU computes in it.
 
     Raises
     ------
@@ -38,14 +44,15 @@ def choose(device: str | torch.device = "auto", dtype: str | torch.dtype = "auto
     if dtype == "auto":
         number, dtype_reason = _native_dtype(place)
     else:
-        number, dtype_reason = _asked_dtype(dtype), "as asked for"
+        number, dtype_reason = _asked_dtype(dtype, WITH_INT8 if int8 else DTYPES), "as asked for"
     return Choice(place, number, device_reason, dtype_reason)
 
 
-def _asked_dtype(dtype: object) -> torch.dtype:
-    number = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
-    if not isinstance(number, torch.dtype) or number not in DTYPES.values():
-        raise ValueError(f"dtype is {dtype!r}; expected 'auto', 'float32' or 'bfloat16'")
+def _asked_dtype(dtype: object, known: Mapping[str, torch.dtype]) -> torch.dtype:
+    number = known.get(dtype) if isinstance(dtype, str) else dtype
+    if not isinstance(number, torch.dtype) or number not in known.values():
+        *names, last = map(repr, ("auto", *known))
+        raise ValueError(f"dtype is {dtype!r}; expected {', '.join(names)} or {last}")
     return number
 
 

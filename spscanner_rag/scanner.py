@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
 from spscanner_rag.devices import Choice, choose
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
+from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
 from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
@@ -82,7 +83,7 @@ class Scanner:
     ) -> None:
         self.checkpoint = checkpoint
         model, settings = checkpoint.model, checkpoint.settings
-        self.device, self.dtype = model.device, model.dtype
+        self.device, self.dtype = model.device, projection_dtype(model)
         self.device_reason = choice.device_reason if choice else "where the model was loaded"
         self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
         self.backend = model.kernels.name
@@ -132,7 +133,9 @@ class Scanner:
         device : str or torch.device, default "auto"
             "auto" takes CUDA, then MPS, then the CPU.
         dtype : str or torch.dtype, default "auto"
-            "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively.
+            "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively. On a CPU
+            also "int8", of the large matrix products: faster without native bfloat16, less memory, and slightly
+            other scores (docs/performance.md).
         backend : "auto", "torch" or "mamba-ssm", default "auto"
             What computes the layers: plain torch, or mamba-ssm's Triton kernels. "auto" takes the latter on an
             NVIDIA GPU where they are installed.
@@ -164,7 +167,7 @@ class Scanner:
         if not isinstance(window_tokens, _CheckpointDefault):
             _at_least_one("window_tokens", window_tokens)
         _check_segmenter(segmenter)
-        choice = choose(device, dtype)
+        choice = choose(device, dtype, int8=True)
         kernels, backend_reason = choose_backend(backend, choice.device)
         checkpoint = load_checkpoint(
             model,

@@ -189,7 +189,7 @@ def verify_headers(
 
 def read_tensors(
     headers: Mapping[str, TensorHeader], *, device: torch.device | str, dtype: torch.dtype
-) -> dict[str, Tensor]:
+) -> Iterator[tuple[str, Tensor]]:
     """Read verified tensors one by one, so that only one is ever held twice.
 
     Parameters
@@ -201,23 +201,21 @@ def read_tensors(
     dtype : torch.dtype
         What to turn them into; ``A_log``, ``dt_bias``, ``D`` and the head become float32 whatever it is.
 
-    Returns
-    -------
-    dict from str to Tensor
-        Copies, independent of the files.
+    Yields
+    ------
+    str, Tensor
+        Name in the model, and a copy, independent of the files.
 
     Raises
     ------
     CheckpointError
         If a tensor holds NaN or infinity, or cannot be read.
     """
-    tensors: dict[str, Tensor] = {}
     for file in dict.fromkeys(header.file for header in headers.values()):
         wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
         for name, stored_name, tensor in _stored_tensors(file, wanted):
             refuse_not_finite(tensor, f"{file}: tensor {stored_name}")
-            tensors[name] = tensor.to(device=device, dtype=stored_dtype(name, dtype), copy=True)
-    return tensors
+            yield name, tensor.to(device=device, dtype=stored_dtype(name, dtype), copy=True)
 
 
 def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:

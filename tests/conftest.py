@@ -21,6 +21,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.int8_linear import require_int8
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scanner import Scanner
 
@@ -67,6 +68,16 @@ def oracles() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture(scope="session")
+def int8() -> torch.dtype:
+    """The dtype, on a processor that adds its products exactly."""
+    try:
+        require_int8("cpu")
+    except ValueError as error:
+        pytest.skip(str(error))
+    return torch.int8
 
 
 @pytest.fixture(scope="session")

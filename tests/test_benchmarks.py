@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -68,6 +69,16 @@ def test_speed_of_a_tiny_model(tmp_path: Path) -> None:
             assert row["peak MB"] > 50  # a whole process
         assert "CUDA only" in results[f"tiny, float32, published, {tokens} tokens"]
     assert all("not measured here" in target for target in report["targets"].values())
+
+
+@pytest.mark.slow
+def test_speed_in_int8(tmp_path: Path, int8: torch.dtype) -> None:
+    options = ("--parts", "readings", "--tokens", "30", "--kinds", "torch", "transformers", "--dtype", "int8")
+    results = benchmark(*TINY, *options, out=tmp_path / "speed.json")["results"]
+    row = results["tiny, int8, torch, 30 tokens"]
+    assert row["tokens/s"] > 0
+    assert 0 < row["share, projections only"] < 1
+    assert "in floating point only" in results["tiny, int8, transformers, 30 tokens"]
 
 
 @pytest.mark.slow

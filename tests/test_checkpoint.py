@@ -146,9 +146,18 @@ def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
         assert torch.equal(tensor, expected if kept else expected.bfloat16()), name
 
 
-def test_no_integer_precision(folder: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"dtype is torch\.int8; expected a floating-point one"):
-        load_model(folder, dtype=torch.int8)
+@pytest.mark.parametrize("dtype", [torch.int16, torch.uint8, torch.bool])
+def test_no_other_integer_precision(folder: Path, dtype: torch.dtype) -> None:
+    expected = rf"dtype is {dtype}; expected a floating-point one, as torch\.float32, or torch\.int8"
+    with pytest.raises(CheckpointError, match=expected):
+        load_model(folder, dtype=dtype)
+
+
+def test_a_model_in_int8_is_not_saved(folder: Path, tmp_path: Path, int8: torch.dtype) -> None:
+    model = load_model(folder, dtype=int8)
+    with pytest.raises(CheckpointError, match="computes in int8; load it in float32 or bfloat16 to save it"):
+        save_checkpoint(tmp_path / "small", model, SETTINGS, None)
+    assert not (tmp_path / "small").exists()
 
 
 def test_loading_does_not_pull_in_the_compiler(folder: Path) -> None:

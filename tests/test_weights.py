@@ -63,7 +63,7 @@ def write_one(request: pytest.FixtureRequest) -> Write:
 def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     headers = read_headers(folder)
     verify_headers(headers, SHAPES, folder)
-    return read_tensors(headers, device="cpu", dtype=dtype)
+    return dict(read_tensors(headers, device="cpu", dtype=dtype))
 
 
 def test_headers(tmp_path: Path, write: Write) -> None:
@@ -126,7 +126,8 @@ def test_renaming(tmp_path: Path, write: Write) -> None:
     headers = read_headers(tmp_path, lambda name: f"x.{name}")
     assert headers["x.layer.mixer.D"].stored_name == "layer.mixer.D"
     assert torch.equal(
-        read_tensors(headers, device="cpu", dtype=torch.float32)["x.layer.mixer.D"], TENSORS["layer.mixer.D"]
+        dict(read_tensors(headers, device="cpu", dtype=torch.float32))["x.layer.mixer.D"],
+        TENSORS["layer.mixer.D"],
     )
 
 

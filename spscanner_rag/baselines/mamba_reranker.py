@@ -165,7 +165,7 @@ def _load_model(folder: Path, config: Mamba2Config, device: torch.device, dtype:
     weight, bias = HEAD_TENSORS
     shapes = [(name, shape) for name, shape in tensor_shapes(config) if name != bias or bias in headers]
     verify_headers(headers, shapes, folder)
-    tensors = read_tensors(headers, device=device, dtype=dtype)
+    tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     tensors.setdefault(bias, tensors[weight].new_zeros(1))
     with torch.device("meta"):
         model = ScannerModel(config)

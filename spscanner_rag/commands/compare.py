@@ -104,7 +104,7 @@ def compare(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="Of scanners: auto, float32 or bfloat16.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="Of scanners: auto, float32, bfloat16 or int8.")] = "auto",
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
     ] = False,

@@ -139,7 +139,7 @@ def scan(
         typer.Option(help="Checkpoint: a folder or a Hub id; default the bundled one.", show_default=False),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")] = "auto",
     segment_tokens: Annotated[
         int | None,
         typer.Option(

@@ -136,7 +136,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     order: Literal["score", "document"] = Field(default="score", description="Order of the sentences.")
     merge_adjacent: bool = Field(default=False, description="One node for adjacent sentences.")
     device: str = Field(default="auto", description="cpu, cuda, mps or auto.")
-    dtype: str = Field(default="auto", description="float32, bfloat16 or auto.")
+    dtype: str = Field(default="auto", description="float32, bfloat16, int8 or auto.")
     batch_size: StrictInt = Field(default=64, ge=1, description="Texts given to the scanner at a time.")
     keep_retrieval_score: bool = Field(default=False, description="Keep the node's score in metadata.")
     group_by: GroupBy = Field(default="document", description="What is read as one text.")
