@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,12 +45,35 @@ pytestmark = [
 ]
 
 TOLERANCE = 1e-4
+BFLOAT16_TOLERANCE = 0.02  # of logits whose standard deviation is 0.55; in plain torch 0.008
 TOKENS = 18  # a chunk and two tokens
 
 
 @pytest.fixture(scope="module")
 def kernels() -> Kernels:
     return choose_backend("mamba-ssm", torch.device("cpu")).kernels
+
+
+@pytest.fixture
+def bfloat16(monkeypatch: pytest.MonkeyPatch) -> torch.dtype:
+    """The dtype, with an interpreter that knows what it means in products.
+
+    As it comes it multiplies the bits, as if they were integers: https://github.com/triton-lang/triton/issues/11584.
+    """
+    from triton import language
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    def as_float32(handle: Any) -> Any:
+        if handle.dtype.scalar != language.bfloat16:
+            return handle
+        return TensorHandle((handle.data.astype(np.uint32) << 16).view(np.float32), language.float32)
+
+    def create_dot(builder: Any, a: Any, b: Any, *others: Any) -> Any:
+        return of_bits(builder, as_float32(a), as_float32(b), *others)
+
+    of_bits = InterpreterBuilder.create_dot
+    monkeypatch.setattr(InterpreterBuilder, "create_dot", create_dot)
+    return torch.bfloat16
 
 
 def small_chunks(model: ScannerModel, kernels: Kernels) -> ScannerModel:
@@ -72,10 +96,12 @@ def read(model: ScannerModel, ids: Tensor, segment_tokens: int) -> tuple[Tensor,
     return torch.cat(parts, dim=1), state
 
 
-def oracle(folder: Path, name: str, kernels: Kernels) -> tuple[ScannerModel, Tensor, Tensor]:
+def oracle(
+    folder: Path, name: str, kernels: Kernels, dtype: torch.dtype = torch.float32
+) -> tuple[ScannerModel, Tensor, Tensor]:
     """A model of the original, token ids and the original's logits, both (1, TOKENS)."""
     expected = load_file(folder / "checkpoints" / name / "expected.safetensors")
-    model = small_chunks(load_model(folder / "checkpoints" / name), kernels)
+    model = small_chunks(load_model(folder / "checkpoints" / name, dtype=dtype), kernels)
     return model, expected["input_ids"][:1, :TOKENS], expected["logits"][:1, :TOKENS]
 
 
@@ -95,6 +121,27 @@ def test_oracle(committed_oracles: Path, kernels: Kernels, name: str, segment_to
         torch.testing.assert_close(got.conv, wanted.conv, atol=TOLERANCE, rtol=0)
         torch.testing.assert_close(got.ssm, wanted.ssm, atol=TOLERANCE, rtol=TOLERANCE)
         assert got.ssm.dtype == torch.float32
+
+
+@pytest.mark.parametrize(("name", "segment_tokens"), [("two-groups", TOKENS), ("long", 7)])
+def test_oracle_in_bfloat16(
+    committed_oracles: Path, kernels: Kernels, bfloat16: torch.dtype, name: str, segment_tokens: int
+) -> None:
+    model, ids, expected = oracle(committed_oracles, name, kernels, bfloat16)
+    logits, state = read(model, ids, segment_tokens)
+    assert TOLERANCE < (logits - expected).abs().max() <= BFLOAT16_TOLERANCE
+    for layer in state.layers:
+        assert (layer.conv.dtype, layer.ssm.dtype) == (bfloat16, torch.float32)
+
+
+def test_packed_sequences_in_bfloat16(
+    committed_oracles: Path, kernels: Kernels, bfloat16: torch.dtype
+) -> None:
+    model, ids, expected = oracle(committed_oracles, "two-groups", kernels, bfloat16)
+    sequences = [TokenSequence(ids[0, :n].numpy().astype(np.int32), np.arange(n)) for n in (5, 8, 2)]
+    for logits, one in zip(read_logits(model, sequences, 6), sequences, strict=True):
+        wanted = expected[0, : len(one.positions)]
+        np.testing.assert_allclose(logits, wanted, atol=BFLOAT16_TOLERANCE, rtol=0)
 
 
 def test_one_token_at_a_time(committed_oracles: Path, kernels: Kernels) -> None:
