@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.model import ScannerModel
 
 OURS = ("mamba-ssm", "torch")
-KINDS = (*OURS, "published", "transformers")
+COMPILED = "torch-compiled"
+"""What torch.compile would bring, which the package does not offer: `docs/performance.md` says why."""
+
+KINDS = (*OURS, COMPILED, "published", "transformers")
 TOKENS_PER_UNIT = 25
 
 Forward = Callable[["torch.Tensor"], object]
@@ -27,7 +30,7 @@ def forward_of(
     kind: str, folder: Path, config: Mamba2Config, device: torch.device, dtype: torch.dtype
 ) -> Forward:
     """How a kind reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
-    if not dtype.is_floating_point and kind not in OURS:
+    if not dtype.is_floating_point and kind not in (*OURS, COMPILED):
         raise NotMeasuredError(f"{kind} is measured in floating point only")
     if kind == "published":
         return published_forward(config, device, dtype)
@@ -38,6 +41,8 @@ def forward_of(
 
         theirs = load(partial(Mamba2Model.from_pretrained, dtype=dtype), folder).to(device).eval()
         return partial(_by_transformers, theirs)
+    if kind == COMPILED:
+        return partial(_by_segments, _compiled(load_ours("torch", folder, device, dtype)))
     return partial(_by_segments, load_ours(kind, folder, device, dtype))
 
 
@@ -59,6 +64,13 @@ def kernels_of(kind: str, device: torch.device) -> Kernels:
         return choose_backend(kind, device).kernels
     except (ImportError, ValueError) as error:
         raise NotMeasuredError(str(error)) from error
+
+
+def _compiled(model: ScannerModel) -> ScannerModel:
+    """All layers but the last, whose number of units differs from segment to segment: torch compiles each anew."""
+    for layer in model.backbone.layers[:-1]:
+        layer.compile(dynamic=False)
+    return model
 
 
 def _by_segments(model: ScannerModel, input_ids: torch.Tensor) -> object:

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,19 @@ def test_speed_in_int8(tmp_path: Path, int8: torch.dtype) -> None:
     assert row["tokens/s"] > 0
     assert 0 < row["share, projections only"] < 1
     assert "in floating point only" in results["tiny, int8, transformers, 30 tokens"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_speed_of_compiled_layers(tmp_path: Path) -> None:
+    options = ("--sizes", "default", "--repeats", "1", "--dtype", "float32", "--parts", "readings")
+    kinds = ("--tokens", "30", "--kinds", "torch", "torch-compiled")
+    results = benchmark("speed", *options, *kinds, out=tmp_path / "speed.json")["results"]
+    plain, compiled = (
+        results[f"default, float32, {kind}, 30 tokens"] for kind in ("torch", "torch-compiled")
+    )
+    assert compiled["tokens/s"] > 0
+    assert compiled["s of the first pass"] > plain["s of the first pass"] > 0  # the compiler
 
 
 @pytest.mark.slow
