@@ -16,7 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.excerpts import write_excerpts
+
 if TYPE_CHECKING:
+    from spscanner_rag.evaluation.data import Document
     from spscanner_rag.evaluation.records import Record
     from spscanner_rag.evaluation.run import Setting
 
@@ -59,13 +62,15 @@ def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], 
     _write_questions(plan, arguments.qa, out / QUESTIONS)
     _ask(BASELINE, out / BASELINE, out / QUESTIONS)
     for name in wanted:
+        if "length_normalized" in plan["rows"][name]:
+            _normalize_length(name, plan, arguments)
+            continue
         _train(name, plan, arguments)
         _ask(f"scanner:{out / name}", out / name / "eval", out / QUESTIONS)
     return _table(plan, out), True
 
 
 def _write_questions(plan: Plan, qa: Path, path: Path) -> None:
-    from benchmarks.excerpts import write_excerpts
     from spscanner_rag.evaluation.data import read_documents
     from spscanner_rag.evaluation.sampling import only_held_out
 
@@ -126,16 +131,34 @@ def _train_stage(
     return folder
 
 
-def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
-    """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
+def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
+    """Another row's scanner, its logits by length; the weight is fitted on excerpts of what it was trained on."""
+    from benchmarks.length_normalized import ask_length_normalized
+
+    row, out = plan["rows"][name]["length_normalized"], arguments.results
+    if (out / name / "eval" / "results.json").is_file():
+        return
+    fit_on = out / "length_questions.jsonl"
+    if not fit_on.exists():
+        write_excerpts(_training_documents(plan, arguments.qa), row["questions"], plan["characters"], fit_on)
+    ask_length_normalized(out / row["scanner"], fit_on, out / QUESTIONS, out / name / "eval")
+
+
+def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
     from spscanner_rag.evaluation.data import read_documents
     from spscanner_rag.training.evidence_stage import set_aside
+
+    documents = read_documents([_file(qa, source, "train") for source in plan["train"]])
+    return set_aside(documents, plan["held_out"], [])
+
+
+def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
+    """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
     from spscanner_rag.training.vocabulary import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
     if not path.exists():
-        documents = read_documents([_file(arguments.qa, source, "train") for source in plan["train"]])
-        texts = (document.text for document in set_aside(documents, plan["held_out"], []))
+        texts = (document.text for document in _training_documents(plan, arguments.qa))
         unfinished = path.with_name(path.name + ".part")
         train_tokenizer(texts, size).save(str(unfinished))
         unfinished.replace(path)

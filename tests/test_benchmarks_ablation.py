@@ -38,6 +38,9 @@ stage = "language-model"
 
 [rows.first]
 
+[rows.normalized]
+length_normalized = { scanner = "first", questions = 3 }
+
 [rows.wide]
 config = { d_model = 32 }
 
@@ -113,9 +116,10 @@ def test_rows_are_trained_and_compared_once(
 
     assert set(run("first")) == {"bm25", "first"}
     found = run("all")
-    assert list(found) == ["bm25", "first", "wide", "language-model-first"]
+    assert list(found) == ["bm25", "first", "normalized", "wide", "language-model-first"]
     assert "recall@10 minus first" not in found["first"]
     assert 0 <= found["wide"]["p recall@10"] <= 1
+    assert "hours" not in found["normalized"]  # it is the first one's
     assert found["language-model-first"]["million tokens"] >= found["first"]["million tokens"] > 0
     shape = json.loads((tmp_path / "results" / "wide" / "config.json").read_text(encoding="utf-8"))
     assert shape["d_model"] == 32
@@ -125,5 +129,5 @@ def test_rows_are_trained_and_compared_once(
     again = run()  # what is there is not trained again
     assert again == found
     assert "recall " not in capfd.readouterr().err
-    with pytest.raises(SystemExit, match="unknown row 'tall'; expected some of first, wide"):
+    with pytest.raises(SystemExit, match="unknown row 'tall'; expected some of first, normalized"):
         run("tall")
