@@ -124,11 +124,9 @@ def _shares(
     from spscanner_rag.segment_tokens import default_segment_tokens
 
     dtype = getattr(torch, reading.dtype)
-    itemsize = (
-        dtype if dtype.is_floating_point else torch.float32
-    ).itemsize  # of what passes between products
+    between_products = dtype if dtype.is_floating_point else torch.float32
     segment_tokens = min(tokens, default_segment_tokens(reading.device, config))
-    work = work_of(config, tokens, tokens // TOKENS_PER_UNIT, itemsize, segment_tokens)
+    work = work_of(config, tokens, tokens // TOKENS_PER_UNIT, between_products.itemsize, segment_tokens)
     return {
         "ms": 1e3 * seconds,
         "tokens/s": tokens / seconds,
