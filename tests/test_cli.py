@@ -238,7 +238,7 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
             "device is 'cuda', but CUDA is not available",
             marks=pytest.mark.skipif(torch.cuda.is_available(), reason="CUDA is there"),
         ),
-        (["--dtype", "int8"], "dtype is 'int8'; expected"),
+        (["--dtype", "int4"], "dtype is 'int4'; expected"),
         (["--segment-tokens", "0"], "segment_tokens is 0; expected"),
         (
             ["--model", "./absent"],

@@ -155,6 +155,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= bundled
 
 
+@pytest.mark.slow
 def test_the_wheel_imports_beside_llama_index_core(wheel: Path, tmp_path: Path) -> None:
     pytest.importorskip("llama_index.core")
     with zipfile.ZipFile(wheel) as archive:
@@ -168,6 +169,7 @@ def test_the_wheel_imports_beside_llama_index_core(wheel: Path, tmp_path: Path) 
     assert files == [str(tmp_path.joinpath(*name.split("."), "__init__.py")) for name in IMPORT_NAMES]
 
 
+@pytest.mark.slow
 def test_the_sdist_holds_no_tests_or_benchmarks(tmp_path: Path) -> None:
     built = next(iter(SdistBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])))
     with tarfile.open(built) as archive:

@@ -25,6 +25,7 @@ def taken(objective: EvidenceObjective, steps: range, workers: int) -> list[tupl
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more processes than there are cores
 def test_steps_are_the_same_whoever_draws_them(objective: EvidenceObjective) -> None:
     alone = taken(objective, range(3, 15), 0)
     assert len({length for length, _ in alone}) > 1
