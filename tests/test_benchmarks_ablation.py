@@ -4,7 +4,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
@@ -51,7 +51,6 @@ recipe = { reanchor_tokens = 64 }
 ANIMALS = ("badger", "heron", "otter", "lynx")
 
 
-@settings(max_examples=25)
 @given(
     before=st.integers(0, 400),
     evidence=st.integers(1, 60),

@@ -114,7 +114,7 @@ def joined(tokenizer: Tokenizer, text: str, piece_characters: int) -> tuple[list
     return ids, offsets
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(runs=texts_of_runs, piece_characters=st.sampled_from([1, 9, 64, 200]))
 def test_long_runs_make_no_difference(
     tokenizer: Tokenizer, runs: list[tuple[str, int]], piece_characters: int
