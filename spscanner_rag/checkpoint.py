@@ -261,14 +261,19 @@ def load_model(
             f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only for training;"
             " expected a scanner: train one with it as --base"
         )
-    shapes = tensor_shapes(config, match=settings.match, prior=settings.prior, head=has_head)
+    shapes = tensor_shapes(config, **settings.lexical, head=has_head)
     verify_headers(headers, shapes, folder)
     stored = read_tensors(headers, device=device, dtype=dtype)
     tensors = dict(with_int8_projections(stored) if int8 else stored)
     if not has_head:
         tensors |= _new_head(config, device, dtype)
     with torch.device("meta"), _WithoutFirstValues():
-        model = ScannerModel(config, match_embedding=settings.match, lexical_prior=settings.prior)
+        model = ScannerModel(
+            config,
+            match_embedding=settings.match,
+            lexical_prior=settings.prior,
+            surroundings=settings.surroundings,
+        )
         if int8:
             use_int8_projections(model)
     model.load_state_dict(tensors, assign=True)
@@ -373,7 +378,7 @@ def _tensors_to_save(
         raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
     stored = model.state_dict()
     head = any(name in stored for name in HEAD_TENSORS)
-    shapes = dict(tensor_shapes(model.config, match=settings.match, prior=settings.prior, head=head))
+    shapes = dict(tensor_shapes(model.config, **settings.lexical, head=head))
     if shapes != {name: tuple(tensor.shape) for name, tensor in stored.items()}:
         odd = sorted(shapes.keys() ^ stored.keys()) or sorted(shapes)
         raise CheckpointError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import MATCH_CLASSES
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SURROUNDINGS
 
 FORMAT: Final = 1
 """Of the object "spscanner" in ``config.json``."""
@@ -54,6 +54,9 @@ _TRANSFORMERS_FIELDS: Final = {
 }
 
 
+_LEXICAL = ("match", "prior", "surroundings")
+
+
 @dataclass(frozen=True)
 class ScannerSettings:
     """How a scanner reads documents: the object "spscanner" of ``config.json``.
@@ -70,6 +73,8 @@ class ScannerSettings:
         With match embeddings of the lexical channel (key ``lexical.match``).
     prior : bool, default False
         With a weight on the lexical prior (key ``lexical.prior``).
+    surroundings : bool, default False
+        With weights on the lexical scores of a unit's surroundings (key ``lexical.surroundings``).
     training : dict
         What the weights were trained on and how; free.
     """
@@ -79,6 +84,7 @@ class ScannerSettings:
     reanchor_tokens: int | None = None
     match: bool = False
     prior: bool = False
+    surroundings: bool = False
     training: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -91,11 +97,18 @@ class ScannerSettings:
                 raise ValueError(
                     f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1"
                 )
-        for key in ("match", "prior"):
-            if type(getattr(self, key)) is not bool:
-                raise ValueError(f"spscanner.lexical.{key} is {getattr(self, key)!r}; expected true or false")
+        for key, value in self.lexical.items():
+            if type(value) is not bool:
+                raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
+        if self.surroundings and not self.prior:
+            raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
         if not isinstance(self.training, dict):
             raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
+
+    @property
+    def lexical(self) -> dict[str, bool]:
+        """Which parts of the lexical channel there are."""
+        return {key: getattr(self, key) for key in _LEXICAL}
 
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":
@@ -130,7 +143,7 @@ class ScannerSettings:
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
         unknown = [key for key in value if key not in (*plain, "format", "lexical")]
-        unknown += [f"lexical.{key}" for key in lexical if key not in ("match", "prior")]
+        unknown += [f"lexical.{key}" for key in lexical if key not in _LEXICAL]
         if unknown:
             raise ValueError(f"spscanner.{unknown[0]} is no key of format {FORMAT}; expected no such key")
         if "segmenter" not in value:
@@ -144,7 +157,7 @@ class ScannerSettings:
             "segmenter": self.segmenter,
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
-            "lexical": {"match": self.match, "prior": self.prior},
+            "lexical": self.lexical,
             "training": self.training,
         }
 
@@ -189,7 +202,12 @@ def canonical_name(name: str) -> str:
 
 
 def tensor_shapes(
-    config: Mamba2Config, *, match: bool = False, prior: bool = False, head: bool = True
+    config: Mamba2Config,
+    *,
+    match: bool = False,
+    prior: bool = False,
+    surroundings: bool = False,
+    head: bool = True,
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the name and shape of every tensor of a scanner, without allocating any.
 
@@ -200,6 +218,8 @@ def tensor_shapes(
         With the match embedding of the lexical channel.
     prior : bool, default False
         With the weight of the lexical prior.
+    surroundings : bool, default False
+        With the weights of the lexical scores of a unit's surroundings.
     head : bool, default True
         With the binary head.
 
@@ -221,6 +241,9 @@ def tensor_shapes(
         yield "match_embedding.weight", (MATCH_CLASSES, config.d_model)
     if prior:
         yield "lexical_prior.weight", (1, 1)
+    if surroundings:
+        yield "surroundings.weight", (SURROUNDINGS, config.d_model)
+        yield "surroundings.bias", (SURROUNDINGS,)
 
 
 def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -1,4 +1,4 @@
-"""The in-document lexical channel: which words of a document also occur in the query, and a BM25 score per unit.
+"""The in-document lexical channel: which words of a document also occur in the query, and BM25 scores per unit.
 
 A small model can't learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
 the same; here it is told. Everything is relative to one document: the units are BM25's documents, and a word's
@@ -8,7 +8,7 @@ the class of the word it belongs to.
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,9 @@ IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Idf values (natural logarithm) between match classes 1 to 5: 5 is the rarest."""
 
 BM25_K1, BM25_B = 1.5, 0.75
+
+REACH = (1, 3, 8)
+"""A unit's surroundings, from narrow to wide: so many units before it, itself, and as many after it."""
 
 STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be because been before being between both but by can could "
@@ -52,6 +55,7 @@ class LexicalMatch:
 
     token_classes: NDArray[np.uint8]  # (document tokens,): 0 none, 1 to 5 by idf
     prior: NDArray[np.float32]  # (units,): BM25 score, as z-score over the document's units
+    surroundings: NDArray[np.float32] | None  # (units, 3): the same of the text around each unit, by `REACH`
 
 
 def index_words(model_texts: Sequence[str]) -> LexicalIndex:
@@ -100,7 +104,11 @@ def query_stems(query: str) -> list[str]:
 
 
 def match_query(
-    index: LexicalIndex, query: str, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
+    index: LexicalIndex,
+    query: str,
+    token_starts: NDArray[np.integer],
+    token_ends: NDArray[np.integer],
+    surroundings: bool = False,
 ) -> LexicalMatch:
     """Match a query with a document.
 
@@ -111,12 +119,14 @@ def match_query(
     query : str
     token_starts, token_ends : (document tokens,)
         Character positions of the model's tokens in the joined model text.
+    surroundings : bool, default False
+        Whether the scores of the text around each unit are wanted too.
 
     Returns
     -------
     LexicalMatch
-        A token gets the class of the word that its last character belongs to. The prior of a document in
-        which no unit differs from another is 0 throughout.
+        A token gets the class of the word that its last character belongs to. The scores of a document in
+        which no unit differs from another are 0 throughout.
     """
     wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
     counts = _counts(index, wanted)
@@ -131,7 +141,11 @@ def match_query(
         word = np.searchsorted(index.word_starts, token_ends, side="left") - 1  # (tokens,)
         reaches = (word >= 0) & (index.word_ends[word] >= token_ends) & (token_ends > token_starts)
         token_classes[reaches] = class_of_stem[index.word_stems[word[reaches]]]
-    return LexicalMatch(token_classes, standardized(_bm25(counts, idf, index)).astype(np.float32))
+    prior = standardized(_bm25(counts, idf, index)).astype(np.float32)
+    if not surroundings:
+        return LexicalMatch(token_classes, prior, None)
+    around = [standardized(scores).astype(np.float32) for scores in _bm25_around(counts, idf, index)]
+    return LexicalMatch(token_classes, prior, np.stack(around, axis=1))
 
 
 def _stemmer() -> Stemmer.Stemmer:
@@ -159,11 +173,48 @@ def _counts(index: LexicalIndex, wanted: list[int]) -> _Counts:
 
 def _bm25(counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex) -> NDArray[np.float64]:
     """Robertson's BM25 with k1 = 1.5, b = 0.75 and Lucene's never-negative idf: (units,)."""
-    length = np.bincount(index.word_units, minlength=index.n_units)  # (units,) words
-    relative = length / max(length.mean(), 1.0) if index.n_units else length
-    saturation = BM25_K1 * (1 - BM25_B + BM25_B * relative)
+    saturation = _saturation(_words_per_unit(index))  # (units,)
     weights = idf[counts.stems] * counts.times * (BM25_K1 + 1) / (counts.times + saturation[counts.units])
     return np.asarray(np.bincount(counts.units, weights, minlength=index.n_units), np.float64)
+
+
+def _bm25_around(
+    counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex
+) -> Iterator[NDArray[np.float64]]:
+    """BM25 of the stretch of text around each unit, for each of `REACH`: (units,).
+
+    A stretch is a unit of BM25 like any other; only the idf is that of the units themselves.
+    """
+    order = np.argsort(counts.stems, kind="stable")
+    of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
+    words = _words_per_unit(index)
+    for reach in REACH:
+        saturation = _saturation(_sums_around(words, reach))  # (units,)
+        scores = np.zeros(index.n_units)
+        for stem, rarity in enumerate(idf):
+            pairs = order[of_stem[stem] : of_stem[stem + 1]]
+            times = np.bincount(counts.units[pairs], counts.times[pairs], minlength=index.n_units)
+            near = _sums_around(times.astype(np.float64), reach)  # (units,)
+            scores += rarity * near * (BM25_K1 + 1) / (near + saturation)
+        yield scores
+
+
+def _words_per_unit(index: LexicalIndex) -> NDArray[np.float64]:
+    return np.bincount(index.word_units, minlength=index.n_units).astype(np.float64)
+
+
+def _saturation(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a word's count is weighed against in texts of these lengths: (texts,)."""
+    relative = lengths / max(lengths.mean(), 1.0) if len(lengths) else lengths
+    return np.asarray(BM25_K1 * (1 - BM25_B + BM25_B * relative), np.float64)
+
+
+def _sums_around(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+    """Sums over each place and ``reach`` places before and after it, as far as there are any: (places,)."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    places = np.arange(len(values))
+    first, stop = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(values))
+    return np.asarray(sums[stop] - sums[first], np.float64)
 
 
 def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:

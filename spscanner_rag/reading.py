@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.lexical import LexicalIndex, match_query
+from spscanner_rag.lexical import LexicalIndex, LexicalMatch, match_query
 from spscanner_rag.lexical import index_words as index_words_of
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.token_stream import (
@@ -49,7 +49,7 @@ class QueryOnText:
 
     question_ids: NDArray[np.int32]  # (question tokens,)
     token_classes: NDArray[np.uint8] | None  # (document tokens,)
-    prior: NDArray[np.float32] | None  # (units,)
+    prior: NDArray[np.float32] | None  # (units, lexical scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Reading:
         On which token a unit's logit sits: the published scanners' rule or ours.
     reanchor_tokens : int, optional
         The question is repeated at a unit start after this many document tokens; None never.
-    lexical_match, lexical_prior : bool
-        Whether the model wants match classes, and a lexical score per unit.
+    lexical_match, lexical_prior, lexical_surroundings : bool
+        Whether the model wants match classes, a lexical score per unit, and those of its surroundings beside it.
     """
 
     tokenizer: Tokenizer
@@ -74,6 +74,7 @@ class Reading:
     reanchor_tokens: int | None = None
     lexical_match: bool = False
     lexical_prior: bool = False
+    lexical_surroundings: bool = False
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text."""
@@ -90,12 +91,19 @@ class Reading:
         question_ids = tokenize_question(self.tokenizer, query)
         if text.words is None:
             return QueryOnText(question_ids, None, None)
-        match = match_query(text.words, query, text.tokens.starts, text.tokens.ends)
+        match = match_query(
+            text.words, query, text.tokens.starts, text.tokens.ends, self.lexical_surroundings
+        )
         return QueryOnText(
             question_ids,
             match.token_classes if self.lexical_match else None,
-            match.prior if self.lexical_prior else None,
+            self._scores(match) if self.lexical_prior else None,
         )
+
+    def _scores(self, match: LexicalMatch) -> NDArray[np.float32]:
+        """The lexical scores that the model wants: (units, scores)."""
+        own = match.prior[:, None]
+        return own if match.surroundings is None else np.concatenate([own, match.surroundings], axis=1)
 
     def sequence(
         self, laid: QueryOnText, text: PreparedText, first: int = 0, last: int | None = None

@@ -103,6 +103,7 @@ class Scanner:
             reanchor_tokens=settings.reanchor_tokens,
             lexical_match=settings.match,
             lexical_prior=settings.prior,
+            lexical_surroundings=settings.surroundings,
         )
         self._pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 

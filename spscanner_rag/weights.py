@@ -28,7 +28,15 @@ _FLOATS: Final = {
 }
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
-_FLOAT32_TENSORS: Final = frozenset({"binary_head.weight", "binary_head.bias", "lexical_prior.weight"})
+_FLOAT32_TENSORS: Final = frozenset(
+    {
+        "binary_head.weight",
+        "binary_head.bias",
+        "lexical_prior.weight",
+        "surroundings.weight",
+        "surroundings.bias",
+    }
+)
 """Logits are computed in float32, and calibration scales these: rounded, it would change ranks."""
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 

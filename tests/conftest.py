@@ -110,11 +110,13 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = ScannerModel(config, match_embedding=True, lexical_prior=True)
+        model = ScannerModel(config, match_embedding=True, lexical_prior=True, surroundings=True)
         assert model.binary_head is not None
+        assert model.surroundings is not None
         # Logits that differ clearly from sentence to sentence, so that rankings can be compared.
         torch.nn.init.normal_(model.binary_head.weight)
-    settings = ScannerSettings("sentence", reanchor_tokens=64, match=True, prior=True)
+        torch.nn.init.normal_(model.surroundings.weight, std=0.2)
+    settings = ScannerSettings("sentence", reanchor_tokens=64, match=True, prior=True, surroundings=True)
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)
     return folder

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
-SETTINGS = ScannerSettings(reanchor_tokens=256, match=True, prior=True, training={"steps": 3})
+SETTINGS = ScannerSettings(
+    reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
+)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FLOAT32_PARAMETERS = ("A_log", "dt_bias", "D")
 Edit = Callable[[dict[str, Any]], None]
@@ -36,7 +39,7 @@ Edit = Callable[[dict[str, Any]], None]
 
 @pytest.fixture
 def model() -> ScannerModel:
-    return ScannerModel(CONFIG, match_embedding=True, lexical_prior=True)
+    return ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True)
 
 
 @pytest.fixture
@@ -80,7 +83,8 @@ def outputs(model: ScannerModel, tokens: int = 40) -> torch.Tensor:
     classes = ids % 7 if model.match_embedding is not None else None
     with torch.no_grad():
         hidden, _ = model(ids, match_classes=classes)
-        prior = torch.ones(tokens) if model.lexical_prior is not None else None
+        width = 1 if model.surroundings is None else 4
+        prior = torch.ones(tokens, width) if model.lexical_prior is not None else None
         return model.score(hidden[0], prior)
 
 
@@ -100,7 +104,7 @@ def test_round_trip(folder: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
 def is_float32(name: str) -> bool:
     """Decays, time steps, and what logits are made of."""
     return name.rpartition(".")[2] in FLOAT32_PARAMETERS or name.startswith(
-        ("binary_head.", "lexical_prior.")
+        ("binary_head.", "lexical_prior.", "surroundings.")
     )
 
 
@@ -251,7 +255,7 @@ def test_a_tokenizer_that_does_not_fit_is_not_saved(tmp_path: Path, tiny_tokeniz
 
 
 def test_training_notes_that_are_not_json_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
-    settings = ScannerSettings(match=True, prior=True, training={"when": object()})
+    settings = replace(SETTINGS, training={"when": object()})
     with pytest.raises(CheckpointError, match=r"settings\.training.*expected what JSON can hold"):
         save_checkpoint(tmp_path / "new", model, settings, None)
 
@@ -382,6 +386,7 @@ def test_half_a_head(folder: Path, require_head: bool) -> None:
         (lambda t: t.pop("backbone.layers.1.mixer.D"), r"backbone\.layers\.1\.mixer\.D is missing"),
         (lambda t: t.pop("match_embedding.weight"), r"match_embedding\.weight is missing"),
         (lambda t: t.pop("lexical_prior.weight"), r"lexical_prior\.weight is missing"),
+        (lambda t: t.pop("surroundings.weight"), r"surroundings\.weight is missing"),
         (
             lambda t: t.update({"backbone.layers.2.norm.weight": torch.ones(16)}),
             r"layers\.2\.norm\.weight has no place",
@@ -404,10 +409,16 @@ def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("tensor", ["match_embedding.weight", "lexical_prior.weight"])
-def test_lexical_tensors_only_where_switched_on(folder: Path, tensor: str) -> None:
-    key = "match" if tensor.startswith("match") else "prior"
-    edit_config(folder, lambda config: config["spscanner"]["lexical"].update({key: False}))
+@pytest.mark.parametrize(
+    ("tensor", "off"),
+    [
+        ("match_embedding.weight", {"match": False}),
+        ("lexical_prior.weight", {"prior": False, "surroundings": False}),
+        ("surroundings.bias", {"surroundings": False}),
+    ],
+)
+def test_lexical_tensors_only_where_switched_on(folder: Path, tensor: str, off: dict[str, bool]) -> None:
+    edit_config(folder, lambda config: config["spscanner"]["lexical"].update(off))
     with pytest.raises(CheckpointError, match=f"tensor {tensor} has no place"):
         load_model(folder)
 

@@ -36,13 +36,21 @@ SMALL: dict[str, Any] = {"d_model": 16, "n_layer": 2, "vocab_size": 50, "headdim
     ],
 )
 @pytest.mark.parametrize(
-    ("match", "prior", "head"), [(False, False, True), (True, True, False), (True, False, True)]
+    ("match", "prior", "around", "head"),
+    [
+        (False, False, False, True),
+        (True, True, False, False),
+        (True, False, False, True),
+        (False, True, True, True),
+    ],
 )
-def test_shapes_are_those_of_the_model(keys: dict[str, Any], match: bool, prior: bool, head: bool) -> None:
+def test_shapes_are_those_of_the_model(
+    keys: dict[str, Any], match: bool, prior: bool, around: bool, head: bool
+) -> None:
     config = Mamba2Config(**(SMALL | keys))
-    model = ScannerModel(config, match_embedding=match, lexical_prior=prior, head=head)
+    model = ScannerModel(config, match_embedding=match, lexical_prior=prior, surroundings=around, head=head)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    assert dict(tensor_shapes(config, match=match, prior=prior, head=head)) == expected
+    assert dict(tensor_shapes(config, match=match, prior=prior, surroundings=around, head=head)) == expected
 
 
 def test_shapes_of_an_absurd_number_of_layers_come_one_by_one() -> None:
@@ -140,13 +148,13 @@ def test_refused_by_name(config: dict[str, Any], message: str) -> None:
 
 
 def test_settings_round_trip() -> None:
-    settings = ScannerSettings("sentence", None, 256, True, True, {"data": ["squad11"], "steps": 3})
+    settings = ScannerSettings("sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3})
     assert settings.to_dict() == {
         "format": 1,
         "segmenter": "sentence",
         "window_tokens": None,
         "reanchor_tokens": 256,
-        "lexical": {"match": True, "prior": True},
+        "lexical": {"match": True, "prior": True, "surroundings": True},
         "training": {"data": ["squad11"], "steps": 3},
     }
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
@@ -154,7 +162,7 @@ def test_settings_round_trip() -> None:
 
 def test_settings_left_out_are_off() -> None:
     assert ScannerSettings.from_dict({"format": 1, "segmenter": "reference"}) == ScannerSettings("reference")
-    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, {})
+    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, False, {})
 
 
 @pytest.mark.parametrize(
@@ -174,6 +182,7 @@ def test_settings_left_out_are_off() -> None:
         ({"lexical": True}, r"spscanner\.lexical is True"),
         ({"lexical": {"match": 1}}, r"spscanner\.lexical\.match is 1"),
         ({"lexical": {"prior": "on"}}, r"spscanner\.lexical\.prior is 'on'"),
+        ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
         ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25 is no key"),
         ({"training": []}, r"spscanner\.training is \[\]"),
         ({"windows": 3}, r"spscanner\.windows is no key"),

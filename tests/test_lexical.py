@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.lexical import (
+    REACH,
     STOP_WORDS,
     LexicalMatch,
     index_words,
@@ -31,7 +32,7 @@ def match(units: list[str], query: str, tokens: list[tuple[int, int]] | None = N
     if tokens is None:
         tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
     spans = np.array(tokens, np.int32).reshape(-1, 2)
-    return match_query(index_words(units), query, spans[:, 0], spans[:, 1])
+    return match_query(index_words(units), query, spans[:, 0], spans[:, 1], surroundings=True)
 
 
 def class_of(units: int, holding: int) -> int:
@@ -181,13 +182,14 @@ def test_class_is_that_of_the_word_of_the_last_character(
 # The prior
 
 
-def slow_prior(units: list[str], query: str) -> NDArray[np.float64]:
-    """BM25 (k1 1.5, b 0.75, Lucene's idf) of each unit, as z-scores."""
+def slow_prior(units: list[str], query: str, reach: int = 0) -> NDArray[np.float64]:
+    """BM25 (k1 1.5, b 0.75, Lucene's idf) of each unit with its neighbours within reach, as z-scores."""
     stem = Stemmer.Stemmer("english").stemWord
     bags = [Counter(stem(word.lower()) for word in re.findall(r"\w+", unit)) for unit in units]
-    mean = sum(bag.total() for bag in bags) / max(len(bags), 1)
+    stretches = [sum(bags[max(0, i - reach) : i + reach + 1], Counter()) for i in range(len(bags))]
+    mean = sum(bag.total() for bag in stretches) / max(len(stretches), 1)
     scores = []
-    for bag in bags:
+    for bag in stretches:
         score = 0.0
         for word in query_stems(query):
             holding = sum(word in other for other in bags)
@@ -223,6 +225,11 @@ def test_prior_is_standardized_bm25(units: list[str], query: str) -> None:
     found = match(units, query)
     assert found.prior.dtype == np.float32
     np.testing.assert_allclose(found.prior, slow_prior(units, query), atol=1e-4)
+    assert found.surroundings is not None
+    assert found.surroundings.dtype == np.float32
+    assert found.surroundings.shape == (len(units), len(REACH))
+    for column, reach in zip(found.surroundings.T, REACH, strict=True):
+        np.testing.assert_allclose(column, slow_prior(units, query, reach), atol=1e-4)
 
 
 def test_prior_is_highest_where_the_words_are() -> None:
@@ -257,6 +264,19 @@ def test_units_without_words() -> None:
     found = match(["...", " — ", "!"], "ship")
     assert found.token_classes.tolist() == [0, 0, 0]
     assert found.prior.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_surroundings_reach_both_ways() -> None:
+    units = ["hay. "] * 40 + ["The needle. "] + ["hay. "] * 40
+    found = match(units, "needle")
+    assert found.surroundings is not None
+    for column, reach in zip(found.surroundings.T, REACH, strict=True):
+        assert np.flatnonzero(column > 0).tolist() == list(range(40 - reach, 41 + reach))
+        assert np.ptp(column[column > 0]) < 0.1
+
+
+def test_surroundings_only_where_they_are_wanted() -> None:
+    assert match_query(index_words(["ship"]), "ship", NO_TOKENS, NO_TOKENS).surroundings is None
 
 
 def test_one_index_serves_any_number_of_queries() -> None:

@@ -15,9 +15,14 @@ QUERY = "Who signed the treaty?"
 
 
 def reading(
-    tokenizer: Tokenizer, *, reanchor: int | None = None, match: bool = False, prior: bool = False
+    tokenizer: Tokenizer,
+    *,
+    reanchor: int | None = None,
+    match: bool = False,
+    prior: bool = False,
+    around: bool = False,
 ) -> Reading:
-    return Reading(tokenizer, SentenceSegmenter(), "last_character", reanchor, match, prior)
+    return Reading(tokenizer, SentenceSegmenter(), "last_character", reanchor, match, prior, around)
 
 
 def repeats(input_ids: np.ndarray, question: list[int]) -> list[int]:
@@ -50,6 +55,19 @@ def test_words_are_read_when_the_model_wants_them(
     assert (sequence.match_classes is not None, sequence.prior is not None) == (match, prior)
 
 
+def test_surroundings_stand_beside_the_prior(tiny_tokenizer: Tokenizer) -> None:
+    own, around = (reading(tiny_tokenizer, prior=True, around=wanted) for wanted in (False, True))
+    text = own.prepare(TEXT)
+    prior, both = own.lay(QUERY, text).prior, around.lay(QUERY, text).prior
+    assert prior is not None
+    assert both is not None
+    assert (prior.shape[1], both.shape[1]) == (1, 4)
+    np.testing.assert_array_equal(both[:, :1], prior)
+    assert np.ptp(both, axis=0).min() > 0.1
+    sequence = around.sequence(around.lay(QUERY, text), text, 2, 3)
+    np.testing.assert_array_equal(sequence.prior, both[2:4])
+
+
 def test_given_units_are_read_as_they_are(tiny_tokenizer: Tokenizer) -> None:
     units = [Unit(0, 3, "The "), Unit(4, 10, "Keeper")]
     text = reading(tiny_tokenizer).prepare("the keeper", units)
@@ -63,7 +81,7 @@ def test_no_units(tiny_tokenizer: Tokenizer) -> None:
         assert text.starts.shape == text.ends.shape == (0,)
         laid = own.lay(QUERY, text)
         assert laid.prior is not None
-        assert laid.prior.shape == (0,)
+        assert laid.prior.shape == (0, 1)
         sequence = own.sequence(laid, text)
         assert sequence.positions.shape == (0,)
         assert sequence.input_ids.tolist() == tiny_tokenizer.encode(QUERY + "\n").ids
@@ -140,7 +158,7 @@ def test_prior_and_classes_belong_to_their_units(tiny_tokenizer: Tokenizer) -> N
     laid = own.lay(QUERY, text)
     assert laid.prior is not None
     assert laid.token_classes is not None
-    assert laid.prior.argmax() == 1
+    assert laid.prior[:, 0].argmax() == 1
     first, second = (int(end) for end in text.tokens.unit_ends[:2])
     matched = np.flatnonzero(laid.token_classes)
     assert len(matched)

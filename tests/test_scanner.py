@@ -48,7 +48,7 @@ def one_by_one(model: ScannerModel, ids: list[int], classes: list[int] | None) -
     return np.stack(hidden)
 
 
-def score(model: ScannerModel, hidden: NDArray[np.float32], prior: float | None = None) -> float:
+def score(model: ScannerModel, hidden: NDArray[np.float32], prior: list[float] | None = None) -> float:
     with torch.inference_mode():
         given = None if prior is None else torch.tensor([prior])
         return float(model.score(torch.from_numpy(hidden)[None], given))
@@ -100,7 +100,8 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     encoding = tokenizer.encode(text)
     joined = index_words([unit.model_text for unit in units])
     spans = np.array(encoding.offsets)
-    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1])
+    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], surroundings=True)
+    assert match.surroundings is not None
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]
     for token, (start, end), token_class in zip(
@@ -121,8 +122,8 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
 
     hidden = one_by_one(checkpoint.model, ids, classes)
     expected = [
-        score(checkpoint.model, hidden[end], float(prior))
-        for end, prior in zip(ends, match.prior, strict=True)
+        score(checkpoint.model, hidden[end], [float(prior), *around.tolist()])
+        for end, prior, around in zip(ends, match.prior, match.surroundings, strict=True)
     ]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
     assert result.logits.std() > 100 * TOLERANCE  # else the comparison says little
@@ -387,7 +388,7 @@ def test_int8(tiny_checkpoint: Path, tiny_scanner: Scanner, int8: torch.dtype) -
     assert repr(scanner).endswith("device='cpu', dtype='int8')")
     got, expected = scanner.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits
     assert got.dtype == np.float32
-    assert 0 < np.abs(got - expected).max() < 0.2
+    assert 0 < np.abs(got - expected).max() < 0.3 < expected.std() / 5
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -69,7 +69,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     embedding = checkpoint.model.backbone.embedding.weight.numel()
     windows, reanchor = settings.window_tokens, settings.reanchor_tokens
-    lexical = [name for name, on in (("match embedding", settings.match), ("prior", settings.prior)) if on]
+    lexical = [name.replace("match", "match embedding") for name, on in settings.lexical.items() if on]
     return [
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),

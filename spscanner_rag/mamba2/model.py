@@ -23,6 +23,10 @@ MATCH_CLASSES = 7
 document, 6 a token of the query itself."""
 
 
+SURROUNDINGS = 3
+"""Lexical scores of a unit's surroundings, beside its own."""
+
+
 class LayerState(NamedTuple):
     """What one layer remembers of the tokens before."""
 
@@ -50,6 +54,15 @@ class ScannerModel(nn.Module):
         Whether an embedding of the token's match class is added to the token embedding.
     lexical_prior : bool, default False
         Whether a unit's lexical score, times a learned weight, is added to its logit.
+    surroundings : bool, default False
+        Whether the lexical scores of its surroundings are added too, each times a weight that depends on the
+        unit's hidden state: evidence in a story spreads over more sentences than in a contract, and a scanner
+        that reads forwards has not seen those that follow. Needs the lexical prior.
+
+    Raises
+    ------
+    ValueError
+        If the surroundings are wanted without the lexical prior.
     head : bool, default True
         Whether there is a relevance head; without it the model only gives hidden states.
     """
@@ -60,19 +73,26 @@ class ScannerModel(nn.Module):
         *,
         match_embedding: bool = False,
         lexical_prior: bool = False,
+        surroundings: bool = False,
         head: bool = True,
     ) -> None:
         super().__init__()
+        if surroundings and not lexical_prior:
+            raise ValueError("surroundings without lexical_prior; expected both, or the prior alone")
         self.config = config
         self.kernels: Kernels = TORCH_KERNELS
         self.backbone = Backbone(config)
         self.binary_head = nn.Linear(config.d_model, 1) if head else None
         self.match_embedding = nn.Embedding(MATCH_CLASSES, config.d_model) if match_embedding else None
         self.lexical_prior = nn.Linear(1, 1, bias=False) if lexical_prior else None
+        self.surroundings = nn.Linear(config.d_model, SURROUNDINGS) if surroundings else None
         if self.match_embedding is not None:
             nn.init.normal_(self.match_embedding.weight, std=0.02)
         if self.lexical_prior is not None:
             nn.init.constant_(self.lexical_prior.weight, 0.5)
+        if self.surroundings is not None:  # silent at first
+            nn.init.zeros_(self.surroundings.weight)
+            nn.init.zeros_(self.surroundings.bias)
 
     @property
     def device(self) -> torch.device:
@@ -153,8 +173,9 @@ class ScannerModel(nn.Module):
         ----------
         hidden : (units, d_model)
             From `forward`, at the units' last tokens.
-        prior : (units,), optional
-            Lexical score of each unit; needed exactly when the model has a lexical prior.
+        prior : (units, scores), optional
+            Lexical scores of each unit: its own, and with ``surroundings`` those of the three stretches around
+            it. Needed exactly when the model has a lexical prior.
 
         Returns
         -------
@@ -163,7 +184,7 @@ class ScannerModel(nn.Module):
         Raises
         ------
         ValueError
-            If the model has no head, or the prior is missing or of no use.
+            If the model has no head, or the prior is missing, of no use or of another width.
         """
         if self.binary_head is None:
             raise ValueError(
@@ -171,12 +192,19 @@ class ScannerModel(nn.Module):
             )
         if (prior is None) != (self.lexical_prior is None):
             raise ValueError("pass a lexical prior exactly when the model has a lexical_prior weight")
-        logits = F.linear(hidden.float(), self.binary_head.weight.float(), self.binary_head.bias.float())[
-            :, 0
-        ]
-        if self.lexical_prior is not None and prior is not None:
-            logits = logits + self.lexical_prior.weight.float()[0, 0] * prior.float()
-        return logits
+        hidden = hidden.float()
+        logits = F.linear(hidden, self.binary_head.weight.float(), self.binary_head.bias.float())[:, 0]
+        if self.lexical_prior is None or prior is None:
+            return logits
+        width = 1 if self.surroundings is None else 1 + SURROUNDINGS
+        if prior.shape[1:] != (width,):
+            raise ValueError(f"prior has shape {tuple(prior.shape)}; expected ({len(hidden)}, {width})")
+        logits = logits + self.lexical_prior.weight.float()[0, 0] * prior[:, 0].float()
+        if self.surroundings is None:
+            return logits
+        # (units, 3): how much the scores of a unit's surroundings count
+        weights = F.linear(hidden, self.surroundings.weight.float(), self.surroundings.bias.float())
+        return logits + (weights * prior[:, 1:].float()).sum(1)
 
     def initial_state(self, batch: int) -> ScanState:
         """The state before the first token: zeros, for ``batch`` sequences."""

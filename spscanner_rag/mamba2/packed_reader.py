@@ -67,7 +67,7 @@ class _Stream(NamedTuple):
     numbers: NDArray[np.int32]  # (tokens,): which sequence a token is of
     positions: NDArray[np.int64]  # (units,)
     match_classes: NDArray[np.int64] | None  # (tokens,)
-    prior: NDArray[np.float32] | None  # (units,)
+    prior: NDArray[np.float32] | None  # (units, lexical scores)
 
 
 def _joined(sequences: Sequence[TokenSequence]) -> _Stream:

@@ -57,3 +57,6 @@ def _scale_head(model: ScannerModel, scale: float, shift: float) -> None:
     head.bias.mul_(scale).add_(shift)
     if model.lexical_prior is not None:
         model.lexical_prior.weight.mul_(scale)
+    if model.surroundings is not None:
+        model.surroundings.weight.mul_(scale)
+        model.surroundings.bias.mul_(scale)

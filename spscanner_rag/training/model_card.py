@@ -93,7 +93,8 @@ def _steps(training: dict[str, Any]) -> str:
 
 
 def _lexical(settings: ScannerSettings) -> list[str]:
-    return [name for name, on in (("match embedding", settings.match), ("BM25 prior", settings.prior)) if on]
+    names = {"match": "match embedding", "prior": "BM25 prior", "surroundings": "BM25 of the surroundings"}
+    return [names[part] for part, on in settings.lexical.items() if on]
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:

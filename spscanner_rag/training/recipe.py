@@ -120,8 +120,10 @@ class Recipe:
     reanchor_tokens : int, default 0
         Repeat the question after this many document tokens; 0 never. A base that is a scanner keeps its own
         setting; one that is a language model takes this one.
-    lexical_match, lexical_prior : bool, default False
-        The lexical channel, likewise.
+    lexical_match, lexical_prior, lexical_surroundings : bool, default False
+        Parts of the lexical channel: an embedding of the words that also occur in the question, the BM25 score of
+        each sentence, and those of the 3, 7 and 17 sentences around it, which need the one before. A base that
+        is a scanner keeps its own and gains what it lacks.
     validate_every : int, default 500
         Steps between validations.
     validation_questions : int, default 40
@@ -179,6 +181,7 @@ class Recipe:
     reanchor_tokens: int = 0
     lexical_match: bool = False
     lexical_prior: bool = False
+    lexical_surroundings: bool = False
     validate_every: int = 500
     validation_questions: int = 40
     final_validation_questions: int = 300
@@ -207,6 +210,10 @@ class Recipe:
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0 to below 1")
+        if self.lexical_surroundings and not self.lexical_prior:
+            raise ValueError(
+                "lexical_surroundings is true without lexical_prior; expected both, or the prior alone"
+            )
         if not self.distillation_temperature > 0:
             raise ValueError(
                 f"distillation_temperature is {self.distillation_temperature}; expected a number above 0"

@@ -56,7 +56,8 @@ def start_checkpoint(
 ) -> Checkpoint:
     """The checkpoint of a scanner to train, in float32.
 
-    A base that is a scanner keeps its way of reading; one that is a language model gets a head and the recipe's.
+    A base that is a scanner keeps its way of reading, and gains the parts of the lexical channel that the recipe
+    has and it has not; one that is a language model gets a head and reads as the recipe says.
 
     Parameters
     ----------
@@ -74,7 +75,16 @@ def start_checkpoint(
     if files.base is None:
         return _from_nothing(files, recipe, documents, device, head=True)
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
-    return base if _is_scanner(base.folder) else _with_recipe_reading(base, recipe)
+    own = base.settings
+    if not _is_scanner(base.folder):
+        return _with_parts(base, _with_reading(own, recipe))
+    grown = replace(
+        own,
+        match=own.match or recipe.lexical_match,
+        prior=own.prior or recipe.lexical_prior,
+        surroundings=own.surroundings or recipe.lexical_surroundings,
+    )
+    return base if grown == own else _with_parts(base, grown)
 
 
 def start_language_model(
@@ -114,7 +124,7 @@ def _from_nothing(
     if head:
         settings = _with_reading(settings, recipe)
     torch.manual_seed(recipe.seed)
-    model = ScannerModel(config, match_embedding=settings.match, lexical_prior=settings.prior, head=head)
+    model = _new_model(config, settings, head=head)
     return Checkpoint(model.to(device), settings, tokenizer, str(files.config), files.out, published=False)
 
 
@@ -125,17 +135,28 @@ def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _with_recipe_reading(base: Checkpoint, recipe: Recipe) -> Checkpoint:
-    """A language model that reads as the recipe says; what is new is silent, so that it starts as it was."""
-    settings = _with_reading(base.settings, recipe)
-    model = ScannerModel(base.model.config, match_embedding=settings.match, lexical_prior=settings.prior)
+def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
+    """The base, reading as settings say; what is new is silent, so that it starts as it was."""
+    model = _new_model(base.model.config, settings)
     model.to(base.model.device)
     own = base.model.state_dict()
     wanted = model.state_dict()
     if model.match_embedding is not None:
         torch.nn.init.zeros_(model.match_embedding.weight)
+    if model.lexical_prior is not None and _is_scanner(base.folder):
+        torch.nn.init.zeros_(model.lexical_prior.weight)
     model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
     return replace(base, model=model, settings=settings)
+
+
+def _new_model(config: Mamba2Config, settings: ScannerSettings, head: bool = True) -> ScannerModel:
+    return ScannerModel(
+        config,
+        match_embedding=settings.match,
+        lexical_prior=settings.prior,
+        surroundings=settings.surroundings,
+        head=head,
+    )
 
 
 def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
@@ -144,4 +165,5 @@ def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
         reanchor_tokens=recipe.reanchor_tokens or None,
         match=recipe.lexical_match,
         prior=recipe.lexical_prior,
+        surroundings=recipe.lexical_surroundings,
     )

@@ -12,12 +12,16 @@ CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8
 def new_model(*, lexical: bool) -> ScannerModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = ScannerModel(CONFIG, match_embedding=lexical, lexical_prior=lexical).eval()
+        model = ScannerModel(
+            CONFIG, match_embedding=lexical, lexical_prior=lexical, surroundings=lexical
+        ).eval()
         assert model.binary_head is not None
         torch.nn.init.normal_(model.backbone.embedding.weight)
         torch.nn.init.normal_(model.binary_head.weight)
         if model.match_embedding is not None:
             torch.nn.init.normal_(model.match_embedding.weight)
+        if model.surroundings is not None:
+            torch.nn.init.normal_(model.surroundings.weight)
     return model
 
 

@@ -394,11 +394,11 @@ def test_rows_of_a_batch_do_not_meet() -> None:
 
 def test_gradients_reach_every_parameter() -> None:
     config = dataclasses.replace(CONFIG, bias=True, D_has_hdim=True)
-    model = random_model(config, match_embedding=True, lexical_prior=True)
+    model = random_model(config, match_embedding=True, lexical_prior=True, surroundings=True)
     ids = random_ids(model)
     hidden, _ = model(ids, match_classes=ids % MATCH_CLASSES)
     parameters = dict(model.named_parameters())
-    logits = model.score(hidden[0], torch.randn(50))
+    logits = model.score(hidden[0], torch.randn(50, 4))
     gradients = torch.autograd.grad(logits.square().sum(), list(parameters.values()))
     for name, gradient in zip(parameters, gradients, strict=True):
         assert torch.isfinite(gradient).all(), name
@@ -447,26 +447,60 @@ def test_match_classes_exactly_when_there_is_an_embedding(has: bool) -> None:
 def test_prior_exactly_when_there_is_a_weight(has: bool) -> None:
     model = random_model(CONFIG, lexical_prior=has)
     with pytest.raises(ValueError, match="prior"):
-        model.score(torch.zeros(3, CONFIG.d_model), None if has else torch.zeros(3))
+        model.score(torch.zeros(3, CONFIG.d_model), None if has else torch.zeros(3, 1))
 
 
 def test_prior_times_its_weight_is_added() -> None:
     model = random_model(CONFIG, lexical_prior=True)
     assert model.lexical_prior is not None
     hidden = torch.randn(5, CONFIG.d_model)
-    prior = torch.tensor([0.0, 1.0, -2.0, 3.0, 0.5])
+    prior = torch.tensor([[0.0], [1.0], [-2.0], [3.0], [0.5]])
     with torch.inference_mode():
-        without, logits = model.score(hidden, torch.zeros(5)), model.score(hidden, prior)
-        expected = prior * model.lexical_prior.weight[0, 0]
+        without, logits = model.score(hidden, torch.zeros(5, 1)), model.score(hidden, prior)
+        expected = prior[:, 0] * model.lexical_prior.weight[0, 0]
     torch.testing.assert_close(logits - without, expected, atol=1e-5, rtol=0)
     assert logits.shape == (5,)
+
+
+def test_surroundings_are_weighed_by_the_hidden_state() -> None:
+    model = random_model(CONFIG, lexical_prior=True, surroundings=True)
+    assert model.surroundings is not None
+    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, 4)
+    own = random_model(CONFIG, lexical_prior=True)
+    own.load_state_dict(model.state_dict(), strict=False)
+    with torch.no_grad():
+        without = own.score(hidden, prior[:, :1])
+        weight, bias = model.surroundings.weight, model.surroundings.bias
+        expected = torch.stack([(weight @ h + bias) @ p[1:] for h, p in zip(hidden, prior, strict=True)])
+        torch.testing.assert_close(model.score(hidden, prior) - without, expected, atol=1e-5, rtol=0)
+        assert model.bfloat16().score(hidden.bfloat16(), prior).dtype == torch.float32
+
+
+@pytest.mark.parametrize("width", [0, 2, 4])
+def test_prior_of_another_width(width: int) -> None:
+    model = random_model(CONFIG, lexical_prior=True)
+    with pytest.raises(ValueError, match=rf"prior has shape \(3, {width}\); expected \(3, 1\)"):
+        model.score(torch.zeros(3, CONFIG.d_model), torch.zeros(3, width))
+
+
+def test_surroundings_are_silent_at_first() -> None:
+    model = ScannerModel(CONFIG, lexical_prior=True, surroundings=True)
+    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, 4)
+    without = prior * torch.tensor([1.0, 0.0, 0.0, 0.0])
+    with torch.no_grad():
+        torch.testing.assert_close(model.score(hidden, prior), model.score(hidden, without))
+
+
+def test_surroundings_need_the_prior() -> None:
+    with pytest.raises(ValueError, match="surroundings without lexical_prior"):
+        ScannerModel(CONFIG, surroundings=True)
 
 
 def test_logits_are_float32_from_bfloat16_weights() -> None:
     model = random_model(CONFIG, lexical_prior=True).bfloat16()
     hidden = torch.randn(5, CONFIG.d_model).bfloat16()
     with torch.inference_mode():
-        assert model.score(hidden, torch.zeros(5)).dtype == torch.float32
+        assert model.score(hidden, torch.zeros(5, 1)).dtype == torch.float32
 
 
 def test_score_of_no_unit() -> None:
@@ -485,7 +519,10 @@ def test_model_without_head() -> None:
 
 def test_parameter_names_are_those_of_mamba_ssm() -> None:
     model = ScannerModel(
-        dataclasses.replace(CONFIG, n_layer=1, bias=True), match_embedding=True, lexical_prior=True
+        dataclasses.replace(CONFIG, n_layer=1, bias=True),
+        match_embedding=True,
+        lexical_prior=True,
+        surroundings=True,
     )
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     mixer = "backbone.layers.0.mixer"
@@ -507,6 +544,8 @@ def test_parameter_names_are_those_of_mamba_ssm() -> None:
         "binary_head.bias": (1,),
         "match_embedding.weight": (7, 24),
         "lexical_prior.weight": (1, 1),
+        "surroundings.weight": (3, 24),
+        "surroundings.bias": (3,),
     }
 
 

@@ -65,7 +65,7 @@ def sequence(tokens: int, seed: int, *, lexical: bool) -> TokenSequence:
         random.integers(0, 61, tokens, dtype=np.int32),
         positions,
         random.integers(0, 7, tokens, dtype=np.uint8) if lexical else None,
-        random.normal(size=len(positions)).astype(np.float32) if lexical else None,
+        random.normal(size=(len(positions), 4)).astype(np.float32) if lexical else None,
     )
 
 

@@ -34,7 +34,7 @@ def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
         random.integers(0, 61, tokens, dtype=np.int32),
         positions.astype(np.int64),
         random.integers(0, 7, tokens, dtype=np.uint8) if lexical else None,
-        random.normal(size=len(positions)).astype(np.float32) if lexical else None,
+        random.normal(size=(len(positions), 4)).astype(np.float32) if lexical else None,
     )
 
 

@@ -59,7 +59,7 @@ def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reading(tiny_tokenizer: Tokenizer) -> Reading:
-    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True)
+    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True, True)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def example(relevant: list[bool], teacher: list[float] | None = None, seed: int 
         draw.integers(0, 300, 30).astype(np.int32),
         POSITIONS,
         draw.integers(0, 6, 30).astype(np.uint8),
-        draw.normal(size=3).astype(np.float32),
+        draw.normal(size=(3, 4)).astype(np.float32),
     )
     scores = None if teacher is None else np.array(teacher, np.float32)
     return Example(sequence, np.array(relevant), scores)

@@ -17,7 +17,9 @@ from spscanner_rag.training.start import RunFiles, check_start, start_checkpoint
 
 CPU = torch.device("cpu")
 SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
-LEXICAL = Recipe(vocab_size=300, reanchor_tokens=32, lexical_match=True, lexical_prior=True)
+LEXICAL = Recipe(
+    vocab_size=300, reanchor_tokens=32, lexical_match=True, lexical_prior=True, lexical_surroundings=True
+)
 
 
 def files(out: Path, base: Path | None = None, config: Path | None = None) -> RunFiles:
@@ -57,7 +59,7 @@ def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was
     expected, _ = plain(ids)
     got, _ = start.model(ids, None, torch.full((1, 20), 5))
     torch.testing.assert_close(got, expected)
-    start.model.score(got[0], torch.zeros(20))
+    start.model.score(got[0], torch.zeros(20, 4))
     again = start_checkpoint(files(tmp_path, tmp_path / "lm"), LEXICAL, [], CPU)
     torch.testing.assert_close(again.model.binary_head.weight, start.model.binary_head.weight)  # type: ignore[union-attr]
 
@@ -81,6 +83,23 @@ def test_a_scanner_as_base_keeps_its_reading(tmp_path: Path, tiny_checkpoint: Pa
     assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (64, True, True)
     other = start_checkpoint(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
     assert (other.settings.reanchor_tokens, other.settings.match, other.settings.prior) == (64, True, True)
+
+
+def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
+    tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), match_embedding=True
+    )
+    save_checkpoint(tmp_path / "base", model, ScannerSettings(match=True), tiny_tokenizer)
+    start = start_checkpoint(files(tmp_path, tmp_path / "base"), LEXICAL, [], CPU)
+    assert start.settings == ScannerSettings(match=True, prior=True, surroundings=True)
+    ids, classes = torch.arange(20)[None], torch.full((1, 20), 5)
+    with torch.no_grad():
+        expected, got = model(ids, None, classes)[0], start.model(ids, None, classes)[0]
+        torch.testing.assert_close(start.model.score(got[0], torch.randn(20, 4)), model.score(expected[0]))
+    as_it_is = start_checkpoint(files(tmp_path, tmp_path / "base"), Recipe(), [], CPU)
+    assert as_it_is.settings == ScannerSettings(match=True)
 
 
 def test_a_scanner_without_its_head_is_a_language_model_again(tmp_path: Path, tiny_checkpoint: Path) -> None:
