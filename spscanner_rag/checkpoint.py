@@ -47,6 +47,7 @@ __all__ = [
     "load_checkpoint",
     "load_model",
     "locate",
+    "new_model",
     "save_checkpoint",
 ]
 
@@ -268,16 +269,22 @@ def load_model(
     if not has_head:
         tensors |= _new_head(config, device, dtype)
     with torch.device("meta"), _WithoutFirstValues():
-        model = ScannerModel(
-            config,
-            match_embedding=settings.match,
-            lexical_prior=settings.prior,
-            surroundings=settings.surroundings,
-        )
+        model = new_model(config, settings)
         if int8:
             use_int8_projections(model)
     model.load_state_dict(tensors, assign=True)
     return model.eval()
+
+
+def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+    """A model of first values, with the parts of the lexical channel that the settings have."""
+    return ScannerModel(
+        config,
+        match_embedding=settings.match,
+        lexical_prior=settings.prior,
+        surroundings=settings.surroundings,
+        head=head,
+    )
 
 
 def save_checkpoint(

@@ -53,8 +53,12 @@ _TRANSFORMERS_FIELDS: Final = {
     "tie_word_embeddings": "tie_embeddings",
 }
 
-
-_LEXICAL = ("match", "prior", "surroundings")
+LEXICAL_PARTS: Final = {
+    "match": "match embedding",
+    "prior": "BM25 prior",
+    "surroundings": "BM25 of the surroundings",
+}
+"""The keys of the object "spscanner.lexical", and what a reader calls them."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,12 @@ class ScannerSettings:
     @property
     def lexical(self) -> dict[str, bool]:
         """Which parts of the lexical channel there are."""
-        return {key: getattr(self, key) for key in _LEXICAL}
+        return {key: getattr(self, key) for key in LEXICAL_PARTS}
+
+    @property
+    def lexical_names(self) -> list[str]:
+        """What a reader calls the parts of the lexical channel that there are."""
+        return [name for key, name in LEXICAL_PARTS.items() if self.lexical[key]]
 
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":
@@ -143,7 +152,7 @@ class ScannerSettings:
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
         unknown = [key for key in value if key not in (*plain, "format", "lexical")]
-        unknown += [f"lexical.{key}" for key in lexical if key not in _LEXICAL]
+        unknown += [f"lexical.{key}" for key in lexical if key not in LEXICAL_PARTS]
         if unknown:
             raise ValueError(f"spscanner.{unknown[0]} is no key of format {FORMAT}; expected no such key")
         if "segmenter" not in value:

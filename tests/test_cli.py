@@ -439,7 +439,7 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["vocabulary"] == "384 tokens"
     assert facts["windows"] == "none: one pass over any length"
     assert facts["re-anchoring"] == "the question again every 64 tokens"
-    assert facts["lexical channel"] == "prior"
+    assert facts["lexical channel"] == "BM25 prior"
     assert facts["sources"] == "stories, contracts"
     assert facts["validation.recall@10"] == "0.25"
     assert facts["[red]"] == "\\x1b[31m"

@@ -69,7 +69,6 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     embedding = checkpoint.model.backbone.embedding.weight.numel()
     windows, reanchor = settings.window_tokens, settings.reanchor_tokens
-    lexical = [name.replace("match", "match embedding") for name, on in settings.lexical.items() if on]
     return [
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),
@@ -80,7 +79,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("segmenter", settings.segmenter),
         ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
         ("re-anchoring", f"the question again every {reanchor:,} tokens" if reanchor else "none"),
-        ("lexical channel", ", ".join(lexical) or "none"),
+        ("lexical channel", ", ".join(settings.lexical_names) or "none"),
     ]
 
 

@@ -14,9 +14,7 @@ class TokenSequence(NamedTuple):
     input_ids: NDArray[np.int32]  # (tokens,)
     positions: NDArray[np.int64]  # (units,), not decreasing
     match_classes: NDArray[np.uint8] | None = None  # (tokens,)
-    prior: NDArray[np.float32] | None = (
-        None  # (units, lexical scores): the unit's own, then its surroundings'
-    )
+    prior: NDArray[np.float32] | None = None  # (units, scores): its own, then its surroundings'
 
 
 def on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:

@@ -27,7 +27,7 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
             if settings.reanchor_tokens
             else "no",
         ),
-        ("Lexical channel", ", ".join(_lexical(settings)) or "no"),
+        ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
         ("Started from", training["started_from"]),
         ("Steps", _steps(training)),
         ("Time", f"{training['hours']} hours on {training['hardware']}"),
@@ -90,11 +90,6 @@ def _measured(training: dict[str, Any]) -> list[str]:
 def _steps(training: dict[str, Any]) -> str:
     best = training.get("best_step")
     return f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")
-
-
-def _lexical(settings: ScannerSettings) -> list[str]:
-    names = {"match": "match embedding", "prior": "BM25 prior", "surroundings": "BM25 of the surroundings"}
-    return [names[part] for part, on in settings.lexical.items() if on]
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import torch
 
-from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
 from spscanner_rag.evaluation.data import Document
 from spscanner_rag.layouts import HEAD_TENSORS, canonical_name
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.vocabulary import train_tokenizer
@@ -124,7 +123,7 @@ def _from_nothing(
     if head:
         settings = _with_reading(settings, recipe)
     torch.manual_seed(recipe.seed)
-    model = _new_model(config, settings, head=head)
+    model = new_model(config, settings, head=head)
     return Checkpoint(model.to(device), settings, tokenizer, str(files.config), files.out, published=False)
 
 
@@ -137,7 +136,7 @@ def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
 
 def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
     """The base, reading as settings say; what is new is silent, so that it starts as it was."""
-    model = _new_model(base.model.config, settings)
+    model = new_model(base.model.config, settings)
     model.to(base.model.device)
     own = base.model.state_dict()
     wanted = model.state_dict()
@@ -147,16 +146,6 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
         torch.nn.init.zeros_(model.lexical_prior.weight)
     model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
     return replace(base, model=model, settings=settings)
-
-
-def _new_model(config: Mamba2Config, settings: ScannerSettings, head: bool = True) -> ScannerModel:
-    return ScannerModel(
-        config,
-        match_embedding=settings.match,
-        lexical_prior=settings.prior,
-        surroundings=settings.surroundings,
-        head=head,
-    )
 
 
 def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
