@@ -24,10 +24,12 @@ class EvidenceObjective:
     recipe : Recipe
     d_model : int
         Width of the model, for the second head that learns the teacher's scores.
+    shift : float, default 0.0
+        Added to the logits in the loss; see `loss_shift`.
     """
 
-    def __init__(self, source: ExampleSource, recipe: Recipe, d_model: int) -> None:
-        self._source, self._recipe = source, recipe
+    def __init__(self, source: ExampleSource, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
+        self._source, self._recipe, self._shift = source, recipe, shift
         self._teacher_head = nn.Linear(d_model, 1) if recipe.teacher and recipe.teacher_weight else None
         if self._teacher_head is not None:
             nn.init.zeros_(self._teacher_head.weight)
@@ -45,7 +47,7 @@ class EvidenceObjective:
 
     def batch(self, drawn: list[Example]) -> "EvidenceBatch":
         """Examples with what their loss needs."""
-        return EvidenceBatch(drawn, self._recipe, self._teacher_head)
+        return EvidenceBatch(drawn, self._recipe, self._teacher_head, self._shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class EvidenceBatch:
     examples: Sequence[Example]
     recipe: Recipe
     teacher_head: nn.Module | None
+    shift: float = 0.0  # of the logits; neither the ranking nor a teacher sees it
 
     @property
     def lengths(self) -> list[int]:
@@ -81,7 +84,8 @@ class EvidenceBatch:
         logits = model.score(ends, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
         relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(device)  # (units,)
         weight = torch.tensor(recipe.positive_weight, device=device)
-        binary = F.binary_cross_entropy_with_logits(logits, relevant, pos_weight=weight, reduction="sum")
+        shifted = logits + self.shift
+        binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
         loss = binary / total_units
         if recipe.ranking_weight and example.relevant.any():  # without evidence there is no order to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()

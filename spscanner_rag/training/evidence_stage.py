@@ -14,17 +14,21 @@ from spscanner_rag.training.calibrate import calibrate
 from spscanner_rag.training.decontamination import find_shared
 from spscanner_rag.training.document_store import DocumentStore
 from spscanner_rag.training.evidence_objective import EvidenceObjective
-from spscanner_rag.training.examples import ExampleSource
+from spscanner_rag.training.examples import Example, ExampleSource
+from spscanner_rag.training.level import loss_shift
 from spscanner_rag.training.pseudo_file import pseudo_question_file
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stage import Validation
-from spscanner_rag.training.start import RunFiles, start_checkpoint
+from spscanner_rag.training.start import RunFiles, is_scanner, start_checkpoint
 from spscanner_rag.training.teacher import Teacher, TeacherScores, teacher_of
 from spscanner_rag.training.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
 from spscanner_rag.training.validation import Recall, validate
 
 CHOICE_CUTOFF = 10
 """Weights are chosen by macro recall at this many sentences."""
+
+_LEVEL_STEPS = 3
+"""Of so many steps' examples, a base's level is taken."""
 
 
 class EvidenceStage:
@@ -79,7 +83,18 @@ class EvidenceStage:
         )
         pseudo = {source_of(path) for path in self._files.text}
         self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
-        return EvidenceObjective(self._source, recipe, start.model.config.d_model)
+        width = start.model.config.d_model
+        if self._files.base is None or not is_scanner(start.folder):
+            return EvidenceObjective(self._source, recipe, width)
+        shift = loss_shift(
+            start.model, self._first_examples(), recipe.positive_weight, recipe.tokens_per_pass
+        )
+        return EvidenceObjective(self._source, recipe, width, shift)
+
+    def _first_examples(self) -> list[Example]:
+        assert self._source is not None
+        numbers = range(_LEVEL_STEPS * self._recipe.sequences_per_step)
+        return [self._source.example(number, min(self._recipe.sequence_tokens)) for number in numbers]
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """Calibrated, if the recipe says on how many questions."""

@@ -75,7 +75,7 @@ def start_checkpoint(
         return _from_nothing(files, recipe, documents, device, head=True)
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     own = base.settings
-    if not _is_scanner(base.folder):
+    if not is_scanner(base.folder):
         return _with_parts(base, _with_reading(own, recipe))
     grown = replace(
         own,
@@ -100,7 +100,8 @@ def start_language_model(
     return base
 
 
-def _is_scanner(folder: Path) -> bool:
+def is_scanner(folder: Path) -> bool:
+    """Whether a checkpoint's folder holds a scanner, rather than a language model."""
     headers = read_headers(folder, canonical_name)
     return any(name in headers for name in HEAD_TENSORS)
 
@@ -142,7 +143,7 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
     wanted = model.state_dict()
     if model.match_embedding is not None:
         torch.nn.init.zeros_(model.match_embedding.weight)
-    if model.lexical_prior is not None and _is_scanner(base.folder):
+    if model.lexical_prior is not None and is_scanner(base.folder):
         torch.nn.init.zeros_(model.lexical_prior.weight)
     model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
     return replace(base, model=model, settings=settings)

@@ -54,6 +54,19 @@ def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_
     assert loss(tiny_checkpoint, RECIPE, first, second) == pytest.approx(np.mean(expected), rel=1e-4)
 
 
+def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
+    recipe = replace(RECIPE, ranking_weight=0.5)
+    given, model = [example([False, True, False])], load_model(tiny_checkpoint)
+    together = Pass(range(1), 1, 64)
+    shifted = EvidenceBatch(given, recipe, None, 1.5).loss(model, together).item()
+    plain = EvidenceBatch(given, recipe, None).loss(model, together).item()
+    assert model.binary_head is not None
+    with torch.no_grad():
+        model.binary_head.bias += 1.5
+    assert shifted == pytest.approx(EvidenceBatch(given, recipe, None).loss(model, together).item(), rel=1e-5)
+    assert shifted != pytest.approx(plain, rel=1e-3)
+
+
 def test_ranking_is_a_softmax_over_the_sequence_and_nothing_without_evidence(tiny_checkpoint: Path) -> None:
     ranked = replace(RECIPE, ranking_weight=0.5)
     answered, unanswered = example([False, True, False]), example([False, False, False], seed=1)

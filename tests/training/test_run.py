@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from spscanner_rag import Scanner
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from spscanner_rag.cli import main
 from spscanner_rag.devices import choose
 from spscanner_rag.evaluation.data import Document, read_documents
@@ -321,6 +321,28 @@ def test_a_base_that_training_makes_worse_is_kept(
     assert tuned.settings.training["best_step"] == 0
     assert "4, weights of step 0" in (files.out / "README.md").read_text(encoding="utf-8")
     torch.testing.assert_close(tuned.model.state_dict(), before.model.state_dict(), rtol=0, atol=0)
+
+
+def test_a_base_whose_scores_are_low_is_trained_as_if_they_were_not(
+    tmp_path: Path, shape: Path, corpus_file: Path
+) -> None:
+    plain = written(tmp_path, "recipe.toml", RECIPE + 'dtype = "float32"\n')
+    base, low = tmp_path / "base", tmp_path / "low"
+    assert train(plain, "--config", shape, "--data", corpus_file, "--out", base) == 0
+    lowered = load_checkpoint(base)
+    assert lowered.model.binary_head is not None
+    with torch.no_grad():
+        lowered.model.binary_head.bias -= 4.0  # as a calibration does: no rank changes
+    save_checkpoint(low, lowered.model, lowered.settings, lowered.tokenizer)
+    tuned = {}
+    for start in (base, low):
+        out = tmp_path / f"tuned-{start.name}"
+        assert train(plain, "--base", start, "--data", corpus_file, "--out", out) == 0
+        head = load_checkpoint(out).model.binary_head
+        assert head is not None
+        tuned[start] = ([record["loss"] for record in logged(out, "loss")], head.bias.item())
+    assert tuned[low][0] == pytest.approx(tuned[base][0], abs=1e-4)
+    assert tuned[low][1] == pytest.approx(tuned[base][1] - 4.0, abs=1e-3)  # and they stay low
 
 
 @pytest.mark.parametrize(
