@@ -38,7 +38,7 @@ def loss_shift(
 
 
 def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
-    """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if all sentences are of one kind.
+    """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if there is only one kind of sentence.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], posi
         Finite.
     relevant : (sentences,)
     positive_weight : float
-        Of relevant sentences, above 0; others weigh 1.
+        Of relevant sentences; others weigh 1. With 0 they are as if they were not there.
     """
-    if relevant.all() or not relevant.any():
+    if relevant.all() or not relevant.any() or not positive_weight > 0:
         return 0.0
     x = logits.astype(np.float64)
     weights = np.where(relevant, positive_weight, 1.0)

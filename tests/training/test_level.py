@@ -32,6 +32,8 @@ def test_a_base_that_is_lower_by_so_much_is_shifted_by_so_much_more(
     assert lower - higher == pytest.approx(by, abs=1e-6)
 
 
-@pytest.mark.parametrize("mark", [False, True])
-def test_sentences_of_one_kind_have_no_level(mark: bool) -> None:
-    assert fitted_shift(np.array([1.0, -2.0]), np.array([mark, mark]), 5.0) == 0.0
+@pytest.mark.parametrize(
+    ("marks", "weight"), [([False, False], 5.0), ([True, True], 5.0), ([True, False], 0.0)]
+)
+def test_sentences_of_one_kind_have_no_level(marks: list[bool], weight: float) -> None:
+    assert fitted_shift(np.array([1.0, -2.0]), np.array(marks), weight) == 0.0
