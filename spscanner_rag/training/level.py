@@ -38,7 +38,7 @@ def loss_shift(
 
 
 def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
-    """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if there is only one kind of sentence.
+    """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if sentences are of one kind.
 
     Parameters
     ----------
