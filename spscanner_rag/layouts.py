@@ -117,7 +117,7 @@ class ScannerSettings:
     @property
     def lexical_names(self) -> list[str]:
         """What a reader calls the parts of the lexical channel that there are."""
-        return [name for key, name in LEXICAL_PARTS.items() if self.lexical[key]]
+        return [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
 
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":

@@ -14,7 +14,7 @@ from spscanner_rag.training.calibrate import calibrate
 from spscanner_rag.training.decontamination import find_shared
 from spscanner_rag.training.document_store import DocumentStore
 from spscanner_rag.training.evidence_objective import EvidenceObjective
-from spscanner_rag.training.examples import Example, ExampleSource
+from spscanner_rag.training.examples import ExampleSource
 from spscanner_rag.training.level import loss_shift
 from spscanner_rag.training.pseudo_file import pseudo_question_file
 from spscanner_rag.training.recipe import Recipe
@@ -83,18 +83,12 @@ class EvidenceStage:
         )
         pseudo = {source_of(path) for path in self._files.text}
         self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
-        width = start.model.config.d_model
-        if self._files.base is None or not is_scanner(start.folder):
-            return EvidenceObjective(self._source, recipe, width)
-        shift = loss_shift(
-            start.model, self._first_examples(), recipe.positive_weight, recipe.tokens_per_pass
-        )
-        return EvidenceObjective(self._source, recipe, width, shift)
-
-    def _first_examples(self) -> list[Example]:
-        assert self._source is not None
-        numbers = range(_LEVEL_STEPS * self._recipe.sequences_per_step)
-        return [self._source.example(number, min(self._recipe.sequence_tokens)) for number in numbers]
+        shift = 0.0
+        if self._files.base is not None and is_scanner(start.folder):
+            numbers = range(_LEVEL_STEPS * recipe.sequences_per_step)
+            first = [self._source.example(number, min(recipe.sequence_tokens)) for number in numbers]
+            shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
+        return EvidenceObjective(self._source, recipe, start.model.config.d_model, shift)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """Calibrated, if the recipe says on how many questions."""
