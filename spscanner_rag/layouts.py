@@ -58,7 +58,7 @@ LEXICAL_PARTS: Final = {
     "prior": "BM25 prior",
     "surroundings": "BM25 of the surroundings",
 }
-"""The keys of the object "spscanner.lexical", and what a reader calls them."""
+"""The keys of the object "spscanner.lexical" that stand for weights, and what a reader calls them."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ class ScannerSettings:
         With weights on the lexical scores of a unit's surroundings (key ``lexical.surroundings``).
     training : dict
         What the weights were trained on and how; free.
+    least_units : int, default 0
+        The lexical channel takes a document of fewer units for one of so many (key ``lexical.least_units``).
     """
 
     segmenter: Literal["sentence", "reference"] = "sentence"
@@ -90,6 +92,7 @@ class ScannerSettings:
     prior: bool = False
     surroundings: bool = False
     training: dict[str, Any] = field(default_factory=dict)
+    least_units: int = 0
 
     def __post_init__(self) -> None:
         """Refuse wrong types, by the key they have in ``config.json``."""
@@ -104,6 +107,10 @@ class ScannerSettings:
         for key, value in self.lexical.items():
             if type(value) is not bool:
                 raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
+        if type(self.least_units) is not int or self.least_units < 0:
+            raise ValueError(
+                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0"
+            )
         if self.surroundings and not self.prior:
             raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
         if not isinstance(self.training, dict):
@@ -117,7 +124,10 @@ class ScannerSettings:
     @property
     def lexical_names(self) -> list[str]:
         """What a reader calls the parts of the lexical channel that there are."""
-        return [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
+        names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
+        if names and self.least_units:
+            names.append(f"as if of {self.least_units} units at least")
+        return names
 
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":
@@ -152,7 +162,7 @@ class ScannerSettings:
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
         unknown = [key for key in value if key not in (*plain, "format", "lexical")]
-        unknown += [f"lexical.{key}" for key in lexical if key not in LEXICAL_PARTS]
+        unknown += [f"lexical.{key}" for key in lexical if key not in (*LEXICAL_PARTS, "least_units")]
         if unknown:
             raise ValueError(f"spscanner.{unknown[0]} is no key of format {FORMAT}; expected no such key")
         if "segmenter" not in value:
@@ -166,7 +176,7 @@ class ScannerSettings:
             "segmenter": self.segmenter,
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
-            "lexical": self.lexical,
+            "lexical": self.lexical | {"least_units": self.least_units},
             "training": self.training,
         }
 

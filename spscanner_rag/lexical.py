@@ -109,6 +109,7 @@ def match_query(
     token_starts: NDArray[np.integer],
     token_ends: NDArray[np.integer],
     surroundings: bool = False,
+    least_units: int = 0,
 ) -> LexicalMatch:
     """Match a query with a document.
 
@@ -121,17 +122,20 @@ def match_query(
         Character positions of the model's tokens in the joined model text.
     surroundings : bool, default False
         Whether the scores of the text around each unit are wanted too.
+    least_units : int, default 0
+        A document of fewer units is matched as if it had so many, the others without a word of the query. In a
+        text of three sentences, else, no word is rare and no score can stand out.
 
     Returns
     -------
     LexicalMatch
         A token gets the class of the word that its last character belongs to. The scores of a document in
-        which no unit differs from another are 0 throughout.
+        which no unit differs from another, those that are only supposed included, are 0 throughout.
     """
     wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
     counts = _counts(index, wanted)
     frequency = np.bincount(counts.stems, minlength=len(wanted))  # (matched stems,) units that hold the stem
-    idf = np.log1p((index.n_units - frequency + 0.5) / (frequency + 0.5))
+    idf = np.log1p((max(index.n_units, least_units) - frequency + 0.5) / (frequency + 0.5))
 
     class_of_stem = np.zeros(len(index.stem_numbers) + 1, np.uint8)
     class_of_stem[wanted] = 1 + np.searchsorted(IDF_EDGES, idf, side="right")
@@ -141,11 +145,11 @@ def match_query(
         word = np.searchsorted(index.word_starts, token_ends, side="left") - 1  # (tokens,)
         reaches = (word >= 0) & (index.word_ends[word] >= token_ends) & (token_ends > token_starts)
         token_classes[reaches] = class_of_stem[index.word_stems[word[reaches]]]
-    prior = standardized(_bm25(counts, idf, index)).astype(np.float32)
+    prior = standardized(_bm25(counts, idf, index), least_units).astype(np.float32)
     if not surroundings:
         return LexicalMatch(token_classes, prior, None)
-    around = [standardized(scores).astype(np.float32) for scores in _bm25_around(counts, idf, index)]
-    return LexicalMatch(token_classes, prior, np.stack(around, axis=1))
+    around = [standardized(scores, least_units) for scores in _bm25_around(counts, idf, index)]
+    return LexicalMatch(token_classes, prior, np.stack(around, axis=1).astype(np.float32))
 
 
 def _stemmer() -> Stemmer.Stemmer:
@@ -217,8 +221,12 @@ def _sums_around(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]
     return np.asarray(sums[stop] - sums[first], np.float64)
 
 
-def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Mean 0 and standard deviation 1 over the units; all 0 if they do not differ: (units,)."""
+def standardized(scores: NDArray[np.floating], least_units: int = 0) -> NDArray[np.float64]:
+    """Mean 0 and standard deviation 1 over the units; all 0 if they do not differ: (units,).
+
+    Where there are fewer than ``least_units``, mean and deviation are those with zeros for what is missing.
+    """
     values = scores.astype(np.float64)
-    spread = values.std() if len(values) else 0.0
-    return np.zeros(len(values)) if spread < 1e-9 else (values - values.mean()) / spread
+    all_values = np.concatenate([values, np.zeros(max(least_units - len(values), 0))])
+    spread = all_values.std() if len(all_values) else 0.0
+    return np.zeros(len(values)) if spread < 1e-9 else (values - all_values.mean()) / spread

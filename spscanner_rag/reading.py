@@ -66,6 +66,8 @@ class Reading:
         The question is repeated at a unit start after this many document tokens; None never.
     lexical_match, lexical_prior, lexical_surroundings : bool
         Whether the model wants match classes, a lexical score per unit, and those of its surroundings beside it.
+    lexical_least_units : int, default 0
+        A text of fewer units is matched with the question as if it had so many.
     """
 
     tokenizer: Tokenizer
@@ -75,6 +77,7 @@ class Reading:
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
+    lexical_least_units: int = 0
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text."""
@@ -92,7 +95,12 @@ class Reading:
         if text.words is None:
             return QueryOnText(question_ids, None, None)
         match = match_query(
-            text.words, query, text.tokens.starts, text.tokens.ends, self.lexical_surroundings
+            text.words,
+            query,
+            text.tokens.starts,
+            text.tokens.ends,
+            self.lexical_surroundings,
+            self.lexical_least_units,
         )
         return QueryOnText(
             question_ids,

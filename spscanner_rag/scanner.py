@@ -104,6 +104,7 @@ class Scanner:
             lexical_match=settings.match,
             lexical_prior=settings.prior,
             lexical_surroundings=settings.surroundings,
+            lexical_least_units=settings.least_units,
         )
         self._pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 

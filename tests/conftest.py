@@ -116,7 +116,9 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
         # Logits that differ clearly from sentence to sentence, so that rankings can be compared.
         torch.nn.init.normal_(model.binary_head.weight)
         torch.nn.init.normal_(model.surroundings.weight, std=0.2)
-    settings = ScannerSettings("sentence", reanchor_tokens=64, match=True, prior=True, surroundings=True)
+    settings = ScannerSettings(
+        "sentence", reanchor_tokens=64, match=True, prior=True, surroundings=True, least_units=60
+    )
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)
     return folder

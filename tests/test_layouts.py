@@ -148,21 +148,29 @@ def test_refused_by_name(config: dict[str, Any], message: str) -> None:
 
 
 def test_settings_round_trip() -> None:
-    settings = ScannerSettings("sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3})
+    settings = ScannerSettings(
+        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300
+    )
     assert settings.to_dict() == {
         "format": 1,
         "segmenter": "sentence",
         "window_tokens": None,
         "reanchor_tokens": 256,
-        "lexical": {"match": True, "prior": True, "surroundings": True},
+        "lexical": {"match": True, "prior": True, "surroundings": True, "least_units": 300},
         "training": {"data": ["squad11"], "steps": 3},
     }
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
+def test_parts_of_the_lexical_channel_have_names() -> None:
+    settings = ScannerSettings(match=True, prior=True, least_units=300)
+    assert settings.lexical_names == ["match embedding", "BM25 prior", "as if of 300 units at least"]
+    assert ScannerSettings(least_units=300).lexical_names == []
+
+
 def test_settings_left_out_are_off() -> None:
     assert ScannerSettings.from_dict({"format": 1, "segmenter": "reference"}) == ScannerSettings("reference")
-    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, False, {})
+    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, False, {}, 0)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +192,8 @@ def test_settings_left_out_are_off() -> None:
         ({"lexical": {"prior": "on"}}, r"spscanner\.lexical\.prior is 'on'"),
         ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
         ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25 is no key"),
+        ({"lexical": {"least_units": -1}}, r"spscanner\.lexical\.least_units is -1; expected a whole number"),
+        ({"lexical": {"least_units": True}}, r"spscanner\.lexical\.least_units is True"),
         ({"training": []}, r"spscanner\.training is \[\]"),
         ({"windows": 3}, r"spscanner\.windows is no key"),
     ],

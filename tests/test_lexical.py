@@ -27,12 +27,14 @@ from spscanner_rag.units import Unit
 NO_TOKENS = np.zeros(0, np.int32)
 
 
-def match(units: list[str], query: str, tokens: list[tuple[int, int]] | None = None) -> LexicalMatch:
+def match(
+    units: list[str], query: str, tokens: list[tuple[int, int]] | None = None, least_units: int = 0
+) -> LexicalMatch:
     """Match with tokens at the given character positions of the joined units; default: its words."""
     if tokens is None:
         tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
     spans = np.array(tokens, np.int32).reshape(-1, 2)
-    return match_query(index_words(units), query, spans[:, 0], spans[:, 1], surroundings=True)
+    return match_query(index_words(units), query, spans[:, 0], spans[:, 1], True, least_units)
 
 
 def class_of(units: int, holding: int) -> int:
@@ -182,8 +184,11 @@ def test_class_is_that_of_the_word_of_the_last_character(
 # The prior
 
 
-def slow_prior(units: list[str], query: str, reach: int = 0) -> NDArray[np.float64]:
-    """BM25 (k1 1.5, b 0.75, Lucene's idf) of each unit with its neighbours within reach, as z-scores."""
+def slow_prior(units: list[str], query: str, reach: int = 0, least_units: int = 0) -> NDArray[np.float64]:
+    """BM25 (k1 1.5, b 0.75, Lucene's idf) of each unit with its neighbours within reach, as z-scores.
+
+    As if there were ``least_units``, of which those that are missing hold nothing.
+    """
     stem = Stemmer.Stemmer("english").stemWord
     bags = [Counter(stem(word.lower()) for word in re.findall(r"\w+", unit)) for unit in units]
     stretches = [sum(bags[max(0, i - reach) : i + reach + 1], Counter()) for i in range(len(bags))]
@@ -195,15 +200,15 @@ def slow_prior(units: list[str], query: str, reach: int = 0) -> NDArray[np.float
             holding = sum(word in other for other in bags)
             if not holding:
                 continue
-            idf = math.log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
+            idf = math.log(1 + (max(len(bags), least_units) - holding + 0.5) / (holding + 0.5))
             length = 1 - 0.75 + 0.75 * bag.total() / max(mean, 1)
             score += idf * bag[word] * 2.5 / (bag[word] + 1.5 * length)
         scores.append(score)
-    values = np.array(scores)
+    values = np.array(scores + [0.0] * (least_units - len(scores)))
     if not len(values) or values.std() < 1e-9:
-        return np.zeros(len(values))
+        return np.zeros(len(scores))
     standardized: NDArray[np.float64] = (values - values.mean()) / values.std()
-    return standardized
+    return standardized[: len(scores)]
 
 
 WORDS = st.sampled_from(
@@ -213,23 +218,56 @@ TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 
 
 @settings(max_examples=500)
-@given(st.lists(TEXTS, max_size=12), TEXTS)
-@example([], "ship")
-@example([""], "ship")
-@example(["ship"], "ship")
-@example(["ship", ""], "ship")
-@example(["", "\n", " . "], "ship")
-@example(["ship ship", "treaty"], "")
-@example(["the ship", "is"], "the is")
-def test_prior_is_standardized_bm25(units: list[str], query: str) -> None:
-    found = match(units, query)
+@given(st.lists(TEXTS, max_size=12), TEXTS, st.integers(0, 24))
+@example([], "ship", 3)
+@example([""], "ship", 0)
+@example(["ship"], "ship", 0)
+@example(["ship"], "ship", 300)
+@example(["ship", ""], "ship", 0)
+@example(["", "\n", " . "], "ship", 9)
+@example(["ship ship", "treaty"], "", 3)
+@example(["the ship", "is"], "the is", 0)
+def test_prior_is_standardized_bm25(units: list[str], query: str, least_units: int) -> None:
+    found = match(units, query, least_units=least_units)
     assert found.prior.dtype == np.float32
-    np.testing.assert_allclose(found.prior, slow_prior(units, query), atol=1e-4)
+    np.testing.assert_allclose(found.prior, slow_prior(units, query, 0, least_units), atol=1e-4)
     assert found.surroundings is not None
     assert found.surroundings.dtype == np.float32
     assert found.surroundings.shape == (len(units), len(REACH))
     for column, reach in zip(found.surroundings.T, REACH, strict=True):
-        np.testing.assert_allclose(column, slow_prior(units, query, reach), atol=1e-4)
+        np.testing.assert_allclose(column, slow_prior(units, query, reach, least_units), atol=1e-4)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8), TEXTS, st.integers(0, 40))
+def test_a_short_text_is_matched_like_the_beginning_of_a_longer_one(
+    pairs: list[tuple[str, str]], query: str, more: int
+) -> None:
+    # the rest shares no word with the query, and its units are as long: then it may as well be supposed
+    units = [f"{first} {second} filler{i} word{i} " for i, (first, second) in enumerate(pairs)]
+    words = max(len(re.findall(r"\w+", unit)) for unit in units)
+    units = [unit + "hay " * (words - len(re.findall(r"\w+", unit))) for unit in units]
+    whole = match(units + ["hay " * words] * more, query)
+    short = match(units, query, least_units=len(units) + more)
+    np.testing.assert_array_equal(short.token_classes, whole.token_classes[: len(short.token_classes)])
+    np.testing.assert_allclose(short.prior, whole.prior[: len(units)], atol=1e-4)
+
+
+def test_a_word_of_a_short_text_is_rare_where_it_would_be_in_a_long_one() -> None:
+    units = ["Anne was born in 1787. ", "She signed the treaty."]
+    found = match(units, "Who signed the treaty?", [(27, 33)], least_units=300)
+    assert found.token_classes.tolist() == [class_of(300, 1)] == [5]
+    assert found.prior[0] < 0 < 10 < found.prior[1]
+    one = match(units[1:], "Who signed the treaty?", least_units=300)
+    assert one.prior[0] > 10  # a sentence that stands alone can match, too
+    assert match(units[:1], "Who signed the treaty?", least_units=300).prior[0] == 0
+
+
+def test_longer_texts_are_matched_as_they_are() -> None:
+    units = ["The ship. ", "A house. ", "The treaty. ", "It rained. "] * 3
+    plain, same = match(units, "ship treaty"), match(units, "ship treaty", least_units=len(units))
+    np.testing.assert_array_equal(plain.token_classes, same.token_classes)
+    np.testing.assert_array_equal(plain.prior, same.prior)
+    np.testing.assert_array_equal(plain.surroundings, same.surroundings)
 
 
 def test_prior_is_highest_where_the_words_are() -> None:

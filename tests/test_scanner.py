@@ -100,7 +100,9 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     encoding = tokenizer.encode(text)
     joined = index_words([unit.model_text for unit in units])
     spans = np.array(encoding.offsets)
-    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], surroundings=True)
+    least = checkpoint.settings.least_units
+    assert least > len(units)  # so that it counts here
+    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], True, least)
     assert match.surroundings is not None
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]

@@ -30,6 +30,7 @@ _AT_LEAST_ZERO = (
     "pseudo_negatives",
     "pseudo_weight",
     "calibration_questions",
+    "lexical_least_units",
 )
 _SHARES = (
     "warmup_share",
@@ -124,6 +125,9 @@ class Recipe:
         Parts of the lexical channel: an embedding of the words that also occur in the question, the BM25 score of
         each sentence, and those of the 3, 7 and 17 sentences around it, which need the one before. A base that
         is a scanner keeps its own and gains what it lacks.
+    lexical_least_units : int, default 0
+        The lexical channel takes a document of fewer sentences for one of so many, in which the others share no
+        word with the question. A base that is a scanner keeps its own, unless that is 0.
     validate_every : int, default 500
         Steps between validations.
     validation_questions : int, default 40
@@ -182,6 +186,7 @@ class Recipe:
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
+    lexical_least_units: int = 0
     validate_every: int = 500
     validation_questions: int = 40
     final_validation_questions: int = 300

@@ -82,6 +82,7 @@ def start_checkpoint(
         match=own.match or recipe.lexical_match,
         prior=own.prior or recipe.lexical_prior,
         surroundings=own.surroundings or recipe.lexical_surroundings,
+        least_units=own.least_units or recipe.lexical_least_units,
     )
     return base if grown == own else _with_parts(base, grown)
 
@@ -156,4 +157,5 @@ def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
         match=recipe.lexical_match,
         prior=recipe.lexical_prior,
         surroundings=recipe.lexical_surroundings,
+        least_units=recipe.lexical_least_units,
     )

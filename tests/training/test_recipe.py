@@ -49,6 +49,7 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         ("distillation_weight = -1", "distillation_weight is -1.0; expected at least 0"),
         ("pseudo_characters = 10", "pseudo_characters is 10; expected at least 1000"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
+        ("lexical_least_units = -1", "lexical_least_units is -1; expected at least 0"),
         ("keep_best = 1", "keep_best: got 1, expected bool"),
         ("steps = 0", r"recipe\.toml: steps is 0"),
     ],

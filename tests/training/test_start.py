@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner
-from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, save_checkpoint
+from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
 from spscanner_rag.evaluation.data import Document
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
@@ -100,6 +100,21 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         torch.testing.assert_close(start.model.score(got[0], torch.randn(20, 4)), model.score(expected[0]))
     as_it_is = start_checkpoint(files(tmp_path, tmp_path / "base"), Recipe(), [], CPU)
     assert as_it_is.settings == ScannerSettings(match=True)
+
+
+def test_least_units_are_the_base_s_own_or_the_recipe_s(
+    tmp_path: Path, tiny_checkpoint: Path, tiny_tokenizer: Tokenizer, shape: Path, documents: list[Document]
+) -> None:
+    recipe = replace(LEXICAL, lexical_least_units=200)
+    own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
+    assert own.settings.least_units == load_checkpoint(tiny_checkpoint, device=CPU).settings.least_units == 60
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), match_embedding=True
+    )
+    save_checkpoint(tmp_path / "base", model, ScannerSettings(match=True), tiny_tokenizer)
+    assert start_checkpoint(files(tmp_path, tmp_path / "base"), recipe, [], CPU).settings.least_units == 200
+    new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)
+    assert new.settings.least_units == 200
 
 
 def test_a_scanner_without_its_head_is_a_language_model_again(tmp_path: Path, tiny_checkpoint: Path) -> None:
