@@ -148,7 +148,11 @@ def match_query(
     prior = standardized(_bm25(counts, idf, index), least_units).astype(np.float32)
     if not surroundings:
         return LexicalMatch(token_classes, prior, None)
-    around = [standardized(scores, least_units) for scores in _bm25_around(counts, idf, index)]
+    # a text that lies within reach of each of its units is the surroundings of all: nothing to tell them apart by
+    around = [
+        standardized(scores, least_units if (np.abs(np.diff(scores)) > 1e-9).any() else 0)
+        for scores in _bm25_around(counts, idf, index)
+    ]
     return LexicalMatch(token_classes, prior, np.stack(around, axis=1).astype(np.float32))
 
 
