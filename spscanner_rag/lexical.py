@@ -231,6 +231,7 @@ def standardized(scores: NDArray[np.floating], least_units: int = 0) -> NDArray[
     Where there are fewer than ``least_units``, mean and deviation are those with zeros for what is missing.
     """
     values = scores.astype(np.float64)
-    all_values = np.concatenate([values, np.zeros(max(least_units - len(values), 0))])
-    spread = all_values.std() if len(all_values) else 0.0
-    return np.zeros(len(values)) if spread < 1e-9 else (values - all_values.mean()) / spread
+    n = max(len(values), least_units, 1)
+    mean = values.sum() / n
+    spread = np.sqrt((np.square(values - mean).sum() + (n - len(values)) * mean**2) / n)
+    return np.zeros(len(values)) if spread < 1e-9 else (values - mean) / spread

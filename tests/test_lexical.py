@@ -274,6 +274,12 @@ def test_surroundings_that_are_the_whole_text_say_nothing() -> None:
     assert found.surroundings[:2, 0].min() > found.surroundings[2, 0]
 
 
+def test_units_that_are_supposed_take_no_memory() -> None:
+    prior = match(["The ship. ", "A house."], "ship", least_units=10**15).prior
+    assert np.isfinite(prior).all()
+    assert prior[0] > 1e6 > 1 > abs(prior[1])
+
+
 def test_longer_texts_are_matched_as_they_are() -> None:
     units = ["The ship. ", "A house. ", "The treaty. ", "It rained. "] * 3
     plain, same = match(units, "ship treaty"), match(units, "ship treaty", least_units=len(units))

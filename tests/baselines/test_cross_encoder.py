@@ -154,7 +154,10 @@ def test_several_threads_at_once(reranker: CrossEncoder) -> None:
 def test_pickled(reranker: CrossEncoder) -> None:
     copy = pickle.loads(pickle.dumps(reranker))
     assert copy.name == reranker.name
-    np.testing.assert_array_equal(copy.score_texts(QUERY, [TEXT]), reranker.score_texts(QUERY, [TEXT]))
+    # not to the bit: matrix products may round otherwise where the copy's weights lie otherwise in memory
+    np.testing.assert_allclose(
+        copy.score_texts(QUERY, [TEXT]), reranker.score_texts(QUERY, [TEXT]), rtol=1e-5
+    )
 
 
 def test_bfloat16(folder: Path, reranker: CrossEncoder) -> None:
