@@ -99,8 +99,8 @@ class Reading:
             query,
             text.tokens.starts,
             text.tokens.ends,
-            self.lexical_surroundings,
-            self.lexical_least_units,
+            surroundings=self.lexical_surroundings,
+            least_units=self.lexical_least_units,
         )
         return QueryOnText(
             question_ids,

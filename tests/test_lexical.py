@@ -34,7 +34,9 @@ def match(
     if tokens is None:
         tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
     spans = np.array(tokens, np.int32).reshape(-1, 2)
-    return match_query(index_words(units), query, spans[:, 0], spans[:, 1], True, least_units)
+    return match_query(
+        index_words(units), query, spans[:, 0], spans[:, 1], surroundings=True, least_units=least_units
+    )
 
 
 def class_of(units: int, holding: int) -> int:
@@ -268,9 +270,8 @@ def test_surroundings_that_are_the_whole_text_say_nothing() -> None:
     found = match(["The ship. ", "A house. ", "It rained. "], "ship", least_units=300)
     assert found.prior[0] > 10
     assert found.surroundings is not None
-    assert np.flatnonzero(found.surroundings.any(axis=0)).tolist() == [
-        0
-    ]  # 3 sentences tell some apart; 7 do not
+    # 3 sentences tell some apart; 7 and 17 do not
+    assert np.flatnonzero(found.surroundings.any(axis=0)).tolist() == [0]
     assert found.surroundings[:2, 0].min() > found.surroundings[2, 0]
 
 

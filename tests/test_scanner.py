@@ -102,7 +102,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     spans = np.array(encoding.offsets)
     least = checkpoint.settings.least_units
     assert least > len(units)  # so that it counts here
-    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], True, least)
+    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], surroundings=True, least_units=least)
     assert match.surroundings is not None
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]

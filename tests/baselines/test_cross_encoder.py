@@ -154,6 +154,9 @@ def test_several_threads_at_once(reranker: CrossEncoder) -> None:
 def test_pickled(reranker: CrossEncoder) -> None:
     copy = pickle.loads(pickle.dumps(reranker))
     assert copy.name == reranker.name
+    weights, copied = (scorer._model.state_dict() for scorer in (reranker, copy))
+    assert copied.keys() == weights.keys()
+    assert all(torch.equal(copied[name], weights[name]) for name in weights)
     # not to the bit: matrix products may round otherwise where the copy's weights lie otherwise in memory
     np.testing.assert_allclose(
         copy.score_texts(QUERY, [TEXT]), reranker.score_texts(QUERY, [TEXT]), rtol=1e-5

@@ -45,6 +45,16 @@ def language_model(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
     return folder
 
 
+@pytest.fixture
+def lesser_scanner(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
+    """A scanner that has the match embedding only."""
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), match_embedding=True
+    )
+    save_checkpoint(tmp_path / "base", model, ScannerSettings(match=True), tiny_tokenizer)
+    return tmp_path / "base"
+
+
 def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer
 ) -> None:
@@ -86,33 +96,26 @@ def test_a_scanner_as_base_keeps_its_reading(tmp_path: Path, tiny_checkpoint: Pa
 
 
 def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
-    tmp_path: Path, tiny_tokenizer: Tokenizer
+    tmp_path: Path, lesser_scanner: Path
 ) -> None:
-    model = ScannerModel(
-        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), match_embedding=True
-    )
-    save_checkpoint(tmp_path / "base", model, ScannerSettings(match=True), tiny_tokenizer)
-    start = start_checkpoint(files(tmp_path, tmp_path / "base"), LEXICAL, [], CPU)
+    model = load_checkpoint(lesser_scanner, device=CPU, dtype=torch.float32).model
+    start = start_checkpoint(files(tmp_path, lesser_scanner), LEXICAL, [], CPU)
     assert start.settings == ScannerSettings(match=True, prior=True, surroundings=True)
     ids, classes = torch.arange(20)[None], torch.full((1, 20), 5)
     with torch.no_grad():
         expected, got = model(ids, None, classes)[0], start.model(ids, None, classes)[0]
         torch.testing.assert_close(start.model.score(got[0], torch.randn(20, 4)), model.score(expected[0]))
-    as_it_is = start_checkpoint(files(tmp_path, tmp_path / "base"), Recipe(), [], CPU)
+    as_it_is = start_checkpoint(files(tmp_path, lesser_scanner), Recipe(), [], CPU)
     assert as_it_is.settings == ScannerSettings(match=True)
 
 
 def test_least_units_are_the_base_s_own_or_the_recipe_s(
-    tmp_path: Path, tiny_checkpoint: Path, tiny_tokenizer: Tokenizer, shape: Path, documents: list[Document]
+    tmp_path: Path, tiny_checkpoint: Path, lesser_scanner: Path, shape: Path, documents: list[Document]
 ) -> None:
     recipe = replace(LEXICAL, lexical_least_units=200)
     own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
     assert own.settings.least_units == load_checkpoint(tiny_checkpoint, device=CPU).settings.least_units == 60
-    model = ScannerModel(
-        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), match_embedding=True
-    )
-    save_checkpoint(tmp_path / "base", model, ScannerSettings(match=True), tiny_tokenizer)
-    assert start_checkpoint(files(tmp_path, tmp_path / "base"), recipe, [], CPU).settings.least_units == 200
+    assert start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings.least_units == 200
     new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)
     assert new.settings.least_units == 200
 
