@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.excerpts import write_excerpts
 
 if TYPE_CHECKING:
-    from spscanner_rag.evaluation.data import Document
     from spscanner_rag.evaluation.records import Record
     from spscanner_rag.evaluation.run import Setting
+    from spscanner_rag.evidence.questions import Document
 
 ROWS = Path(__file__).resolve().with_name("ablation.toml")
 METRICS = ("recall@1", "recall@5", "recall@10", "recall@50", "ndcg@10")
@@ -71,8 +71,8 @@ def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], 
 
 
 def _write_questions(plan: Plan, qa: Path, path: Path) -> None:
-    from spscanner_rag.evaluation.data import read_documents
-    from spscanner_rag.evaluation.sampling import only_held_out
+    from spscanner_rag.evidence.questions import read_documents
+    from spscanner_rag.evidence.sampling import only_held_out
 
     if path.exists():
         return
@@ -145,8 +145,8 @@ def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> N
 
 
 def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
-    from spscanner_rag.evaluation.data import read_documents
-    from spscanner_rag.training.evidence_stage import set_aside
+    from spscanner_rag.evidence.questions import read_documents
+    from spscanner_rag.training.stages.evidence_stage import set_aside
 
     documents = read_documents([_file(qa, source, "train") for source in plan["train"]])
     return set_aside(documents, plan["held_out"], [])
@@ -189,13 +189,13 @@ def _ask(retriever: str, folder: Path, questions: Path) -> None:
 
 
 def _spscanner(words: list[str]) -> None:
-    subprocess.run([sys.executable, "-m", "spscanner_rag.cli", *words], check=True, stdout=sys.stderr)
+    subprocess.run([sys.executable, "-m", "spscanner_rag.cli.app", *words], check=True, stdout=sys.stderr)
 
 
 def _table(plan: Plan, out: Path) -> dict[str, object]:
     """Macro means in percent, and differences from the first row with their p values."""
+    from spscanner_rag.evaluation.report.table import TESTED, paired_samples
     from spscanner_rag.evaluation.statistics import macro_estimate, paired_test
-    from spscanner_rag.evaluation.table import TESTED, paired_samples
 
     first = next(iter(plan["rows"]))
     asked = {name: _records(folder) for name, folder in _asked(plan, out)}

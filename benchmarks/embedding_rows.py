@@ -65,7 +65,7 @@ def _embedder(name: str, scanner: Scanner) -> EmbedText:
 def _minilm(scanner: Scanner) -> EmbedText:
     from spscanner_rag.baselines.embedders import MINILM as MODEL
     from spscanner_rag.baselines.embedders import embed_checked, encoder_of
-    from spscanner_rag.segmentation import SentenceSegmenter
+    from spscanner_rag.text.segmentation import SentenceSegmenter
 
     kind = scanner.device.type
     encoder = encoder_of(MODEL, device=kind, batch_size=_BATCH_SIZE[kind])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spscanner_rag.evaluation.data import Document, Question
+    from spscanner_rag.evidence.questions import Document, Question
 
 
 def write_excerpts(documents: Iterable[Document], questions: int, characters: int, path: Path) -> None:
@@ -25,7 +25,7 @@ def write_excerpts(documents: Iterable[Document], questions: int, characters: in
         a place that the question's name decides.
     path : Path
     """
-    from spscanner_rag.evaluation.sampling import sample_questions
+    from spscanner_rag.evidence.sampling import sample_questions
 
     sample = sample_questions(documents, questions)
     lines = [json.dumps(_excerpt(*asked, characters)) + "\n" for pairs in sample.values() for asked in pairs]

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from spscanner_rag.evaluation.sampling import Asked
+    from spscanner_rag.evidence.sampling import Asked
     from spscanner_rag.scanner import Scanner
-    from spscanner_rag.units import Unit
+    from spscanner_rag.text.units import Unit
 
 WEIGHTS = (-1.0, -0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0)
 
@@ -67,11 +67,11 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     folder : Path
         Gets what an evaluation leaves; ``results.md`` tells the weight.
     """
-    from spscanner_rag.evaluation.data import read_documents
     from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.run import Setting, run_setting
-    from spscanner_rag.evaluation.sampling import sample_questions
     from spscanner_rag.evaluation.study import study_of
+    from spscanner_rag.evidence.questions import read_documents
+    from spscanner_rag.evidence.sampling import sample_questions
     from spscanner_rag.scanner import Scanner, bundled_token_counter
 
     scanner = Scanner.from_pretrained(checkpoint)
@@ -91,7 +91,7 @@ class _Reading(NamedTuple):
 
 
 def _readings(scanner: Scanner, asked: Sequence[Asked]) -> Iterator[_Reading]:
-    from spscanner_rag.evaluation.data import relevant_units
+    from spscanner_rag.evidence.questions import relevant_units
 
     for document, question in asked:
         units = scanner.segment(document.text)
@@ -103,7 +103,7 @@ def _readings(scanner: Scanner, asked: Sequence[Asked]) -> Iterator[_Reading]:
 
 
 def _ndcg(reading: _Reading, weight: float) -> float:
-    from spscanner_rag.evaluation.metrics import Measure, ranking_metrics
+    from spscanner_rag.evidence.metrics import Measure, ranking_metrics
 
     scores = reading.logits + np.float32(weight) * reading.log_tokens
     return ranking_metrics(scores, reading.relevant)[Measure("ndcg", 10)]

@@ -6,7 +6,7 @@ import shlex
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from spscanner_rag.devices import processor_name
+from spscanner_rag.scan.devices import processor_name
 
 PACKAGES = ("spscanner-rag", "torch", "transformers", "tokenizers", "numpy")
 

@@ -65,8 +65,8 @@ def _rows_in_process(reading: Reading) -> Iterator[tuple[int, Row]]:
 def _rows(reading: Reading) -> Iterator[tuple[int, Row]]:
     import torch
 
-    from spscanner_rag.layouts import read_config
-    from spscanner_rag.weights import read_json
+    from spscanner_rag.checkpoint.config_file import read_config
+    from spscanner_rag.checkpoint.tensor_files import read_json
 
     end = time.monotonic() + reading.seconds_left
     device, dtype = torch.device(reading.device), getattr(torch, reading.dtype)
@@ -121,7 +121,7 @@ def _shares(
 ) -> dict[str, float]:
     import torch
 
-    from spscanner_rag.segment_tokens import default_segment_tokens
+    from spscanner_rag.scan.segment_tokens import default_segment_tokens
 
     dtype = getattr(torch, reading.dtype)
     between_products = dtype if dtype.is_floating_point else torch.float32

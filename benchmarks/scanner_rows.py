@@ -26,8 +26,8 @@ def scanner_of(size: str, kind: str, folder: Path, device: torch.device, dtype: 
     Raises `NotMeasuredError`.
     """
     from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate
+    from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
     from spscanner_rag.scanner import Scanner
-    from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
 
     if size == "default":
         kernels = kernels_of(kind, device)

@@ -171,7 +171,7 @@ class _Run:
 
 
 def _default_dtypes(device: str) -> list[str]:
-    from spscanner_rag.devices import choose
+    from spscanner_rag.scan.devices import choose
 
     native = str(choose(device).dtype).removeprefix("torch.")
     return list(dict.fromkeys([native, "float32"])) if device == "cpu" else [native]

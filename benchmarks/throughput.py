@@ -53,7 +53,7 @@ def measure_throughput(arguments: argparse.Namespace) -> tuple[dict[str, object]
 def _measure(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     import torch
 
-    from spscanner_rag.devices import choose
+    from spscanner_rag.scan.devices import choose
 
     forwards = _forwards(arguments.shape, torch.device(arguments.device))
     input_ids = torch.randint(
@@ -106,7 +106,7 @@ def _hidden_by_segments(model: ScannerModel, input_ids: Tensor) -> Tensor:
     import torch
 
     from spscanner_rag.mamba2.freed_memory import keep_freed_memory
-    from spscanner_rag.segment_tokens import default_segment_tokens
+    from spscanner_rag.scan.segment_tokens import default_segment_tokens
 
     hidden, state = [], None
     keep_freed_memory()  # as the reader does; what runs after it gains from that, too

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
-from spscanner_rag.devices import Choice, choose
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
-from spscanner_rag.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
-from spscanner_rag.reading import Reading
 from spscanner_rag.results import ScanResult
-from spscanner_rag.segment_tokens import default_segment_tokens
-from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
-from spscanner_rag.token_counts import CountTokens
-from spscanner_rag.token_stream import tokenize_question
-from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
-from spscanner_rag.units import Segmenter, Unit, readable
-from spscanner_rag.windows import require_question_fits
+from spscanner_rag.scan.devices import Choice, choose
+from spscanner_rag.scan.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
+from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.token_stream import tokenize_question
+from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.windows import require_question_fits
 
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner", "bundled_token_counter"]
 
@@ -48,7 +48,7 @@ class Scanner:
     Parameters
     ----------
     checkpoint : Checkpoint
-        As loaded by `spscanner_rag.checkpoint.load_checkpoint`. Most callers want `from_pretrained`.
+        As loaded by `spscanner_rag.checkpoint.checkpoint.load_checkpoint`. Most callers want `from_pretrained`.
     window_tokens : int or None, optional
         Read the text in windows of this many tokens, half overlapping, and average their logits; None
         reads any length in one pass. Default: as the checkpoint says.

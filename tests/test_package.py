@@ -151,7 +151,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         assert {f"{folder}/__init__.py", f"{folder}/py.typed"} <= set(names)
     for namespace in ("llama_index", "llama_index/postprocessor", "llama_index/retrievers"):
         assert f"{namespace}/__init__.py" not in names, "other distributions share this namespace"
-    bundled = {Path(name).name for name in names if name.startswith("spscanner_rag/checkpoints/default/")}
+    bundled = {Path(name).name for name in names if name.startswith("spscanner_rag/checkpoint/bundled/")}
     assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= bundled
 
 
@@ -185,7 +185,7 @@ def test_the_sdist_holds_no_tests_or_benchmarks(tmp_path: Path) -> None:
         "pyproject.toml",
         "spscanner_rag",
     }
-    assert "spscanner_rag/checkpoints/default/model.safetensors" in names
+    assert "spscanner_rag/checkpoint/bundled/model.safetensors" in names
 
 
 def readme_blocks(language: str) -> list[str]:

@@ -12,16 +12,16 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag import pipeline
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
-from spscanner_rag.lexical import index_words, match_query
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
+from spscanner_rag.scan import pipeline
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
-from spscanner_rag.segment_tokens import default_segment_tokens
-from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
-from spscanner_rag.token_stream import tokenize_question, tokenize_units
-from spscanner_rag.units import Unit
+from spscanner_rag.text.lexical import index_words, match_query
+from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.text.token_stream import tokenize_question, tokenize_units
+from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"
 TEXT = """\

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.pipeline import ScanCancelled
+from spscanner_rag.scan.pipeline import ScanCancelled
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Request, Scorer, score_batch, segment
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 UNITS = [Unit(0, 1, "a "), Unit(2, 3, "b")]
 REQUESTS: list[Request] = [("q", "a b", UNITS), ("q", " ", []), ("q", "a", UNITS[:1])]

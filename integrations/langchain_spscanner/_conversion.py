@@ -19,8 +19,8 @@ from langchain_spscanner._identity import (
     start_of,
 )
 from langchain_spscanner._wholes import Wholes
-from spscanner_rag.pieces import JoinedText, Piece, copied_metadata, join_pieces
-from spscanner_rag.search import Hit
+from spscanner_rag.retrieval.pieces import JoinedText, Piece, copied_metadata, join_pieces
+from spscanner_rag.retrieval.search import Hit
 
 _PAGES = ("page", "page_number", "page_label")
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")

@@ -7,7 +7,7 @@ from numbers import Real
 
 from langchain_core.documents import Document
 
-from spscanner_rag.pieces import copied_metadata
+from spscanner_rag.retrieval.pieces import copied_metadata
 
 SCORES = ("relevance_score", "score")
 """Metadata keys that hold the score of an earlier stage; the first that is there counts."""

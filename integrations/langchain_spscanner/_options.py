@@ -17,11 +17,11 @@ from pydantic import (
 )
 
 from langchain_spscanner._conversion import Text
+from spscanner_rag.results.selection import Order
+from spscanner_rag.retrieval.search import Selection, search, selection_named
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
-from spscanner_rag.search import Selection, search, selection_named
-from spscanner_rag.selection import Order
-from spscanner_rag.shared_scanners import ScorerChoice, split_token
 
 _NAMES = {
     "top_k": "k",

@@ -13,8 +13,8 @@ from langchain_spscanner._conversion import Text, read
 from langchain_spscanner._identity import own_copies
 from langchain_spscanner._options import ScanOptions, never, require_query
 from langchain_spscanner._wholes import Wholes
-from spscanner_rag.background import off_loop
-from spscanner_rag.search import Selection
+from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.search import Selection
 
 _DOCUMENTS, _QUERY = "documents", "query"
 

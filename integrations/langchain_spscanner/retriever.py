@@ -16,7 +16,7 @@ from langchain_spscanner._conversion import Text
 from langchain_spscanner._corpus import Corpus
 from langchain_spscanner._identity import own_copies, require_document
 from langchain_spscanner._options import ScanOptions, never, require_query
-from spscanner_rag.background import off_loop
+from spscanner_rag.retrieval.background import off_loop
 
 _ARGUMENTS = ("k", "threshold", "max_tokens")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke reads itself

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.baselines.units import DocumentSegmenter
-from spscanner_rag.document_ranking import RankedDocument, best_first
+from spscanner_rag.results.document_score import RankedDocument, best_first
+from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scorers import Scorer, score_batch, segment
-from spscanner_rag.selection import sigmoid
 
 Aggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
 

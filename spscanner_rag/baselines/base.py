@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
-from spscanner_rag.units import Segmenter, Unit
+from spscanner_rag.text.units import Segmenter, Unit
 
 
 class Baseline(ABC):

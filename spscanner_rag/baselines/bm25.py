@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, log_odds
 from spscanner_rag.baselines.prepared import PreparedTexts
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.lexical import STOP_WORDS
-from spscanner_rag.units import Segmenter, Unit, readable
+from spscanner_rag.text.lexical import STOP_WORDS
+from spscanner_rag.text.units import Segmenter, Unit, readable
 
 if TYPE_CHECKING:
     import bm25s

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.baselines.pointwise import Cancelled, Pair, Pointwise, stop_if
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.devices import choose
-from spscanner_rag.units import Segmenter
+from spscanner_rag.scan.devices import choose
+from spscanner_rag.text.units import Segmenter
 
 _LOGGER = logging.getLogger(__name__)
 _COUNTED_AT_ONCE = 256  # texts whose tokens are held at a time

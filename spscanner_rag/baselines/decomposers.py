@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 
 from spscanner_rag.baselines.loading import load
-from spscanner_rag.devices import choose
-from spscanner_rag.units import readable
+from spscanner_rag.scan.devices import choose
+from spscanner_rag.text.units import readable
 
 
 class Source(NamedTuple):

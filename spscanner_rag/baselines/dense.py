@@ -11,7 +11,7 @@ from spscanner_rag.baselines.base import Baseline, log_odds
 from spscanner_rag.baselines.embedders import MINILM, Encoder, Pooling, embed_checked, encoder_of
 from spscanner_rag.baselines.prepared import PreparedTexts
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.units import Segmenter, Unit
+from spscanner_rag.text.units import Segmenter, Unit
 
 Similarity = Literal["cosine", "dot"]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.units import readable
+from spscanner_rag.text.units import readable
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 

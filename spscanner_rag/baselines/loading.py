@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from spscanner_rag.hub import is_local_path
+from spscanner_rag.checkpoint.hub import is_local_path
 
 T = TypeVar("T")
 

@@ -12,18 +12,16 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.pointwise import Cancelled, Pair, Pointwise, stop_if
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.checkpoint import CONFIG, PUBLISHED_VOCAB_SIZE, locate
-from spscanner_rag.devices import choose
-from spscanner_rag.layouts import HEAD_TENSORS, canonical_name, read_config, tensor_shapes
-from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.piecewise import tokenize_in_pieces
-from spscanner_rag.pipeline import in_runs
-from spscanner_rag.segment_tokens import default_segment_tokens
-from spscanner_rag.tokenizer_file import find_tokenizer, refuse_small_vocabulary
-from spscanner_rag.units import Segmenter
-from spscanner_rag.weights import (
+from spscanner_rag.checkpoint import locate
+from spscanner_rag.checkpoint.config_file import (
+    CONFIG,
+    HEAD_TENSORS,
+    PUBLISHED_VOCAB_SIZE,
+    canonical_name,
+    read_config,
+    tensor_shapes,
+)
+from spscanner_rag.checkpoint.tensor_files import (
     CheckpointError,
     TensorHeader,
     read_headers,
@@ -31,6 +29,15 @@ from spscanner_rag.weights import (
     read_tensors,
     verify_headers,
 )
+from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.scan.devices import choose
+from spscanner_rag.scan.pipeline import in_runs
+from spscanner_rag.scan.segment_tokens import default_segment_tokens
+from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
+from spscanner_rag.text.units import Segmenter
 
 TEMPLATE: Final = "document: {document}; query: {query};"
 """What is read of a pair; the end-of-text token follows, and the logit sits on it."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.scorers import Scorer
-from spscanner_rag.units import Segmenter
+from spscanner_rag.text.units import Segmenter
 
 KINDS = {
     "scanner": "scanner or scanner:MODEL, the Single-Pass Scanner (default: the bundled checkpoint)",
@@ -95,7 +95,7 @@ def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
 
 
 def _scanner(model: str | None, options: Options) -> object:
-    from spscanner_rag.shared_scanners import shared_scanner
+    from spscanner_rag.retrieval.shared_scanners import shared_scanner
 
     own: dict[str, Any] = {} if options.unit == "sentence" else {"segmenter": segmenter_of(options.unit)}
     return shared_scanner(model, device=options.device, dtype=options.dtype, **own)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline
-from spscanner_rag.pipeline import ScanCancelled
+from spscanner_rag.scan.pipeline import ScanCancelled
 from spscanner_rag.scorers import Request
-from spscanner_rag.units import Unit, readable
+from spscanner_rag.text.units import Unit, readable
 
 PAIRS_AT_ONCE = 4096
 """Pairs that are tokenized, sorted by length and read together."""

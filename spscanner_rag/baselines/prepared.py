@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from spscanner_rag.units import Unit
+from spscanner_rag.text.units import Unit
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from spscanner_rag.baselines.pointwise import Cancelled, never, stop_if
 from spscanner_rag.baselines.prepared import PreparedTexts
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.scorers import Request
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Segmenter, Unit
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Segmenter, Unit
 
 PASSAGE_WORDS = 100
 """Words of the passages that are decomposed, as in the paper."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, get_args
 
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Segmenter, Unit, trimmed
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Segmenter, Unit, trimmed
 
 UnitKind = Literal["sentence", "chunk", "passage", "document"]
 

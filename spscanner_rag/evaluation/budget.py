@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.coverage import NEVER, Spans, check_evidence, evidence_ranks
-from spscanner_rag.evaluation.metrics import CUTOFFS, best_first, check_cutoffs
+from spscanner_rag.evidence.coverage import NEVER, Spans, check_evidence, evidence_ranks
+from spscanner_rag.evidence.metrics import CUTOFFS, best_first, check_cutoffs
 
 BUDGETS = (250, 500, 1000, 2000)
 """Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""
@@ -87,7 +87,7 @@ def recall_at_budgets(
     scores, tokens : (units,)
         See `units_within`. Count the tokens of all settings with one tokenizer.
     sentences : Spans
-        The evidence sentences, from `spscanner_rag.evaluation.coverage.evidence_sentences`.
+        The evidence sentences, from `spscanner_rag.evidence.coverage.evidence_sentences`.
     budgets : sequence of int
         Tokens, each at least 1.
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.evaluation.flops import EncoderShape, encoder_flops, padded_lengths, scan_flops
-from spscanner_rag.reading import repeats_every
+from spscanner_rag.scan.prepare import repeats_every
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
-from spscanner_rag.units import Unit
+from spscanner_rag.text.units import Unit
 
 
 class Cost(NamedTuple):

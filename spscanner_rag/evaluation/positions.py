@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.coverage import Spans
 from spscanner_rag.evaluation.statistics import Sample
+from spscanner_rag.evidence.coverage import Spans
 
 POSITION_BINS = 10
 LENGTH_EDGES = (0, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.coverage import Spans, evidence_sentences
-from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.run import LaidOut
-from spscanner_rag.evaluation.sampling import Asked, by_document
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.evidence.coverage import Spans, evidence_sentences
+from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.evidence.sampling import Asked, by_document
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 JOINER = "\n\n"
 """Between the end of the document and its beginning, so that their sentences do not run together."""

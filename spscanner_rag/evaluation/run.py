@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.named import units_for
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
-from spscanner_rag.evaluation.calibration import Bins
 from spscanner_rag.evaluation.costs import cost_of
-from spscanner_rag.evaluation.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
-from spscanner_rag.evaluation.data import Document, Question, relevant_units
 from spscanner_rag.evaluation.memory import PeakMemory
-from spscanner_rag.evaluation.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.evaluation.positions import recall_by_position
 from spscanner_rag.evaluation.records import Record, RecordFile
-from spscanner_rag.evaluation.sampling import Asked, by_document
+from spscanner_rag.evidence.calibration import Bins
+from spscanner_rag.evidence.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
+from spscanner_rag.evidence.metrics import CUTOFFS, ranking_metrics
+from spscanner_rag.evidence.questions import Document, Question, relevant_units
+from spscanner_rag.evidence.sampling import Asked, by_document
+from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scorers import Scorer, score_batch
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.selection import sigmoid
-from spscanner_rag.units import Unit
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 """Ranks at which recall by place in the document is kept; the last of each is the paper's setting."""

@@ -6,25 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
-from spscanner_rag.evaluation.calibration import THRESHOLD
-from spscanner_rag.evaluation.calibration_table import (
+from spscanner_rag.evaluation.records import Record
+from spscanner_rag.evaluation.report.calibration_table import (
     calibration_rows,
     calibration_sections,
     has_probabilities,
 )
-from spscanner_rag.evaluation.data import Document
-from spscanner_rag.evaluation.records import Record
-from spscanner_rag.evaluation.result import Result
-from spscanner_rag.evaluation.rotation import rotatable
-from spscanner_rag.evaluation.rotation_table import (
+from spscanner_rag.evaluation.report.result import Result
+from spscanner_rag.evaluation.report.rotation_table import (
     RotatedSetting,
     rotated_setting,
     rotation_rows,
     rotation_section,
 )
+from spscanner_rag.evaluation.report.table import differences_of, rows_of
+from spscanner_rag.evaluation.rotation import rotatable
 from spscanner_rag.evaluation.run import Layout, Setting, as_it_is
-from spscanner_rag.evaluation.sampling import Asked, sample_questions
-from spscanner_rag.evaluation.table import differences_of, rows_of
+from spscanner_rag.evidence.calibration import THRESHOLD
+from spscanner_rag.evidence.questions import Document
+from spscanner_rag.evidence.sampling import Asked, sample_questions
 
 Questions = Mapping[str, Sequence[Asked]]
 """By source, from `sample_questions`."""

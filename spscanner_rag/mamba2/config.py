@@ -60,7 +60,7 @@ _TOP_IGNORED: Final = frozenset(
         "d_intermediate",
         "fused_add_norm",  # one kernel instead of two
         "initializer_cfg",
-        "spscanner",  # read by `spscanner_rag.checkpoint`
+        "spscanner",  # read by `spscanner_rag.checkpoint.checkpoint`
         # Descriptions that other tools add
         "architectures",
         "dtype",

@@ -17,9 +17,9 @@ from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.log import TrainingLog
-from spscanner_rag.training.objective import Batch, Objective
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.objective import Batch, Objective
 
 STATE_FILE = "training_state.pt"
 LOG_FILE = "log.jsonl"

@@ -9,17 +9,17 @@ from typing import Any
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
-from spscanner_rag.devices import choose
+from spscanner_rag.scan.devices import choose
 from spscanner_rag.training.ahead import check_workers
 from spscanner_rag.training.best_weights import BestWeights
-from spscanner_rag.training.evidence_stage import EvidenceStage
-from spscanner_rag.training.language_model_stage import LanguageModelStage
 from spscanner_rag.training.loop import StepReport, Trainer
 from spscanner_rag.training.model_card import write_model_card
+from spscanner_rag.training.pseudo.teacher import short_name
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stage import Stage, Validation
+from spscanner_rag.training.stages.evidence_stage import EvidenceStage
+from spscanner_rag.training.stages.language_model_stage import LanguageModelStage
+from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, check_start
-from spscanner_rag.training.teacher import short_name
 
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]

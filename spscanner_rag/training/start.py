@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
-from spscanner_rag.evaluation.data import Document
-from spscanner_rag.layouts import HEAD_TENSORS, canonical_name
+from spscanner_rag.checkpoint.config_file import HEAD_TENSORS, canonical_name
+from spscanner_rag.checkpoint.tensor_files import read_headers, read_json
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.evidence.questions import Document
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.vocabulary import train_tokenizer
-from spscanner_rag.weights import read_headers, read_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spscanner_rag.training.loop import StepReport
-from spscanner_rag.training.stage import Validation
+from spscanner_rag.training.stages.stage import Validation
 
 STEPS_PER_LINE = 20
 

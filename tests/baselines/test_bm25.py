@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.units import ChunkSegmenter
-from spscanner_rag.pieces import Piece, join_pieces
-from spscanner_rag.search import Selection, search
-from spscanner_rag.units import Unit
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.text.units import Unit
 
 WORDS = ("otter", "heron", "lynx", "marten", "stoat")
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines import Dense
 from spscanner_rag.baselines.dense import PRESETS
 from spscanner_rag.baselines.embedders import embed_checked, encoder_of
-from spscanner_rag.pieces import Piece, join_pieces
-from spscanner_rag.search import Selection, search
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."

@@ -11,9 +11,9 @@ from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
 from spscanner_rag.baselines.hybrid import reciprocal_ranks
 from spscanner_rag.baselines.units import ChunkSegmenter
-from spscanner_rag.lexical import standardized
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.text.lexical import standardized
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
 UNITS = SentenceSegmenter().segment(TEXT)

@@ -9,16 +9,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag import pipeline
 from spscanner_rag.baselines import pointwise
 from spscanner_rag.baselines.mamba_reranker import MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_model, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.pieces import Piece, join_pieces
-from spscanner_rag.pipeline import ScanCancelled
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.scan import pipeline
+from spscanner_rag.scan.pipeline import ScanCancelled
 from spscanner_rag.scorers import score_batch
-from spscanner_rag.search import Selection, search
 
 TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
 QUERY = "Who signed the treaty?"

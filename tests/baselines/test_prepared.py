@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from spscanner_rag.baselines.prepared import PreparedTexts
-from spscanner_rag.units import Unit
+from spscanner_rag.text.units import Unit
 
 UNITS = [Unit(0, 1, "a")]
 

@@ -8,7 +8,7 @@ from spscanner_rag.baselines.units import (
     PassageSegmenter,
     segmenter_of,
 )
-from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.text.segmentation import SentenceSegmenter
 
 SEGMENTERS = [ChunkSegmenter(1), ChunkSegmenter(3), ChunkSegmenter(), PassageSegmenter(), DocumentSegmenter()]
 TEXTS = st.text(st.sampled_from("ab.\n\r\t \u00a0\u2028é\ud800🦦"), max_size=60)

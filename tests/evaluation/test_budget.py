@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.evaluation.budget import recall_at_budgets, tokens_at, units_within
-from spscanner_rag.evaluation.coverage import Spans
+from spscanner_rag.evidence.coverage import Spans
 
 SCORES = np.array([0.0, 3.0, 1.0, 2.0])
 TOKENS = np.array([10, 50, 20, 40])

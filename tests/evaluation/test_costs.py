@@ -5,7 +5,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Dense
 from spscanner_rag.evaluation.costs import cost_of
 from spscanner_rag.evaluation.flops import MINILM, encoder_flops, scan_flops
-from spscanner_rag.segmentation import SentenceSegmenter
+from spscanner_rag.text.segmentation import SentenceSegmenter
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. " * 20
 UNITS = SentenceSegmenter().segment(TEXT)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.evaluation.coverage import Spans
 from spscanner_rag.evaluation.positions import (
     LENGTH_EDGES,
     length_samples,
@@ -16,6 +15,7 @@ from spscanner_rag.evaluation.positions import (
     recall_by_position,
 )
 from spscanner_rag.evaluation.statistics import Sample
+from spscanner_rag.evidence.coverage import Spans
 
 
 def spans(*pairs: tuple[int, int]) -> Spans:

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from spscanner_rag.evaluation.coverage import Spans
-from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.rotation import (
     JOINER,
     Rotation,
@@ -19,8 +17,10 @@ from spscanner_rag.evaluation.rotation import (
     rotatable,
     rotate,
 )
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.evidence.coverage import Spans
+from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 PROSE = [f"On day {number} of the walk an otter crossed the road slowly." for number in range(40)]
 TEXT = " ".join(PROSE)

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25
-from spscanner_rag.evaluation.coverage import Spans, evidence_sentences
-from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.records import Record, RecordFile, RunMismatchError
 from spscanner_rag.evaluation.run import Cut, LaidOut, Setting, measure, run_setting, settings_of
-from spscanner_rag.evaluation.sampling import sample_questions
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.units import Unit
+from spscanner_rag.evidence.coverage import Spans, evidence_sentences
+from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.evidence.sampling import sample_questions
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
 BM25_SENTENCE = Setting("bm25", "sentence")

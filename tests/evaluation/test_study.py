@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from spscanner_rag.evaluation.data import Document, Question
 from spscanner_rag.evaluation.rotation import lay_first, lay_last
 from spscanner_rag.evaluation.run import Setting, as_it_is
 from spscanner_rag.evaluation.study import Study, study_of
+from spscanner_rag.evidence.questions import Document, Question
 
 TEXT = " ".join(f"On day {number} of the walk an otter crossed the road slowly." for number in range(20))
 NARROW, WIDE = Question("narrow", "Where?", ((0, 5),)), Question("wide", "When?", ((0, len(TEXT)),))

@@ -9,8 +9,8 @@ from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, ScanOperands
 from spscanner_rag.mamba2.triton_kernels import MambaKernels, _chunk_tokens
+from spscanner_rag.scan.segment_tokens import SEGMENT_TOKENS
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.segment_tokens import SEGMENT_TOKENS
 
 SMALL = Mamba2Config(d_model=768, n_layer=24, vocab_size=50288)
 LARGE = Mamba2Config(d_model=2048, n_layer=48, vocab_size=50288)

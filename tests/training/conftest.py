@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.evaluation.data import Document, read_documents
-from spscanner_rag.reading import Reading
-from spscanner_rag.segmentation import SentenceSegmenter
-from spscanner_rag.training.document_store import DocumentStore
-from spscanner_rag.training.teacher import Teacher
+from spscanner_rag.evidence.questions import Document, read_documents
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.pseudo.teacher import Teacher
 
 ANIMALS = ("badger", "heron", "otter", "lynx", "marten", "stoat", "plover", "weasel", "beaver", "curlew")
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from spscanner_rag.evaluation.data import Document
-from spscanner_rag.reading import Reading
+from spscanner_rag.evidence.questions import Document
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.ahead import check_workers, drawn_steps
-from spscanner_rag.training.document_store import DocumentStore
-from spscanner_rag.training.evidence_objective import EvidenceObjective
-from spscanner_rag.training.examples import Example, ExampleSource
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.examples import Example, ExampleSource
 from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 
 RECIPE = Recipe(sequences_per_step=2, sequence_tokens=(128, 192, 256))
 

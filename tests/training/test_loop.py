@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.evaluation.data import Document
-from spscanner_rag.reading import Reading
-from spscanner_rag.training.document_store import DocumentStore
-from spscanner_rag.training.evidence_objective import EvidenceObjective
-from spscanner_rag.training.examples import ExampleSource
+from spscanner_rag.evidence.questions import Document
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.loop import LOG_FILE, STATE_FILE, Trainer, learning_rate_at
+from spscanner_rag.training.pseudo.teacher import Teacher, TeacherScores
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.teacher import Teacher, TeacherScores
+from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 
 RECIPE = Recipe(
     steps=12,

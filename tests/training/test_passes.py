@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from torch._dynamo.utils import counters
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.evaluation.data import Document
+from spscanner_rag.evidence.questions import Document
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
-from spscanner_rag.reading import Reading
-from spscanner_rag.training.document_store import DocumentStore
-from spscanner_rag.training.evidence_objective import EvidenceObjective
-from spscanner_rag.training.examples import ExampleSource
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.passes import Pass, compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 
 
 @given(

@@ -12,14 +12,14 @@ import torch
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from spscanner_rag.cli import main
-from spscanner_rag.devices import choose
-from spscanner_rag.evaluation.data import Document, read_documents
-from spscanner_rag.evaluation.sampling import is_held_out
-from spscanner_rag.training.evidence_stage import set_aside
+from spscanner_rag.evidence.questions import Document, read_documents
+from spscanner_rag.evidence.sampling import is_held_out
+from spscanner_rag.scan.devices import choose
 from spscanner_rag.training.loop import LOG_FILE
 from spscanner_rag.training.recipe import read_recipe
 from spscanner_rag.training.run import TrainingRun
-from spscanner_rag.training.stage import Validation
+from spscanner_rag.training.stages.evidence_stage import set_aside
+from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.training.start import RunFiles
 
 RECIPE = """

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
-from spscanner_rag.evaluation.data import Document
+from spscanner_rag.evidence.questions import Document
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.recipe import Recipe

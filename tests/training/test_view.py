@@ -1,7 +1,7 @@
 import pytest
 
 from spscanner_rag.training.loop import StepReport
-from spscanner_rag.training.stage import Validation
+from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.training.view import STEPS_PER_LINE, TrainingView
 
 

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.units import Unit
+from spscanner_rag.text.units import Unit
 
 HARBOUR = (
     "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "

@@ -19,7 +19,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from langchain_spscanner import SPScannerRetriever
-from spscanner_rag import shared_scanners
+from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty?"

@@ -17,7 +17,7 @@ from langchain_core.runnables import ConfigurableField
 from pydantic import ValidationError
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever, _identity
-from spscanner_rag import shared_scanners
+from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty?"

@@ -14,7 +14,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.units import Unit
+from spscanner_rag.text.units import Unit
 
 WORDS = "well ship treaty island 東京 café Dr. U.S. e.g. 3.14 signed the of a naïve 😀 Ω".split()
 

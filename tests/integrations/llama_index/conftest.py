@@ -18,8 +18,8 @@ from llama_index.core.schema import BaseNode, Document
 from numpy.typing import NDArray
 from pydantic import PrivateAttr
 
-from spscanner_rag.shared_scanners import forget_shared_scanners
-from spscanner_rag.units import Unit
+from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
+from spscanner_rag.text.units import Unit
 
 LIGHTHOUSE = """\
 The keeper of the lighthouse wrote the date in his book. He signed the treaty with the captain in May.

@@ -37,10 +37,10 @@ from llama_index.postprocessor.spscanner.saved import (
 )
 from llama_index.postprocessor.spscanner.sentences import SentenceSearch
 from llama_index.postprocessor.spscanner.sources import check_documents, source_texts
-from spscanner_rag.background import off_loop
+from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.search import selection_named
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.search import selection_named
-from spscanner_rag.shared_scanners import ScorerChoice, split_token
 
 _HANDLES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")
 _NAMES = {

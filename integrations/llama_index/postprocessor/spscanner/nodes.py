@@ -15,7 +15,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
 )
 
-from spscanner_rag.pieces import JoinedText, Piece, join_pieces
+from spscanner_rag.retrieval.pieces import JoinedText, Piece, join_pieces
 
 LOGIT_KEY = "spscanner_logit"
 RETRIEVAL_SCORE_KEY = "spscanner_retrieval_score"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 
 _OBJECT = "object"
 _SEGMENTERS = {SentenceSegmenter: "sentence", ReferenceSegmenter: "reference"}

@@ -14,9 +14,9 @@ from llama_index.postprocessor.spscanner.nodes import (
     related,
 )
 from llama_index.postprocessor.spscanner.saved import scanner_fields
-from spscanner_rag.pieces import copied_metadata
-from spscanner_rag.search import Hit, Selection, search
-from spscanner_rag.shared_scanners import ScorerChoice
+from spscanner_rag.retrieval.pieces import copied_metadata
+from spscanner_rag.retrieval.search import Hit, Selection, search
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 

@@ -15,13 +15,13 @@ from llama_index.postprocessor.spscanner.nodes import Reading, query_text
 from llama_index.postprocessor.spscanner.sentences import SentenceSearch
 from llama_index.retrievers.spscanner.candidates import candidate_readings
 from llama_index.retrievers.spscanner.corpus import Corpus, index_nodes
-from spscanner_rag.background import off_loop
+from spscanner_rag.results.selection import Order
+from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.search import selection_named
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
-from spscanner_rag.search import selection_named
-from spscanner_rag.selection import Order
-from spscanner_rag.shared_scanners import ScorerChoice, split_token
-from spscanner_rag.token_counts import CountTokens
+from spscanner_rag.text.token_counts import CountTokens
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

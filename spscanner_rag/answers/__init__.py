@@ -1,0 +1,1 @@
+"""Answers of a language model to questions, and their judgement."""

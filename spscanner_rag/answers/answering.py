@@ -1,0 +1,208 @@
+"""Answers of a language model: from the best sentences, or from a whole document read in windows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spscanner_rag.answers.asking import Asker, Reply
+from spscanner_rag.answers.prompts import (
+    AnswerLength,
+    aggregation_prompt,
+    answer_in,
+    answer_prompt,
+    window_prompt,
+    without_thoughts,
+)
+from spscanner_rag.results import ScanResult
+from spscanner_rag.retrieval.language_models import LanguageModel
+from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+from spscanner_rag.text.units import Unit
+from spscanner_rag.text.windows import window_ranges
+
+WINDOW_TOKENS = 120_000
+"""The paper's windows for reading a whole document; each begins half a window, 60,000 tokens, after the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """A question and what it is to be answered from.
+
+    Attributes
+    ----------
+    question
+    contexts
+        One text: the answer comes from it at once. Several: windows of a document, which are answered one by
+        one and then together.
+    choices
+        The options of a multiple-choice question, empty for others.
+    """
+
+    question: str
+    contexts: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model answered.
+
+    Attributes
+    ----------
+    text
+        The answer; None if the model failed, also where it did so for one window of several.
+    error
+        Why it failed; None if it did not.
+    marked
+        False for a reply that did not mark its answer as asked, so that all of it is the answer.
+    """
+
+    text: str | None
+    error: str | None = None
+    marked: bool = True
+
+
+def retrieved_context(
+    scorer: Scorer,
+    question: str,
+    text: str,
+    *,
+    units: Sequence[Unit] | None = None,
+    top_k: float | None = 50,
+    max_tokens: int | None = None,
+    count_tokens: CountTokens | str | None = None,
+) -> str:
+    """The best units of a document as one string, as the paper gives them to the language model.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The scanner or a baseline.
+    question, text
+    units : sequence of Unit, optional
+        What is scored. By default the sentences that the scorer cuts.
+    top_k, max_tokens, count_tokens
+        As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
+    """
+    units = segment(scorer, text) if units is None else units
+    (logits,) = score_batch(scorer, [(question, text, units)], lambda: False)
+    result = ScanResult(
+        query=question,
+        text=text,
+        starts=np.array([unit.start for unit in units], np.int64),
+        ends=np.array([unit.end for unit in units], np.int64),
+        logits=logits,
+        count_tokens=getattr(scorer, "count_tokens", None),
+    )
+    return result.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
+
+
+def document_windows(
+    text: str, window_tokens: int = WINDOW_TOKENS, count_tokens: CountTokens | str = "o200k_base"
+) -> tuple[str, ...]:
+    """A document as half-overlapping windows of whole sentences; one, the text itself, if it fits.
+
+    Parameters
+    ----------
+    text
+    window_tokens : int, default 120,000
+        Tokens of a window, at least 1, counted sentence by sentence. Leave room in the model's context for the
+        question and the reply. The last window may hold one more, and a sentence that is longer is a window
+        of its own.
+    count_tokens
+        A function from str to int, or the name of a tiktoken encoding.
+
+    Raises
+    ------
+    ValueError
+        If ``window_tokens`` is below 1.
+    """
+    count = resolve_counter(count_tokens)
+    units = SentenceSegmenter().segment(text)
+    # Sentences with the white space up to the next: joined, they are the document.
+    starts = [0, *(unit.start for unit in units[1:])]
+    ends = [*starts[1:], len(text)]
+    lengths = [max(1, count(text[start:end])) for start, end in zip(starts, ends, strict=True)]
+    if sum(lengths) <= window_tokens:
+        return (text,)
+    ranges = window_ranges(np.cumsum(lengths, dtype=np.int64) - 1, window_tokens)
+    return tuple(text[starts[first] : ends[last]] for first, last in ranges)
+
+
+def answer_questions(
+    model: LanguageModel,
+    requests: Iterable[AnswerRequest],
+    asker: Asker | None = None,
+    length: AnswerLength = "sentence",
+) -> list[Answer]:
+    """Answers to questions, in their order.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        From `language_model_of`.
+    requests : iterable of AnswerRequest
+        Taken as the work goes on: a generator need not hold all documents.
+    asker : Asker, optional
+        How the model is asked. By default `Asker()`, which stores nothing.
+    length : {"phrase", "sentence", "paragraph"}, default "sentence"
+        What the model is asked for. The paper's are a sentence or a paragraph, by benchmark; for token F1 and
+        exact match against short answers take "phrase".
+
+    Raises
+    ------
+    ValueError
+        For a request without a context, or more than 26 choices.
+    """
+    asker = asker or Asker()
+    asked: list[tuple[str, tuple[str, ...], int]] = []
+
+    def first_prompts() -> Iterator[str]:
+        for request in requests:
+            windows = len(request.contexts)
+            if not windows:
+                raise ValueError(
+                    f"question {request.question!r:.80} has no context; expected at least one text"
+                )
+            asked.append((request.question, request.choices, windows))
+            yield from _prompts(request, length)
+
+    replies = iter(asker.ask(model, first_prompts()))
+    partial = [[next(replies) for _ in range(windows)] for _, _, windows in asked]
+    whole = [_first_failure(each) if len(each) > 1 else each[0] for each in partial]
+    to_join = [i for i, reply in enumerate(whole) if reply is None]
+    joining = (
+        aggregation_prompt(
+            asked[i][0], [without_thoughts(reply.text or "") for reply in partial[i]], asked[i][1], length
+        )
+        for i in to_join
+    )
+    for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
+        whole[i] = reply
+    return [_answer(reply) for reply in whole if reply is not None]
+
+
+def _prompts(request: AnswerRequest, length: AnswerLength) -> Iterator[str]:
+    windows = len(request.contexts)
+    if windows == 1:
+        yield answer_prompt(request.question, request.contexts[0], request.choices, length)
+        return
+    for number, window in enumerate(request.contexts, 1):
+        yield window_prompt(request.question, window, number, windows, request.choices, length)
+
+
+def _first_failure(replies: Sequence[Reply]) -> Reply | None:
+    """The failure that makes an answer from all windows impossible, if there is one."""
+    for number, reply in enumerate(replies, 1):
+        if reply.error is not None:
+            return Reply(None, f"window {number} of {len(replies)}: {reply.error}")
+    return None
+
+
+def _answer(reply: Reply) -> Answer:
+    if reply.text is None:
+        return Answer(None, reply.error)
+    text, marked = answer_in(reply.text)
+    return Answer(text, marked=marked)

@@ -1,0 +1,335 @@
+"""What ``config.json`` says: the model, in either of two layouts, and how a scanner reads documents.
+
+``mamba_ssm``'s keys and tensor names are used everywhere else; those of transformers (``model_type: mamba2``)
+are turned into them here.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SURROUNDINGS
+
+CONFIG: Final = "config.json"
+PUBLISHED_VOCAB_SIZE: Final = 50277
+
+FORMAT: Final = 1
+"""Of the object "spscanner" in ``config.json``."""
+
+HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
+
+# Of transformers' Mamba2Config, which differ from those of mamba_ssm.
+_TRANSFORMERS_DEFAULTS: Final[dict[str, Any]] = {
+    "num_heads": 128,
+    "head_dim": 64,
+    "state_size": 128,
+    "layer_norm_epsilon": 1e-5,
+    "expand": 2,
+    "conv_kernel": 4,
+    "n_groups": 8,
+    "use_bias": False,
+    "use_conv_bias": True,
+    "hidden_act": "silu",
+    "residual_in_fp32": True,
+    "time_step_limit": (0.0, float("inf")),
+    "chunk_size": 256,
+    "tie_word_embeddings": False,
+}
+_TRANSFORMERS_REQUIRED: Final = ("hidden_size", "num_hidden_layers", "vocab_size")
+
+# Where transformers' key stands as a field of our configuration; `time_step_limit` is read apart.
+_TRANSFORMERS_FIELDS: Final = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "n_layer",
+    "vocab_size": "vocab_size",
+    "state_size": "d_state",
+    "conv_kernel": "d_conv",
+    "expand": "expand",
+    "head_dim": "headdim",
+    "n_groups": "ngroups",
+    "use_bias": "bias",
+    "use_conv_bias": "conv_bias",
+    "chunk_size": "chunk_size",
+    "layer_norm_epsilon": "norm_epsilon",
+    "residual_in_fp32": "residual_in_fp32",
+    "tie_word_embeddings": "tie_embeddings",
+}
+
+LEXICAL_PARTS: Final = {
+    "match": "match embedding",
+    "prior": "BM25 prior",
+    "surroundings": "BM25 of the surroundings",
+}
+"""The keys of the object "spscanner.lexical" that stand for weights, and what a reader calls them."""
+
+
+@dataclass(frozen=True)
+class ScannerSettings:
+    """How a scanner reads documents: the object "spscanner" of ``config.json``.
+
+    Parameters
+    ----------
+    segmenter : {"sentence", "reference"}, default "sentence"
+        How a document is cut into units.
+    window_tokens : int, optional
+        Document tokens per window; None: one pass however long.
+    reanchor_tokens : int, optional
+        Document tokens after which the question is read again, at the next unit; None: never.
+    match : bool, default False
+        With match embeddings of the lexical channel (key ``lexical.match``).
+    prior : bool, default False
+        With a weight on the lexical prior (key ``lexical.prior``).
+    surroundings : bool, default False
+        With weights on the lexical scores of a unit's surroundings (key ``lexical.surroundings``).
+    training : dict
+        What the weights were trained on and how; free.
+    least_units : int, default 0
+        The lexical channel takes a document of fewer units for one of so many (key ``lexical.least_units``).
+    """
+
+    segmenter: Literal["sentence", "reference"] = "sentence"
+    window_tokens: int | None = None
+    reanchor_tokens: int | None = None
+    match: bool = False
+    prior: bool = False
+    surroundings: bool = False
+    training: dict[str, Any] = field(default_factory=dict)
+    least_units: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse wrong types, by the key they have in ``config.json``."""
+        if self.segmenter not in ("sentence", "reference"):
+            raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
+        for key in ("window_tokens", "reanchor_tokens"):
+            value = getattr(self, key)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ValueError(
+                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1"
+                )
+        for key, value in self.lexical.items():
+            if type(value) is not bool:
+                raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
+        if type(self.least_units) is not int or self.least_units < 0:
+            raise ValueError(
+                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0"
+            )
+        if self.surroundings and not self.prior:
+            raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
+        if not isinstance(self.training, dict):
+            raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
+
+    @property
+    def lexical(self) -> dict[str, bool]:
+        """Which parts of the lexical channel there are."""
+        return {key: getattr(self, key) for key in LEXICAL_PARTS}
+
+    @property
+    def lexical_names(self) -> list[str]:
+        """What a reader calls the parts of the lexical channel that there are."""
+        names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
+        if names and self.least_units:
+            names.append(f"as if of {self.least_units} units at least")
+        return names
+
+    @classmethod
+    def from_dict(cls, value: object) -> "ScannerSettings":
+        """Read the object "spscanner".
+
+        Parameters
+        ----------
+        value : object
+            The parsed JSON.
+
+        Returns
+        -------
+        ScannerSettings
+
+        Raises
+        ------
+        ValueError
+            For another format, unknown keys and wrong types; the message names the key.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError(f"spscanner is {value!r}; expected an object")
+        number = value.get("format")
+        if type(number) is not int or number < 1:
+            raise ValueError(f"spscanner.format is {number!r}; expected {FORMAT}")
+        if number > FORMAT:
+            raise ValueError(
+                f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
+                " pip install --upgrade spscanner-rag"
+            )
+        lexical = value.get("lexical", {})
+        if not isinstance(lexical, Mapping):
+            raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
+        plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
+        unknown = [key for key in value if key not in (*plain, "format", "lexical")]
+        unknown += [f"lexical.{key}" for key in lexical if key not in (*LEXICAL_PARTS, "least_units")]
+        if unknown:
+            raise ValueError(f"spscanner.{unknown[0]} is no key of format {FORMAT}; expected no such key")
+        if "segmenter" not in value:
+            raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
+        return cls(**{key: value[key] for key in plain if key in value}, **lexical)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object to write; `from_dict` reads it back."""
+        return {
+            "format": FORMAT,
+            "segmenter": self.segmenter,
+            "window_tokens": self.window_tokens,
+            "reanchor_tokens": self.reanchor_tokens,
+            "lexical": self.lexical | {"least_units": self.least_units},
+            "training": self.training,
+        }
+
+
+def read_config(config: Mapping[str, Any]) -> Mamba2Config:
+    """Read a ``config.json`` in either layout.
+
+    Parameters
+    ----------
+    config : mapping
+        The parsed JSON object. ``hidden_size`` marks the layout of transformers, ``d_model`` that of
+        ``mamba_ssm``.
+
+    Returns
+    -------
+    Mamba2Config
+
+    Raises
+    ------
+    ValueError
+        If it is neither layout, or describes a model that is not supported; the message names the key.
+    """
+    if "d_model" in config:
+        return Mamba2Config.from_dict(config)
+    if "hidden_size" in config:
+        return _read_transformers_config(config)
+    raise ValueError(
+        "neither d_model (mamba_ssm's layout) nor hidden_size (transformers' layout) is there;"
+        " expected the config.json of a Mamba-2 model"
+    )
+
+
+def canonical_name(name: str) -> str:
+    """Return ``mamba_ssm``'s name of a tensor, given its name in either layout.
+
+    transformers calls the embedding ``embeddings``, and saves a model without a language-model head without
+    the prefix ``backbone.``.
+    """
+    if name.startswith(("embedding.", "embeddings.", "layers.", "norm_f.")):
+        name = f"backbone.{name}"
+    return name.replace("backbone.embeddings.", "backbone.embedding.", 1)
+
+
+def tensor_shapes(
+    config: Mamba2Config,
+    *,
+    match: bool = False,
+    prior: bool = False,
+    surroundings: bool = False,
+    head: bool = True,
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the name and shape of every tensor of a scanner, without allocating any.
+
+    Parameters
+    ----------
+    config : Mamba2Config
+    match : bool, default False
+        With the match embedding of the lexical channel.
+    prior : bool, default False
+        With the weight of the lexical prior.
+    surroundings : bool, default False
+        With the weights of the lexical scores of a unit's surroundings.
+    head : bool, default True
+        With the binary head.
+
+    Yields
+    ------
+    tuple of str and tuple of int
+        In the order of the layers.
+    """
+    yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
+    for layer in range(config.n_layer):
+        yield f"backbone.layers.{layer}.norm.weight", (config.d_model,)
+        for name, shape in _mixer_shapes(config):
+            yield f"backbone.layers.{layer}.mixer.{name}", shape
+    yield "backbone.norm_f.weight", (config.d_model,)
+    if head:
+        yield HEAD_TENSORS[0], (1, config.d_model)
+        yield HEAD_TENSORS[1], (1,)
+    if match:
+        yield "match_embedding.weight", (MATCH_CLASSES, config.d_model)
+    if prior:
+        yield "lexical_prior.weight", (1, 1)
+    if surroundings:
+        yield "surroundings.weight", (SURROUNDINGS, config.d_model)
+        yield "surroundings.bias", (SURROUNDINGS,)
+
+
+def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The tensors of one Mamba-2 mixer."""
+    yield "in_proj.weight", (config.d_in_proj, config.d_model)
+    yield "conv1d.weight", (config.conv_dim, 1, config.d_conv)
+    if config.conv_bias:
+        yield "conv1d.bias", (config.conv_dim,)
+    yield "dt_bias", (config.nheads,)
+    yield "A_log", (config.nheads,)
+    yield "D", (config.d_inner if config.D_has_hdim else config.nheads,)
+    if config.rmsnorm:
+        yield "norm.weight", (config.d_inner,)
+    yield "out_proj.weight", (config.d_model, config.d_inner)
+    if config.bias:
+        yield "in_proj.bias", (config.d_in_proj,)
+        yield "out_proj.bias", (config.d_model,)
+
+
+def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
+    """Read the ``config.json`` of transformers' ``Mamba2Model`` or ``Mamba2ForCausalLM``.
+
+    Keys that do not enter its forward pass are ignored, the ``norm_before_gate`` that some conversions carry
+    among them: transformers always gates first. The gated norm is grouped, with the epsilon of the other
+    norms (``models/mamba2/modeling_mamba2.py``, transformers 5.x).
+    """
+    if config.get("model_type") != "mamba2":
+        raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
+    missing = [key for key in _TRANSFORMERS_REQUIRED if key not in config]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing; expected the keys of transformers' Mamba2Config")
+    if config.get("quantization_config") is not None:
+        raise ValueError(
+            "quantization_config is set: quantised weights are not supported; expected no such key"
+        )
+    values = _TRANSFORMERS_DEFAULTS | dict(config)
+    if values["hidden_act"] not in ("silu", "swish"):
+        raise ValueError(f"hidden_act is {values['hidden_act']!r}; expected 'silu'")
+    try:
+        read = Mamba2Config(
+            **{field: values[key] for key, field in _TRANSFORMERS_FIELDS.items()},
+            dt_limit=_time_step_limit(values["time_step_limit"]),
+            pad_vocab_size_multiple=1,
+        )
+    except ValueError as error:
+        raise ValueError(_with_transformers_key(str(error))) from None
+    if values["num_heads"] != read.nheads:
+        raise ValueError(
+            f"num_heads * head_dim is {values['num_heads']} * {read.headdim};"
+            f" expected expand * hidden_size = {read.d_inner}"
+        )
+    return read
+
+
+def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Mamba2Config checks it
+    """Undo the form in which transformers 5 writes infinity into JSON."""
+    if not isinstance(value, list | tuple):
+        return value
+    unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in value]
+    return [float("inf") if v == "Infinity" else v for v in unpacked]
+
+
+def _with_transformers_key(message: str) -> str:
+    """Replace our key at the start of a message by the one that stands in the file."""
+    key, _, rest = message.partition(" ")
+    fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()} | {"dt_limit": "time_step_limit"}
+    return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"

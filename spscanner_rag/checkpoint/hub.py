@@ -1,0 +1,113 @@
+"""Files of a Hugging Face Hub repository, in the cache that all Hub libraries share."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spscanner_rag.checkpoint.tensor_files import CheckpointError
+
+_REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
+
+
+def is_local_path(name: str) -> bool:
+    """Whether a name can only be meant as a path: no Hub repository is called that."""
+    return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
+
+
+def download(
+    repository: str,
+    patterns: Sequence[str],
+    *,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: str | Path | None = None,
+    local_files_only: bool = False,
+    progress: bool = False,
+) -> Path:
+    """Return the cached folder of a repository, after downloading what of it is not there yet.
+
+    Parameters
+    ----------
+    repository : str
+        ``owner/name``.
+    patterns : sequence of str
+        Names or patterns of the files wanted. Those that the repository has not are left out.
+    revision : str, optional
+        Branch, tag or commit; default: the main branch.
+    token : str or bool, optional
+        Access token; True for the one stored on this machine, False for none. Never part of a message.
+    cache_dir : str or Path, optional
+        Default: the cache of ``huggingface_hub``.
+    local_files_only : bool, default False
+        Never use the network.
+    progress : bool, default False
+        Show progress bars.
+
+    Returns
+    -------
+    Path
+        The snapshot's folder, named like its commit.
+
+    Raises
+    ------
+    CheckpointError
+        In one line: what was asked, why it failed, what to do.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(
+            snapshot_download(
+                repository,
+                revision=revision,
+                token=token,
+                cache_dir=cache_dir,
+                local_files_only=local_files_only,
+                allow_patterns=list(patterns),
+                tqdm_class=None if progress else _silent_bar(),
+            )
+        )
+    except Exception as error:  # whatever the HTTP library of the day raises
+        reason = _explain(error, repository, revision, cache_dir)
+    if isinstance(token, str) and token:
+        reason = reason.replace(token, "***")
+    # Raised here, since the caught error keeps the request with its authorization header.
+    raise CheckpointError(f"cannot get {repository} from the Hugging Face Hub: {reason}")
+
+
+def _explain(error: Exception, repository: str, revision: str | None, cache_dir: str | Path | None) -> str:
+    """Why a download failed and what to do, in one line."""
+    from huggingface_hub import errors
+
+    if isinstance(error.__cause__, errors.HfHubHTTPError):
+        error = error.__cause__  # of the look-up, behind the complaint that the cache has nothing either
+    if isinstance(error, errors.GatedRepoError):
+        return "access is restricted; ask for it on the repository's page, then pass token="
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return "no such repository, and no such local folder; check the name, or pass token= if it is private"
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"it has no revision {revision!r}; pass a branch, tag or commit that it has"
+    if isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled):
+        at = f" at revision {revision!r}" if revision else ""
+        where = f"the cache {cache_dir}" if cache_dir else "the cache"
+        return (
+            f"it is not, or not completely, in {where}{at}, and the network is off or out of reach;"
+            f" go online once, or pass a local folder that holds {repository}"
+        )
+    if isinstance(error, errors.HfHubHTTPError):
+        status = getattr(error.response, "status_code", "an error")
+        return f"the Hub answered {status}; check the token and the name, or try again later"
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:200]}; try again, or pass a local folder"
+
+
+def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library
+    """A progress bar that shows nothing."""
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+
+    class SilentBar(tqdm):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+            super().__init__(*args, **(kwargs | {"disable": True}))  # type: ignore[no-untyped-call]
+
+    return SilentBar

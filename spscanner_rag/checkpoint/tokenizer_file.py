@@ -1,0 +1,115 @@
+"""The tokenizer that belongs to a checkpoint: its own ``tokenizer.json``, another, or that of the paper."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import hub
+from spscanner_rag.checkpoint.tensor_files import CheckpointError, refuse_pointer
+from spscanner_rag.mamba2.config import Mamba2Config
+
+TOKENIZER: Final = "tokenizer.json"
+PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
+
+
+def find_tokenizer(
+    given: Tokenizer | str | Path | None, folder: Path, published: bool, hub_options: dict[str, Any]
+) -> Tokenizer:
+    """Return the tokenizer asked for, else the checkpoint's own, else that of all published scanners.
+
+    Parameters
+    ----------
+    given : tokenizers.Tokenizer, str, Path or None
+        A tokenizer, a ``tokenizer.json``, a folder that holds one, a Hub id, or None for the checkpoint's.
+    folder : Path
+        The checkpoint's.
+    published : bool
+        Whether the tokenizer of the published scanners belongs to it, if it has none of its own.
+    hub_options : dict
+        Keyword arguments of `hub.download`.
+
+    Returns
+    -------
+    tokenizers.Tokenizer
+        Without truncation and padding.
+
+    Raises
+    ------
+    CheckpointError
+        If there is none, or it cannot be read.
+    """
+    if isinstance(given, Tokenizer):
+        return without_limits(given)
+    if given is not None and not isinstance(given, str | Path):
+        raise CheckpointError(
+            f"tokenizer is a {type(given).__name__};"
+            " expected a tokenizers.Tokenizer, a tokenizer.json, a folder that holds one, or a Hub id"
+        )
+    if given is None and (folder / TOKENIZER).is_file():
+        return read_tokenizer(folder / TOKENIZER)
+    if given is None and not published:
+        raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
+    if given is not None:
+        path = Path(given).expanduser()
+        if path.exists():
+            return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
+        if isinstance(given, Path) or hub.is_local_path(given):
+            raise CheckpointError(
+                f"tokenizer {given}: no such file or folder; expected a {TOKENIZER} or a Hub id"
+            )
+    try:
+        fetched = hub.download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), **hub_options)
+    except CheckpointError as error:
+        raise CheckpointError(f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH") from None
+    return read_tokenizer(fetched / TOKENIZER)
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Read a ``tokenizer.json``, without the truncation and padding stored in it.
+
+    Raises
+    ------
+    CheckpointError
+        If it is absent, a git-LFS pointer or no tokenizer.
+    """
+    refuse_pointer(path)
+    try:
+        return without_limits(Tokenizer.from_file(str(path)))
+    except Exception as error:  # the library raises nothing more precise
+        raise CheckpointError(
+            f"{path}: no tokenizer ({error}); expected a {TOKENIZER} of tokenizers"
+        ) from None
+
+
+def without_limits(tokenizer: Tokenizer) -> Tokenizer:
+    """Return the tokenizer without truncation and padding: a copy if it has them, for it is the caller's."""
+    if tokenizer.truncation is None and tokenizer.padding is None:
+        return tokenizer
+    tokenizer = Tokenizer.from_str(tokenizer.to_str())
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def refuse_small_vocabulary(config: Mamba2Config, tokenizer: Tokenizer, path: Path) -> None:
+    """Refuse a tokenizer with ids beyond the vocabulary of the model.
+
+    Parameters
+    ----------
+    config : Mamba2Config
+    tokenizer : tokenizers.Tokenizer
+    path : Path
+        The configuration's, to name in the message.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    ids = tokenizer.get_vocab(with_added_tokens=True).values()
+    highest = max(ids, default=-1)
+    if highest >= config.vocab_size:
+        raise CheckpointError(
+            f"{path}: vocab_size is {config.vocab_size}, the tokenizer has ids up to {highest};"
+            " expected the tokenizer that the model was trained with"
+        )

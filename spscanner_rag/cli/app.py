@@ -1,0 +1,118 @@
+"""The ``spscanner`` program: its commands, and how errors end it."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from spscanner_rag import __version__
+from spscanner_rag.cli.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
+from spscanner_rag.cli.compare import compare
+from spscanner_rag.cli.evaluate import RESULTS, evaluate
+from spscanner_rag.cli.info import info
+from spscanner_rag.cli.scan import JSON_LAYOUT, scan
+from spscanner_rag.cli.train import train
+from spscanner_rag.views.documents import one_line
+
+app = typer.Typer(
+    name="spscanner",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog=JSON_LAYOUT)(scan)
+app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
+app.command("eval", epilog=RESULTS)(evaluate)
+app.command()(train)
+app.command()(info)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"spscanner {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def spscanner(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Read a question and a whole long document once, and score every sentence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Parameters
+    ----------
+    arguments
+        The command line without the program's name; default ``sys.argv[1:]``.
+
+    Returns
+    -------
+    int
+        0; 2 for bad input, after one line on standard error; 1 when the memory of the device is used up;
+        130 after Ctrl-C; 141 when the reader of a pipe went away. Any other error is a defect of the
+        program and keeps its traceback.
+    """
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(
+            args=None if arguments is None else list(arguments), prog_name="spscanner", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # typer turns the first, and nothing else, into the second
+        return _reader_gone()
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except (ValueError, OSError, ImportError) as error:
+        _drop_unwritten()
+        return _fail(str(error) or type(error).__name__, 2)
+    except Exception as error:
+        return _usage_or_memory(error)
+    if code == 130:  # newer versions of typer return it for Ctrl-C
+        return _fail("interrupted", 130)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_or_memory(error: Exception) -> int:
+    # A usage error is a class of click in older versions of typer and of its own in newer ones.
+    format_message = getattr(error, "format_message", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and format_message is not None:
+        sys.stderr.write(f"{format_message()}\n")
+        return 2
+    if format_message is not None:
+        return _fail(f"{str(format_message()).rstrip('.')}: see `spscanner --help`", 2)
+    if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
+        return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
+    raise error
+
+
+def _fail(message: str, code: int) -> int:
+    line = f"spscanner: {one_line(message)}\n"
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
+    return code
+
+
+def _reader_gone() -> int:
+    _discard_output()
+    return 141
+
+
+def _drop_unwritten() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:  # as on a full disk
+        _discard_output()
+
+
+def _discard_output() -> None:
+    # What is still buffered goes nowhere, instead of failing once more when the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

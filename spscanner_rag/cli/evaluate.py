@@ -1,0 +1,190 @@
+"""``spscanner eval``: how well retrievers find the evidence of questions on documents."""
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spscanner_rag import __version__
+from spscanner_rag.views.documents import one_line
+
+if TYPE_CHECKING:
+    from spscanner_rag.baselines.named import Options
+    from spscanner_rag.evaluation.records import RecordFile
+    from spscanner_rag.evaluation.run import Setting
+    from spscanner_rag.evaluation.study import Study
+    from spscanner_rag.evidence.questions import Document
+    from spscanner_rag.scorers import Scorer
+
+RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
+differences.json (paired tests of the first retriever against the others), results.md and results.html; with
+--calibration also calibration.json. A run that was killed is taken up by the same command.
+"""
+
+
+def evaluate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA...", help="Question files, .jsonl or .jsonl.gz, one document a line."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    retrievers: Annotated[
+        str, typer.Option(help="Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ...")
+    ] = "scanner,bm25,dense",
+    unit: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated: sentence, chunk, passage, document. The scanner has sentences only."
+        ),
+    ] = "sentence",
+    max_questions: Annotated[
+        int | None, typer.Option(min=1, help="At most so many questions of each source.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0,
+    held_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Of this source only the tenth of documents that training leaves out; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Count lines that cannot be read and go on.")
+    ] = False,
+    context_ablation: Annotated[
+        bool,
+        typer.Option(
+            "--context-ablation",
+            help="Also the bundled scanner with single sentences, and with 1,024 tokens.",
+        ),
+    ] = False,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration",
+            help="Also whether the scanner's scores are probabilities, and how unanswerable questions score.",
+        ),
+    ] = False,
+    rotate: Annotated[
+        bool,
+        typer.Option(
+            "--rotate",
+            help="Instead, every question with its evidence in the first and in the last tenth of the document.",
+        ),
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="Of the scanner: auto, float32, bfloat16 or int8.")] = "auto",
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
+    ] = False,
+) -> None:
+    """Measure how well retrievers find the evidence of questions on long documents."""
+    from spscanner_rag.baselines.named import Options, check_names
+    from spscanner_rag.baselines.units import segmenter_of
+    from spscanner_rag.evaluation.ablation import ALONE, WINDOWS, ablated
+    from spscanner_rag.evaluation.records import RecordFile, check_arguments
+    from spscanner_rag.evaluation.run import Setting, settings_of
+    from spscanner_rag.evaluation.study import study_of
+
+    names, units = _words(retrievers), _words(unit)
+    check_names(names)
+    for kind in units:
+        segmenter_of(kind)  # type: ignore[arg-type]  # which says what it takes
+    settings = settings_of(names, units)
+    if context_ablation:
+        settings += [Setting(name, "sentence") for name in (ALONE, WINDOWS)]
+    documents, bad = _documents(data, held_out or [], skip_bad)
+    study = study_of(settings, documents, max_questions, seed, calibration=calibration, rotate=rotate)
+    arguments = {
+        "max_questions": max_questions,
+        "seed": seed,
+        "held_out": sorted(held_out or []),
+        "device": device,
+        "dtype": dtype,
+        "trust_remote_code": trust_remote_code,
+        "version": __version__,
+        **study.arguments,
+    }
+    check_arguments(out, arguments)
+    options = Options(device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    scorers = _scorers(settings_of(names, units), options)
+    if context_ablation:
+        scorers |= ablated(device, dtype)
+    file = RecordFile(out, arguments)  # the first thing that is written, when all is loaded
+    _run(study, scorers, file)
+    result = study.result(list(file.records.values()))
+    result.write(out, _facts(bad))
+    result.show(out)
+
+
+def _facts(bad: int) -> dict[str, str]:
+    from spscanner_rag.scan.devices import processor_name
+
+    return {
+        "Command": _command(),
+        "Machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}",
+        "Python": platform.python_version(),
+        "Date": datetime.now(UTC).date().isoformat(),
+        "Lines left out": str(bad),
+    }
+
+
+def _words(value: str) -> list[str]:
+    return [word.strip() for word in value.split(",") if word.strip()]
+
+
+def _documents(
+    paths: Sequence[Path], held_out: Sequence[str], skip_bad: bool
+) -> tuple[list["Document"], int]:
+    from spscanner_rag.evidence.questions import DataError, read_documents
+    from spscanner_rag.evidence.sampling import only_held_out
+
+    bad: list[DataError] = []
+    documents = list(only_held_out(read_documents(paths, bad.append if skip_bad else None), held_out))
+    for error in bad[:5]:
+        sys.stderr.write(f"spscanner: left out: {one_line(str(error))}\n")
+    return documents, len(bad)
+
+
+def _scorers(settings: Sequence["Setting"], options: "Options") -> dict[str, "Scorer"]:
+    """All retrievers by name, loaded: what is missing is missed before any work."""
+    from spscanner_rag.baselines.named import scorer_of
+
+    return {
+        name: scorer_of(name, options) for name in dict.fromkeys(setting.retriever for setting in settings)
+    }
+
+
+def _run(study: "Study", scorers: dict[str, "Scorer"], file: "RecordFile") -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from spscanner_rag.evaluation.run import run_setting
+    from spscanner_rag.scanner import bundled_token_counter
+
+    count_tokens = bundled_token_counter()  # the same for all, and offline
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+        for ask in study.asks:
+            bar = bars.add_task(one_line(ask.setting.label), total=None)
+
+            def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
+                bars.update(bar, completed=done, total=total)
+
+            scorer = scorers[ask.retriever]
+            run_setting(
+                ask.setting, scorer, ask.questions, count_tokens, file, show, ask.layout, ask.calibrate
+            )
+
+
+def _command() -> str:
+    import shlex
+
+    return one_line(shlex.join(["spscanner", *sys.argv[1:]]))

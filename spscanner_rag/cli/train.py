@@ -1,0 +1,73 @@
+"""``spscanner train``: a language model, a scanner from it or from nothing, or a scanner fine-tuned."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    out: Annotated[
+        Path, typer.Option(help="Folder for state, log and checkpoint; a run found there is resumed.")
+    ],
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="File to train on; repeat for more. Questions in JSONL (.gz allowed); for the stage "
+            '"language-model" also plain text (.txt, .txt.gz, .txt.xz).'
+        ),
+    ] = None,
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(help="Plain text to make pseudo-questions of, beside or instead of --data; repeat."),
+    ] = None,
+    recipe: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Recipe; default: the paper's fine-tuning.")
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="Checkpoint to fine-tune: a folder or a Hub id.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Shape of a model to train from nothing: mamba-ssm's config.json.")
+    ] = None,
+    validation: Annotated[
+        list[Path] | None, typer.Option(help="File to validate on, never trained on; repeat for more.")
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="Teacher instead of the recipe's: minilm, a name or folder for sentence-transformers, or "
+            "cross-encoder:NAME."
+        ),
+    ] = None,
+    teacher_cache: Annotated[
+        Path | None, typer.Option(help="Folder of teacher scores; default OUT/teacher.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    workers: Annotated[
+        int, typer.Option(help="Processes that prepare coming steps: for a GPU, which would wait for them.")
+    ] = 0,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+) -> None:
+    """Train one stage that the recipe names, then validate and write checkpoint and model card.
+
+    A run that was killed is taken up by the same command.
+    """
+    import os
+    from dataclasses import replace
+
+    from spscanner_rag.scan.devices import choose
+    from spscanner_rag.training.recipe import read_recipe
+    from spscanner_rag.training.run import TrainingRun
+    from spscanner_rag.training.start import RunFiles
+    from spscanner_rag.training.view import TrainingView
+
+    if workers:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # which does not outlive a fork
+    numbers = read_recipe(recipe)
+    if teacher is not None:
+        numbers = replace(numbers, teacher=teacher)
+    files = RunFiles(
+        data or [], validation or [], out, base, config, teacher_cache or out / "teacher", text or []
+    )
+    with TrainingView(numbers.steps, progress) as view:
+        run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
+        run.train(view.step, view.validated)

@@ -1,0 +1,194 @@
+"""Which stretches of a document a comparison shows, so that its page stays small however long the document is."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from spscanner_rag.comparison.comparison import Comparison
+
+CONTEXT = 240  # characters on each side of a pick, about
+LONGEST = 4_000  # characters of a pick or an evidence span; of a longer one, its two ends are shown
+SHORTEST_GAP = 400  # less is not worth eliding
+ROW = 1_600  # characters after which a row ends at the next line break
+LONGEST_ROW = 16_000  # or anywhere
+SHOWN = 2_000_000  # characters in all columns together
+KEPT = 600_000  # characters of elided stretches that can be unfolded
+
+_BEGINS = re.compile(
+    r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s"
+)  # a paragraph or an item of a list
+_WORD_EDGE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the document; all of them together are the document.
+
+    Attributes
+    ----------
+    start, end
+        Its span in characters.
+    shown
+        False: elided, and the same for all retrievers.
+    """
+
+    start: int
+    end: int
+    shown: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The stretches of a document in order.
+
+    Attributes
+    ----------
+    stretches
+        Of these, those that are shown are at most `LONGEST_ROW` characters long.
+    lowest_rank
+        Picks of higher rank numbers are not shown, to keep the page small; None if all are.
+    """
+
+    stretches: tuple[Stretch, ...]
+    lowest_rank: int | None
+
+    @property
+    def elided(self) -> int:
+        """Characters of elided stretches."""
+        return sum(stretch.end - stretch.start for stretch in self.stretches if not stretch.shown)
+
+    @cached_property
+    def kept_per_gap(self) -> int:
+        """Characters of each elided stretch that the page holds."""
+        gaps = sum(not stretch.shown for stretch in self.stretches)
+        return self.elided if self.elided <= KEPT else KEPT // gaps
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [stretch.end for stretch in self.stretches]
+
+    def shows(self, offset: int) -> bool:
+        """Whether a character stands in a shown stretch."""
+        place = bisect_right(self._ends, offset)
+        return place < len(self.stretches) and self.stretches[place].shown
+
+
+class Breaks:
+    """Tells line breaks that only wrap a paragraph from those that end something.
+
+    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; such a break is
+    shown as a space.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lengths = [len(line) for line in text[:200_000].split("\n") if line.strip()]
+        usual = float(np.percentile(lengths, 90)) if len(lengths) >= 5 else 0.0
+        self.shortest = int(0.7 * usual) if 45 <= usual <= 100 else None
+
+    def is_soft(self, place: int) -> bool:
+        """Whether the line feed at an offset wraps a paragraph."""
+        if self.shortest is None or place + 1 >= len(self.text) or _BEGINS.match(self.text, place + 1):
+            return False
+        line = self.text.rfind("\n", max(0, place - 200), place) + 1
+        return place - line >= self.shortest and (line > 0 or place < 200)
+
+
+def lay_out(comparison: Comparison, breaks: Breaks) -> Layout:
+    """Choose the stretches to show: evidence, and the picks of all retrievers from rank 1 on, with context."""
+    text, columns = comparison.text, len(comparison.retrievals)
+    wanted: list[tuple[int, int]] = []
+    left, lowest = SHOWN, None
+    for rank, spans in enumerate(_by_rank(comparison)):
+        ends = [part for span in spans for part in _ends_of_long(*span)]
+        cost = columns * sum(end - start + 2 * CONTEXT for start, end in ends)
+        if cost > left and rank > 1:  # evidence and every best pick always
+            lowest = rank - 1
+            break
+        left -= cost
+        wanted += [(_start(text, start), _end(text, end)) for start, end in ends]
+    stretches: list[Stretch] = []
+    cursor = 0
+    for start, end in _merged(wanted, len(text)):
+        if start > cursor:
+            stretches.append(Stretch(cursor, start, False))
+        stretches += [Stretch(*row, True) for row in _rows(text, breaks, start, end)]
+        cursor = end
+    if cursor < len(text):
+        stretches.append(Stretch(cursor, len(text), False))
+    return Layout(tuple(stretches), lowest)
+
+
+def _by_rank(comparison: Comparison) -> Iterator[list[tuple[int, int]]]:
+    """The evidence, then the spans of rank 1, then those of rank 2 and so on."""
+    yield list(comparison.evidence)
+    for rank in range(max(len(retrieval.picks) for retrieval in comparison.retrievals)):
+        yield [
+            (retrieval.picks[rank].start, retrieval.picks[rank].end)
+            for retrieval in comparison.retrievals
+            if rank < len(retrieval.picks)
+        ]
+
+
+def _ends_of_long(start: int, end: int) -> list[tuple[int, int]]:
+    if end - start <= LONGEST:
+        return [(start, end)]
+    return [(start, start + LONGEST // 2), (end - LONGEST // 2, end)]
+
+
+def _start(text: str, start: int) -> int:
+    """Where the context before a pick begins: at a line if one begins near, else at a word."""
+    low = max(0, start - CONTEXT)
+    if low == 0:
+        return 0
+    line = text.rfind("\n", low - CONTEXT if low > CONTEXT else 0, low) + 1
+    if line:
+        return line
+    edge = _WORD_EDGE.search(text, low, start)
+    return edge.end() if edge else low
+
+
+def _end(text: str, end: int) -> int:
+    """Where the context after a pick ends: at a line if one ends near, else at a word."""
+    high = min(len(text), end + CONTEXT)
+    if high == len(text):
+        return high
+    line = text.find("\n", high, high + CONTEXT)
+    if line >= 0:
+        return line + 1
+    edge = _WORD_EDGE.search(text, high, high + CONTEXT)
+    return edge.end() if edge else high
+
+
+def _merged(spans: list[tuple[int, int]], characters: int) -> list[tuple[int, int]]:
+    """Ascending and with gaps worth eliding between them, at the start and at the end."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start - merged[-1][1] < SHORTEST_GAP:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    if merged and merged[0][0] < SHORTEST_GAP:
+        merged[0] = (0, merged[0][1])
+    if merged and characters - merged[-1][1] < SHORTEST_GAP:
+        merged[-1] = (merged[-1][0], characters)
+    return merged
+
+
+def _rows(text: str, breaks: Breaks, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut a stretch where a paragraph ends, or anywhere if that is far."""
+    while end - start > ROW:
+        far = min(end, start + LONGEST_ROW)
+        feed = text.find("\n", start + ROW, far)
+        while feed >= 0 and (breaks.is_soft(feed) or text[feed + 1 : feed + 2] == "\n"):
+            feed = text.find("\n", feed + 1, far)
+        cut = feed + 1 if feed >= 0 else start + LONGEST_ROW
+        if cut >= end:
+            break
+        yield start, cut
+        start = cut
+    yield start, end

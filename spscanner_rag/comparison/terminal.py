@@ -1,0 +1,135 @@
+"""The comparison in a terminal: a table with a column for each retriever. A document is never markup in it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from spscanner_rag.comparison.comparison import Comparison, Pick, Retrieval
+from spscanner_rag.comparison.page import name_of
+from spscanner_rag.views.documents import Document, one_line
+from spscanner_rag.views.terminal import encodable, open_console
+
+LONGEST = 400  # characters shown of a pick
+COLUMN = 48  # characters, where the output is no terminal
+
+
+def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
+    """Return the text view, in the colours and width of ``stream``."""
+    console = open_console(stream)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    if not console.is_terminal:
+        console.width = 8 + COLUMN * max(2, len(comparisons[0].retrievals))
+    with console.capture() as capture:
+        for place, comparison in enumerate(comparisons):
+            if place:
+                console.print()
+            _View(console, comparison, encoding).show()
+    return capture.get()
+
+
+class _View:
+    def __init__(self, console: Console, comparison: Comparison, encoding: str) -> None:
+        self.console, self.comparison, self.encoding = console, comparison, encoding
+        self.document = Document(comparison.path, comparison.text)
+
+    def show(self) -> None:
+        comparison = self.comparison
+        facts = f"{len(comparison.text):,} characters, tokens as counted by {comparison.counted_by}"
+        self.console.print(self.text(name_of(comparison), "bold"), self.text(facts, "dim"), soft_wrap=True)
+        self.console.print(self.summary())
+        self.console.print(self.picks())
+        for number, (start, end) in enumerate(comparison.evidence_sentences):
+            self.console.print(self.evidence(number, start, end), soft_wrap=not self.console.is_terminal)
+
+    def text(self, content: str, style: str = "") -> Text:
+        return Text(encodable(one_line(content), self.encoding), style=style)
+
+    def summary(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        several, known = len(self.comparison.retrievals) > 1, bool(self.comparison.evidence_sentences)
+        table.add_column("retriever")
+        for head in ["picks", "of units", *["only it"] * several, *["evidence"] * known, "tokens", "seconds"]:
+            table.add_column(head, justify="right")
+        for retrieval in self.comparison.retrievals:
+            found, total = sum(retrieval.found), len(retrieval.found)
+            table.add_row(
+                self.text(retrieval.name, "bold"),
+                f"{len(retrieval.picks):,}",
+                f"{retrieval.units:,}",
+                *[f"{retrieval.only:,}"] * several,
+                *[Text(f"{found} of {total}", "green" if found == total else "red")] * known,
+                f"{retrieval.tokens:,}",
+                f"{retrieval.seconds:.3f}",
+            )
+        return table
+
+    def picks(self) -> Table:
+        table = Table(show_lines=True, expand=True)
+        table.add_column("", justify="right")
+        for retrieval in self.comparison.retrievals:
+            table.add_column(self.text(retrieval.name), overflow="fold", ratio=1)
+        for rank in range(max(len(retrieval.picks) for retrieval in self.comparison.retrievals)):
+            table.add_row(str(rank + 1), *(self.pick(each, rank) for each in self.comparison.retrievals))
+        return table
+
+    def pick(self, retrieval: Retrieval, rank: int) -> Text:
+        if rank >= len(retrieval.picks):
+            return Text("")
+        pick = retrieval.picks[rank]
+        line, column = self.document.position(pick.start)
+        cell = Text(f"{pick.score:.3f}", style="bold green")
+        cell.append(f"  {line}:{column}", style="not bold cyan")
+        if pick.only:
+            cell.append("  only", style="bold yellow")
+        if self._is_evidence(pick):
+            cell.append("  evidence", style="bold green")
+        cell.append("\n")
+        shown = self.comparison.text[pick.start : min(pick.end, pick.start + LONGEST)]
+        more = f" [{pick.end - pick.start:,} characters]" if pick.end > pick.start + LONGEST else ""
+        cell.append(encodable(one_line(shown), self.encoding) + more, style="not bold default")
+        return cell
+
+    def _is_evidence(self, pick: Pick) -> bool:
+        return any(start < pick.end and end > pick.start for start, end in self.comparison.evidence)
+
+    def evidence(self, number: int, start: int, end: int) -> Text:
+        line, column = self.document.position(start)
+        missed = [each.name for each in self.comparison.retrievals if not each.found[number]]
+        found = [each.name for each in self.comparison.retrievals if each.found[number]]
+        shown = Text(f"evidence {line}:{column}", style="cyan")
+        if found:
+            shown.append("  ").append_text(self.text(f"found by {', '.join(found)}", "green"))
+        if missed:
+            shown.append("  ").append_text(self.text(f"missed by {', '.join(missed)}", "red"))
+        sentence = self.comparison.text[start : min(end, start + LONGEST)]
+        shown.append("\n  ").append(encodable(one_line(sentence), self.encoding), style="default")
+        return shown
+
+
+@contextmanager
+def retriever_progress(enabled: bool, turns: int, stream: TextIO) -> Iterator[Callable[[str], None] | None]:
+    """Show which retriever is at work; yields what `compare` calls when a turn begins, or None."""
+    if not enabled:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = open_console(stream)
+    with Progress(*columns, console=console, transient=console.is_terminal) as progress:
+        task = progress.add_task("", total=turns)
+        begun = iter(range(turns))
+
+        def started(name: str) -> None:
+            shown = encodable(one_line(name), getattr(stream, "encoding", None) or "utf-8")
+            progress.update(task, description=shown[-40:], completed=next(begun), refresh=True)
+
+        yield started

@@ -1,0 +1,1 @@
+"""Tables, plots and pages of an evaluation, from one table model."""

@@ -1,0 +1,1 @@
+"""Documents whose evidence is known: their file format, sampling, metrics and calibration."""

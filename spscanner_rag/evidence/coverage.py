@@ -1,0 +1,126 @@
+"""Which evidence sentences lie inside the units that were retrieved, whatever these units are.
+
+An evidence sentence is found when at least half of its characters lie inside the retrieved units, all of them
+taken together. So chunks, sentences and windows are held to the same evidence. Where the units are the
+sentences themselves, this recall is that of `spscanner_rag.evidence.metrics`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.evidence.metrics import CUTOFFS, best_first, check_cutoffs
+from spscanner_rag.evidence.questions import relevant_units
+from spscanner_rag.text.units import Unit
+
+NEVER = np.iinfo(np.int64).max
+"""The rank of a sentence that no ranking finds: beyond every cut-off."""
+
+
+class Spans(NamedTuple):
+    """Character spans in one text."""
+
+    starts: NDArray[np.int64]  # (spans,)
+    ends: NDArray[np.int64]  # (spans,)
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> "Spans":
+        """The spans of units."""
+        starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
+        return cls(starts, ends)
+
+
+def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) -> Spans:
+    """Those of the sentences that overlap an evidence span."""
+    relevant = relevant_units(sentences.starts, sentences.ends, evidence)
+    return Spans(sentences.starts[relevant], sentences.ends[relevant])
+
+
+def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
+    """How many of the best units must be read until each evidence sentence lies at least half inside them.
+
+    Parameters
+    ----------
+    units : Spans
+        What was ranked: sentences, chunks, windows; they may overlap.
+    scores : (units,)
+        Higher is better; of equal scores the earlier unit comes first.
+    sentences : Spans
+        The evidence sentences.
+
+    Returns
+    -------
+    (sentences,)
+        The best unit has rank 1; `NEVER` for a sentence that all units together do not hold.
+
+    Raises
+    ------
+    ValueError
+        If there is not one score for each unit, a score is no number, or a span is empty.
+    """
+    _check_spans(units, "unit")
+    _check_spans(sentences, "evidence sentence")
+    if scores.shape != units.starts.shape:
+        raise ValueError(f"got {len(scores)} scores for {len(units.starts)} units; expected one each")
+    order = best_first(scores)
+    starts, ends = units.starts[order], units.ends[order]
+    ranks = np.full(len(sentences.starts), NEVER)
+    for number, (start, end) in enumerate(zip(sentences.starts, sentences.ends, strict=True)):
+        held = np.zeros(end - start, bool)
+        for rank in np.flatnonzero((starts < end) & (ends > start)):
+            held[max(starts[rank] - start, 0) : ends[rank] - start] = True
+            if 2 * held.sum() >= len(held):
+                ranks[number] = rank + 1
+                break
+    return ranks
+
+
+def coverage_recall_at(
+    units: Spans, scores: NDArray[np.floating], sentences: Spans, cutoffs: Sequence[int] = CUTOFFS
+) -> dict[int, float]:
+    """Share of the evidence sentences that lie at least half inside the best k units, for each k.
+
+    Parameters
+    ----------
+    units : Spans
+    scores : (units,)
+    sentences : Spans
+        The evidence sentences, from `evidence_sentences`.
+    cutoffs : sequence of int
+        Each at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no evidence sentence, a cut-off is below 1, or as `evidence_ranks`.
+    """
+    check_cutoffs(cutoffs)
+    check_evidence(sentences)
+    ranks = evidence_ranks(units, scores, sentences)
+    return {k: float((ranks <= k).mean()) for k in cutoffs}
+
+
+def check_evidence(sentences: Spans) -> None:
+    """Refuse to measure without evidence.
+
+    Raises
+    ------
+    ValueError
+        If there is no evidence sentence.
+    """
+    if not len(sentences.starts):
+        raise ValueError("got no evidence sentence; recall needs at least one")
+
+
+def _check_spans(spans: Spans, what: str) -> None:
+    if spans.starts.shape != spans.ends.shape:
+        raise ValueError(
+            f"got {len(spans.starts)} starts and {len(spans.ends)} ends of {what}s; expected pairs"
+        )
+    empty = np.flatnonzero(spans.starts >= spans.ends)
+    if len(empty):
+        number = int(empty[0])
+        span = [int(spans.starts[number]), int(spans.ends[number])]
+        raise ValueError(f"{what} {number} has the span {span}; expected start < end")

@@ -1,0 +1,94 @@
+r"""Which questions are asked: a sample that a seed decides, and the documents that training held out.
+
+The rule of ``--max-questions N --seed S``: of every source, those questions that are answerable and have
+evidence are put in the order of the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and
+the first N are asked. The order does not depend on files, on other questions or on Python's hash seed; a larger
+sample holds the smaller one.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+
+from spscanner_rag.evidence.questions import Document, Question
+
+Asked = tuple[Document, Question]
+
+
+def sample_questions(
+    documents: Iterable[Document], per_source: int | None = None, seed: int = 0, *, answerable: bool = True
+) -> dict[str, list[Asked]]:
+    """At most ``per_source`` answerable questions with evidence of each source, by the rule of this module.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+    per_source : int, optional
+        At least 1; None for all.
+    seed : int, default 0
+    answerable : bool, default True
+        False for the questions that their document does not answer, by the same rule.
+
+    Returns
+    -------
+    dict
+        Sources in alphabetical order, each one's questions in the seeded order. Sources without a question to
+        ask are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``per_source`` is below 1.
+    """
+    if per_source is not None and per_source < 1:
+        raise ValueError(f"got {per_source} questions per source; expected at least 1, or None for all")
+    found: dict[str, list[Asked]] = {}
+    for document in documents:
+        for question in document.questions:
+            wanted = question.evidence and question.answerable if answerable else not question.answerable
+            if wanted:
+                found.setdefault(document.source, []).append((document, question))
+    return {
+        source: sorted(pairs, key=lambda pair: _place(pair[0], pair[1], seed))[:per_source]
+        for source, pairs in sorted(found.items())
+    }
+
+
+def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Question]]]:
+    """Pairs gathered by document, so that each document is cut and read once."""
+    documents: dict[int, tuple[Document, list[Question]]] = {}
+    for document, question in pairs:
+        documents.setdefault(id(document), (document, []))[1].append(question)
+    yield from documents.values()
+
+
+def is_held_out(doc_id: str) -> bool:
+    """Whether a document is in the tenth that training leaves out: the SHA-1 of its id ends in a decimal 0."""
+    digest = hashlib.sha1(doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    return int(digest, 16) % 10 == 0
+
+
+def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
+    """Documents to measure on: of the given sources, which have no dev file, only the tenth held out.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+    sources : collection of str
+        Such as ``["timeqa_human"]``; documents of other sources are all kept.
+
+    Raises
+    ------
+    ValueError
+        If ``sources`` is a string, whose letters would be taken for sources.
+    """
+    if isinstance(sources, str):
+        raise ValueError(f"got the sources {sources!r}; expected a list, such as [{sources!r}]")
+    return (
+        document for document in documents if document.source not in sources or is_held_out(document.doc_id)
+    )
+
+
+def _place(document: Document, question: Question, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+    key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
+    # text and evidence, for files that give two questions one id
+    return hashlib.sha256(key).hexdigest(), question.text, question.evidence

@@ -1,0 +1,97 @@
+"""One score for a document from the logits of its sentences, so that documents can be ranked too."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.results.selection import sigmoid
+
+Aggregation = Literal["max", "mean_top", "sum", "logsumexp"]
+
+
+class RankedDocument(NamedTuple):
+    """A document's number in the order given, and its score."""
+
+    number: int
+    score: float
+
+
+def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max", *, top: int = 3) -> float:
+    """The score of a document.
+
+    Parameters
+    ----------
+    logits : (sentences,)
+    aggregation : str, default "max"
+        "max": the best logit. "mean_top": the mean of the ``top`` best logits (of all, where there are fewer).
+        "sum": the sum of the scores, ``sigmoid(logit)``: how many sentences are expected to be relevant. (Not
+        of the logits, most of which are negative: the longest document would come last.) "logsumexp":
+        ``log(sum(exp(logits)))``, between the best logit and a count.
+    top : int, default 3
+        How many logits "mean_top" takes.
+
+    Returns
+    -------
+    float
+        Comparable between documents scored for the same question in the same way; for a document without
+        sentences the lowest possible, ``-inf`` (0 for "sum").
+
+    Raises
+    ------
+    ValueError
+        For another aggregation, a ``top`` below 1, or a logit that is not finite.
+    """
+    _check(aggregation, top)
+    logits = np.asarray(logits, np.float64)
+    if logits.ndim != 1 or not np.isfinite(logits).all():
+        raise ValueError(f"got logits of shape {logits.shape}; expected one finite number for each sentence")
+    if aggregation == "sum":
+        return float(sigmoid(logits).sum())
+    if not len(logits):
+        return -np.inf
+    if aggregation == "mean_top":
+        return float(np.sort(logits)[-top:].mean())
+    best = logits.max()
+    if aggregation == "logsumexp":
+        best += np.log(np.exp(logits - best).sum())
+    return float(best)
+
+
+def rank_documents(
+    logits: Sequence[NDArray[np.floating]], aggregation: Aggregation = "max", *, top: int = 3
+) -> list[RankedDocument]:
+    """Documents from the best to the worst; of equal scores the earlier document first.
+
+    Parameters
+    ----------
+    logits : sequence of (sentences,)
+        Of each document, for one question.
+    aggregation : str, default "max"
+        See `document_score`.
+    top : int, default 3
+        How many logits "mean_top" takes.
+
+    Raises
+    ------
+    ValueError
+        As `document_score`.
+    """
+    _check(aggregation, top)
+    return best_first([document_score(values, aggregation, top=top) for values in logits])
+
+
+def best_first(scores: Sequence[float]) -> list[RankedDocument]:
+    """Documents by their scores, the highest first; of equal scores the earlier document first."""
+    ranked = [RankedDocument(number, score) for number, score in enumerate(scores)]
+    return sorted(ranked, key=lambda document: -document.score)
+
+
+def _check(aggregation: object, top: object) -> None:
+    if aggregation not in get_args(Aggregation):
+        raise ValueError(
+            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
+        )
+    if type(top) is not int or top < 1:
+        raise ValueError(f"top is {top!r}; expected a whole number of at least 1")

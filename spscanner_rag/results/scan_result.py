@@ -1,0 +1,345 @@
+"""What a scan returns: every sentence with its score, and the passages selected from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spscanner_rag.results import selection
+from spscanner_rag.results.selection import Order
+from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoredSentence:
+    """One sentence of the document.
+
+    Attributes
+    ----------
+    text
+        The sentence, ``document[start:end]``.
+    start, end
+        Its span in the document, in characters, without the white space around it.
+    logit
+        The scanner's output, float32 as a Python float.
+    score
+        Sigmoid of the logit, from 0 to 1.
+    """
+
+    text: str
+    start: int
+    end: int
+    logit: float
+    score: float
+
+    def __repr__(self) -> str:
+        return (
+            f"ScoredSentence({_shortened(self.text)}, start={self.start}, end={self.end}, "
+            f"logit={self.logit:.4g}, score={self.score:.4g})"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Passage:
+    """A selected sentence, or a run of adjacent selected sentences merged into one.
+
+    Attributes
+    ----------
+    text
+        The passage, ``document[start:end]``.
+    start, end
+        Its span in the document, in characters.
+    score
+        Its sentence's score, or the highest of its sentences'.
+    """
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+    def __repr__(self) -> str:
+        return f"Passage({_shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScanResult:
+    """The sentences of one document, scored for one query.
+
+    Parameters
+    ----------
+    query
+        The question as it was asked.
+    text
+        The document as it was given; every span indexes this string.
+    starts, ends
+        Spans of the sentences in characters, ascending and disjoint, each of shape ``(n,)``.
+    logits
+        The scanner's output for each sentence, shape ``(n,)``, finite.
+    count_tokens
+        Counts the tokens of a text, for budgets: the scanner's own tokenizer. None if there is none; a
+        result that was pickled has none, so give ``count_tokens`` to :meth:`select` then.
+    blocks
+        Number of the block that each sentence stands in, ascending, shape ``(n,)``: neighbours and merged
+        passages never reach from one into the next. None: the document is one block.
+
+    Raises
+    ------
+    ValueError
+        When the arrays differ in length, a span lies outside the text or overlaps the one before, or a
+        logit is not finite.
+    """
+
+    query: str
+    text: str
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    logits: NDArray[np.float32]
+    count_tokens: CountTokens | None = field(default=None)
+    blocks: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        starts, ends = _frozen(self.starts, np.int64), _frozen(self.ends, np.int64)
+        logits = _frozen(self.logits, np.float32)
+        _check(self.text, starts, ends, logits)
+        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "ends", ends)
+        object.__setattr__(self, "logits", logits)
+        if self.blocks is not None:
+            blocks = _frozen(self.blocks, np.int64)
+            if blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any():
+                raise ValueError(
+                    f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for "
+                    "each, none smaller than the one before"
+                )
+            object.__setattr__(self, "blocks", blocks)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """Sigmoid of the logits, shape ``(n,)``, float64."""
+        return _frozen(selection.sigmoid(self.logits), np.float64)
+
+    @cached_property
+    def sentences(self) -> tuple[ScoredSentence, ...]:
+        """All sentences in document order, made when first asked for."""
+        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        values = zip(self.logits.tolist(), self.scores.tolist(), strict=True)
+        return tuple(
+            ScoredSentence(self.text[start:end], start, end, logit, score)
+            for (start, end), (logit, score) in zip(spans, values, strict=True)
+        )
+
+    def select(
+        self,
+        top_k: float | None = 50,
+        threshold: float | None = None,
+        max_tokens: int | None = None,
+        count_tokens: CountTokens | str | None = None,
+        context: int = 0,
+        order: Order = "document",
+        merge: bool = False,
+    ) -> tuple[Passage, ...]:
+        r"""Select the best sentences.
+
+        Sentences are taken from the highest logit down; of equal ones the earlier comes first. Which are
+        taken does not depend on ``order`` and ``merge``.
+
+        Parameters
+        ----------
+        top_k
+            How many sentences at most: an integer of at least 1, or a share of all sentences between 0 and
+            1 (rounded up, at least 10 sentences), or None for no limit.
+        threshold
+            The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.
+        max_tokens
+            Token budget for all that is returned. The best sentences come first, then their neighbours:
+            those of the best sentence before those of the second best, nearest first. A sentence that does
+            not fit is passed over for the next; a neighbour is taken only when it connects to its sentence.
+            Within the budget are the tokens of all passages counted one by one, those of the passages joined
+            by line breaks, and those of :meth:`context` with the same arguments.
+        count_tokens
+            What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
+            ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
+        context
+            How many neighbours to add on each side of each sentence, on top of ``top_k``.
+        order
+            ``"document"``, or ``"score"`` for the best first.
+        merge
+            Make one passage of each run of adjacent sentences, with the white space between them.
+
+        Returns
+        -------
+        tuple[Passage, ...]
+            Empty when no sentence qualifies.
+
+        Raises
+        ------
+        ValueError
+            When an argument is out of its range.
+        """
+        kept = self._kept(top_k, threshold, max_tokens, count_tokens, context, order, merge)
+        return self._passages(kept, order, merge)
+
+    def passages(
+        self,
+        numbers: Sequence[int] | NDArray[np.integer[Any]],
+        max_tokens: int | None = None,
+        count_tokens: CountTokens | str | None = None,
+        context: int = 0,
+        order: Order = "document",
+        merge: bool = False,
+    ) -> tuple[Passage, ...]:
+        """Return given sentences as passages, where the choice is the caller's.
+
+        Parameters
+        ----------
+        numbers
+            Indices into :attr:`sentences`, best first (which counts under a token budget), each once.
+        max_tokens, count_tokens, context, order, merge
+            As for :meth:`select`.
+
+        Raises
+        ------
+        ValueError
+            When an argument is out of its range.
+        IndexError
+            When there is no such sentence.
+        """
+        selection.check_arguments(None, None, max_tokens, count_tokens, context, order, merge)
+        given = np.asarray(numbers)
+        if (
+            given.ndim != 1
+            or (given.size and given.dtype.kind not in "iu")
+            or len(set(given.tolist())) < given.size
+        ):
+            raise ValueError(f"numbers: got {numbers!r:.60}; expected indices of sentences, each once")
+        picks = given.astype(np.int64)
+        if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
+            raise IndexError(
+                f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"
+            )
+        kept = self._filled(picks, max_tokens, count_tokens, context)
+        return self._passages(kept, order, merge)
+
+    def context(
+        self,
+        top_k: float | None = 50,
+        threshold: float | None = None,
+        max_tokens: int | None = None,
+        count_tokens: CountTokens | str | None = None,
+        context: int = 0,
+    ) -> str:
+        r"""Return the selected sentences as one string for a language model.
+
+        Document order; adjacent sentences stand as they do in the document, and a line break ``"\n"`` marks
+        every gap between others, as in the paper. The arguments are those of :meth:`select`.
+        """
+        kept = self._kept(top_k, threshold, max_tokens, count_tokens, context, "document", True)
+        return self._joined(kept, "document", True)
+
+    def _kept(
+        self,
+        top_k: float | None,
+        threshold: float | None,
+        max_tokens: int | None,
+        count_tokens: CountTokens | str | None,
+        context: int,
+        order: Order,
+        merge: bool,
+    ) -> list[int]:
+        selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
+        picks = selection.pick(self.logits, self.scores, top_k, threshold)
+        return self._filled(picks, max_tokens, count_tokens, context)
+
+    def _filled(
+        self,
+        picks: NDArray[np.int64],
+        max_tokens: int | None,
+        count_tokens: CountTokens | str | None,
+        context: int,
+    ) -> list[int]:
+        counter = self.count_tokens if count_tokens is None else count_tokens
+        if max_tokens is not None and counter is None:
+            raise ValueError(
+                "max_tokens: got a budget but this result has no token counter; expected count_tokens, "
+                'for example count_tokens="o200k_base"'
+            )
+        if max_tokens is None or counter is None:
+            return selection.with_neighbours(picks, context, len(self.logits), self.blocks)
+        budget = selection.TokenBudget(
+            self.text, self.starts, self.ends, max_tokens, resolve_counter(counter), self.blocks
+        )
+        budget.fill(picks.tolist(), context)
+        return budget.shrink(lambda kept: self._most_tokens(kept, budget.count))
+
+    def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
+        # Of every form that a caller can get, so that what is taken depends on none.
+        merged = (False, True)
+        joined = {self._joined(kept, order, merge) for order in get_args(Order) for merge in merged}
+        apart = [
+            sum(count(part.text) for part in self._passages(kept, "document", merge)) for merge in merged
+        ]
+        return max(*map(count, joined), *apart)
+
+    def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
+        parts = selection.runs(kept, self.blocks) if merge else [(number, number) for number in kept]
+        if order == "score":
+            parts.sort(key=lambda part: -float(self.logits[part[0] : part[1] + 1].max()))
+        return tuple(
+            Passage(self.text[start:end], start, end, float(self.scores[first : last + 1].max()))
+            for first, last in parts
+            for start, end in [(int(self.starts[first]), int(self.ends[last]))]
+        )
+
+    def _joined(self, kept: list[int], order: Order, merge: bool) -> str:
+        return "\n".join(passage.text for passage in self._passages(kept, order, merge))
+
+    def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
+        # Without what is derived from the fields, and without the counter, which may hold a whole scanner.
+        return ScanResult, (self.query, self.text, self.starts, self.ends, self.logits, None, self.blocks)
+
+    def __copy__(self) -> "ScanResult":
+        return self  # immutable
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "ScanResult":
+        return self
+
+    def __repr__(self) -> str:
+        best = f", best score={self.scores.max():.4g}" if len(self.scores) else ""
+        return (
+            f"ScanResult(query={_shortened(self.query)}, characters={len(self.text)}, "
+            f"sentences={len(self.logits)}{best})"
+        )
+
+
+def _shortened(text: str, characters: int = 60) -> str:
+    return repr(text if len(text) <= characters else text[: characters - 1] + "…")
+
+
+def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
+
+
+def _check(
+    text: str, starts: NDArray[np.int64], ends: NDArray[np.int64], logits: NDArray[np.float32]
+) -> None:
+    shapes = (starts.shape, ends.shape, logits.shape)
+    if starts.ndim != 1 or len(set(shapes)) != 1:
+        raise ValueError(f"starts, ends, logits: got shapes {shapes}; expected one value each per sentence")
+    bounds = np.column_stack([starts, ends]).ravel()
+    inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= len(text))
+    if not inside or (starts >= ends).any() or (starts[1:] < ends[:-1]).any():
+        raise ValueError(
+            f"starts, ends: got spans that overlap, are empty or leave the text of {len(text)} characters; "
+            "expected ascending, disjoint spans of the document that was scanned"
+        )
+    if not np.isfinite(logits).all():
+        raise ValueError(
+            f"logits: got {int((~np.isfinite(logits)).sum())} values that are not finite; expected numbers: "
+            'check the checkpoint, or scan with dtype="float32"'
+        )

@@ -1,0 +1,278 @@
+"""Which sentences are kept: ranking, top k, threshold, token budget and neighbours.
+
+Everything here works on sentence numbers, spans and logits; :mod:`spscanner_rag.results.scan_result` turns the
+chosen numbers into passages.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeGuard, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.text.token_counts import CountTokens, check_counter
+
+Order = Literal["document", "score"]
+Spans = NDArray[np.int64]
+Blocks = NDArray[np.int64]
+"""The block that each sentence stands in, ascending: (n,). Neighbours and merged passages stay inside one."""
+
+# The original never keeps fewer when the number is given as a share of the sentences.
+MINIMUM_OF_A_SHARE = 10
+
+
+def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Score of each logit, ``1 / (1 + exp(-logit))`` in float64, without overflow at either end."""
+    values = logits.astype(np.float64)
+    tail = np.exp(-np.abs(values))
+    return np.asarray(np.where(values >= 0, 1.0, tail) / (1.0 + tail), dtype=np.float64)
+
+
+def rank(logits: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Sentence numbers from the highest logit to the lowest; of equal ones the earlier sentence first."""
+    return np.argsort(-logits, kind="stable").astype(np.int64)
+
+
+def check_arguments(
+    top_k: object,
+    threshold: object,
+    max_tokens: object,
+    count_tokens: object,
+    context: object,
+    order: object,
+    merge: object,
+) -> None:
+    """Raise ``ValueError`` for the first argument of ``ScanResult.select`` that is out of its range."""
+    if top_k is not None:
+        _check_top_k(top_k)
+    if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
+        raise ValueError(
+            f"threshold: got {threshold!r}; expected a score from 0 to 1, or None: "
+            "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
+        )
+    if max_tokens is not None and (not is_integer(max_tokens) or max_tokens < 1):
+        raise ValueError(
+            f"max_tokens: got {max_tokens!r}; expected an integer of at least 1, or None for no budget"
+        )
+    check_counter(count_tokens)
+    if not is_integer(context) or context < 0:
+        raise ValueError(
+            f"context: got {context!r}; expected the number of neighbours on each side, an integer of at "
+            "least 0"
+        )
+    if not isinstance(order, str) or order not in get_args(Order):
+        raise ValueError(f'order: got {order!r}; expected "document" or "score" (best first)')
+    if not isinstance(merge, bool | np.bool_):
+        raise ValueError(f"merge: got {merge!r}; expected True or False")
+
+
+def _check_top_k(top_k: object) -> None:
+    if is_integer(top_k):
+        if top_k >= 1:
+            return
+    elif _is_number(top_k) and 0 < top_k < 1:
+        return
+    raise ValueError(
+        f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
+        "(both excluded), or None for all"
+    )
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or numpy, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return is_integer(value) or isinstance(value, float | np.floating)
+
+
+def resolve_top_k(top_k: float | None, n_sentences: int) -> int:
+    """How many sentences ``top_k`` allows.
+
+    A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number
+    that was written: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
+    """
+    if top_k is None:
+        return n_sentences
+    if top_k >= 1:
+        return min(int(top_k), n_sentences)
+    share = math.ceil(Fraction(repr(float(top_k))) * n_sentences)
+    return min(max(share, MINIMUM_OF_A_SHARE), n_sentences)
+
+
+def pick(
+    logits: NDArray[np.float32], scores: NDArray[np.float64], top_k: float | None, threshold: float | None
+) -> NDArray[np.int64]:
+    """Numbers of the sentences within ``top_k`` and at or above ``threshold``, best first."""
+    picks = rank(logits)[: resolve_top_k(top_k, len(logits))]
+    return picks if threshold is None else picks[scores[picks] >= threshold]
+
+
+def with_neighbours(
+    picks: NDArray[np.int64], context: int, n_sentences: int, blocks: Blocks | None = None
+) -> list[int]:
+    """Numbers of ``picks`` and of up to ``context`` sentences on each side of each, in document order."""
+    context = min(context, n_sentences)
+    firsts, stops = np.maximum(picks - context, 0), np.minimum(picks + context + 1, n_sentences)
+    if blocks is not None:
+        firsts = np.maximum(firsts, np.searchsorted(blocks, blocks[picks], "left"))
+        stops = np.minimum(stops, np.searchsorted(blocks, blocks[picks], "right"))
+    edges = np.zeros(n_sentences + 1, dtype=np.int64)
+    np.add.at(edges, firsts, 1)
+    np.subtract.at(edges, stops, 1)
+    kept: list[int] = np.flatnonzero(np.cumsum(edges[:-1]) > 0).tolist()
+    return kept
+
+
+def runs(kept: Sequence[int], blocks: Blocks | None = None) -> list[tuple[int, int]]:
+    """First and last sentence of each unbroken run in ``kept`` (ascending)."""
+    found: list[tuple[int, int]] = []
+    for number in kept:
+        if found and number == found[-1][1] + 1 and adjoin(number - 1, blocks):
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def adjoin(left: int, blocks: Blocks | None) -> bool:
+    """Whether sentence ``left`` and the one after it stand in one block."""
+    return blocks is None or bool(blocks[left] == blocks[left + 1])
+
+
+class TokenBudget:
+    """Fills a budget of tokens: the best sentences first, then their neighbours.
+
+    A sentence that no longer fits is passed over and the next one is tried; each is counted once or twice.
+    Where tokens add up, that is exact: of two forms of the text, sentences one per line and sentences with
+    the white space of the document between adjacent ones, the longer is held against the budget. Tokens of
+    most tokenizers need not add up over a joined text, so :meth:`shrink` measures what the caller gets.
+
+    Parameters
+    ----------
+    text
+        The document.
+    starts, ends
+        Spans of its sentences, each of shape ``(n,)``.
+    max_tokens
+        The budget, at least 1.
+    count
+        Counts the tokens of a text.
+    blocks
+        Of the sentences, if they stand in several.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        starts: Spans,
+        ends: Spans,
+        max_tokens: int,
+        count: CountTokens,
+        blocks: Blocks | None = None,
+    ) -> None:
+        self.text = text
+        self.blocks = blocks
+        self.starts: list[int] = starts.tolist()
+        self.ends: list[int] = ends.tolist()
+        self.max_tokens = max_tokens
+        self.count = count
+        self.line_break = count("\n")
+        self.used = 0  # by the kept sentences, each with a line break
+        self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
+        self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
+        self._gap_costs: dict[str, int] = {"\n": 0}
+
+    def fill(self, picks: Sequence[int], context: int) -> None:
+        """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.
+
+        Neighbours are taken nearest first, the one before ahead of the one after; a side ends at the
+        first that does not fit, so that neighbours always connect to their sentence.
+        """
+        for number in picks:
+            if self.used >= self.max_tokens:
+                break
+            self._take(number)
+        if context:
+            before = _NextFree(len(self.starts), step=-1, taken=self.costs)
+            after = _NextFree(len(self.starts), step=1, taken=self.costs)
+            for number in tuple(self.costs):
+                if self.used >= self.max_tokens:
+                    break
+                self._take_neighbours(number, context, before, after)
+
+    def shrink(self, measure: Callable[[list[int]], int]) -> list[int]:
+        """Drop what was taken last until ``measure(kept)`` tokens fit; the kept numbers, ascending."""
+        order = list(self.costs)
+        while order:
+            kept = sorted(order)
+            over = measure(kept) - self.max_tokens
+            if over <= 0:
+                return kept
+            half = len(order) // 2  # at most so many are dropped on an estimate, before measuring again
+            while len(order) > half and over > 0:
+                over -= max(self.costs[order.pop()], 1)
+        return []
+
+    def _take(self, number: int) -> bool:
+        sentence = self.text[self.starts[number] : self.ends[number]]
+        cost = self.count(sentence + "\n")
+        extra = self.extra + sum(
+            self._gap_cost(left)
+            for left in (number - 1, number)
+            if {left, left + 1} - {number} <= self.costs.keys() and adjoin(left, self.blocks)
+        )
+        others = self.used + max(0, extra)
+        over = others + cost - self.max_tokens
+        if over > 0 and (over > self.line_break or others + self.count(sentence) > self.max_tokens):
+            return False  # not even as the last one, without a line break
+        self.used += cost
+        self.extra = extra
+        self.costs[number] = cost
+        return True
+
+    def _take_neighbours(self, number: int, context: int, before: "_NextFree", after: "_NextFree") -> None:
+        open_sides = [before, after]
+        while open_sides:
+            reach = [
+                (abs(found - number), side, found) for side in open_sides if (found := side(number)) >= 0
+            ]
+            reach = [candidate for candidate in reach if self._reaches(number, candidate, context)]
+            if not reach:
+                return
+            _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
+            open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
+
+    def _reaches(self, number: int, candidate: tuple[int, "_NextFree", int], context: int) -> bool:
+        distance, _, found = candidate
+        return distance <= context and (self.blocks is None or self.blocks[number] == self.blocks[found])
+
+    def _gap_cost(self, left: int) -> int:
+        # What the white space after sentence `left` takes beyond the line break already counted.
+        gap = self.text[self.ends[left] : self.starts[left + 1]]
+        if gap not in self._gap_costs:
+            self._gap_costs[gap] = self.count(gap) - self.line_break
+        return self._gap_costs[gap]
+
+
+class _NextFree:
+    """The nearest sentence on one side that is not taken yet, in nearly constant time; -1 at the end."""
+
+    def __init__(self, n_sentences: int, step: int, taken: dict[int, int]) -> None:
+        self.n_sentences = n_sentences
+        self.step = step
+        self.taken = taken
+        self.jumps = list(range(step, n_sentences + step, 1))  # of each sentence, where to look next
+
+    def __call__(self, number: int) -> int:
+        passed = [number]
+        found = self.jumps[number]
+        while 0 <= found < self.n_sentences and found in self.taken:
+            passed.append(found)
+            found = self.jumps[found]
+        for sentence in passed:
+            self.jumps[sentence] = found
+        return found if 0 <= found < self.n_sentences else -1

@@ -1,0 +1,1 @@
+"""The framework-free half of the integrations: pieces of documents, search over them, which scorer is asked."""

@@ -1,0 +1,207 @@
+"""Pieces of documents, as frameworks hand them over, joined to texts that are read as one, with a map back.
+
+A piece is a whole document, a page or a chunk. Pieces of one group become one :class:`JoinedText`: in reading
+order, what overlapping chunks share counted once, white space that a splitter dropped put back by its length.
+Where text is missing, or a page or document ends, a new *run* begins: no sentence crosses from one to the next.
+"""
+
+import operator
+from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from spscanner_rag.retrieval.chunk_location import SourceSearch, overlap
+from spscanner_rag.retrieval.joined_text import (
+    RUN_SEPARATOR,
+    JoinedText,
+    JoinedTextBuilder,
+    Place,
+    Placed,
+    Run,
+    Spans,
+)
+from spscanner_rag.retrieval.reading_order import in_reading_order
+
+__all__ = [
+    "LARGEST_WHITE_GAP",
+    "RUN_SEPARATOR",
+    "JoinedText",
+    "Piece",
+    "Place",
+    "Placed",
+    "Run",
+    "copied_metadata",
+    "join_pieces",
+]
+
+LARGEST_WHITE_GAP = 8
+"""A gap of up to so many characters between two chunks is taken for white space that the splitter dropped; text is
+missing in a longer one, or a paragraph ends there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A stretch of a source document.
+
+    Attributes
+    ----------
+    text
+        Its text.
+    key
+        Tells it from the other pieces; ``previous`` and ``next`` of others point to it.
+    source
+        The document that ``start`` counts in.
+    start
+        Where ``text`` begins in the source, in characters. None if that is not known, which a negative
+        number (LangChain's -1) says too.
+    group
+        Sources of one group are read as one text, for instance the pages of a file. None: the source alone.
+    position
+        Place of the source in its group, such as a page number. None: as given.
+    previous, next
+        Keys of the pieces before and after it in the source, if known.
+    """
+
+    text: str
+    key: str
+    source: Hashable
+    start: int | None = None
+    group: Hashable | None = None
+    position: float | None = None
+    previous: str | None = None
+    next: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.start is not None:
+            start = operator.index(self.start)  # of numpy's integers a plain one
+            object.__setattr__(self, "start", start if start >= 0 else None)
+
+
+def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None = None) -> list[JoinedText]:
+    """Join pieces, group by group, in the order in which the groups first appear.
+
+    Parameters
+    ----------
+    pieces
+        In any order. Those of one source are ordered by ``start`` where it is known, else by ``previous`` and
+        ``next``, else as given.
+    sources
+        Whole texts of sources, where they are at hand: then the whole source is read, and every span
+        indexes it.
+
+    Returns
+    -------
+    list of JoinedText
+        Empty if there are no pieces.
+    """
+    groups: dict[Hashable, dict[Hashable, list[int]]] = {}
+    for number, piece in enumerate(pieces):
+        group = ("source", piece.source) if piece.group is None else ("group", piece.group)
+        groups.setdefault(group, {}).setdefault(piece.source, []).append(number)
+    return [_join_group(pieces, group, sources or {}) for group in groups.values()]
+
+
+def _join_group(
+    pieces: Sequence[Piece], group: dict[Hashable, list[int]], sources: Mapping[Hashable, str]
+) -> JoinedText:
+    positions = {source: pieces[numbers[0]].position for source, numbers in group.items()}
+    ordered = list(group)
+    if all(position is not None for position in positions.values()):
+        ordered.sort(key=lambda source: positions[source] or 0)
+    builder = JoinedTextBuilder()
+    for source in ordered:
+        numbers = in_reading_order(group[source], pieces)
+        numbers = [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
+        text = sources.get(source)
+        if text is None:
+            alone = _contradicting(numbers, pieces)
+            _add_pieces(builder, source, [number for number in numbers if number not in alone], pieces)
+        else:
+            alone = _add_source(builder, source, text, numbers, pieces)
+        for number in numbers:
+            if number in alone:
+                builder.begin(source, None)
+                builder.append(pieces[number].text, number)
+    return builder.joined()
+
+
+def _add_source(
+    builder: JoinedTextBuilder, source: Hashable, text: str, numbers: Sequence[int], pieces: Sequence[Piece]
+) -> set[int]:
+    """The whole source, and where its pieces stand in it; returns what does not stand in it."""
+    builder.begin(source, 0)
+    begin = builder.length
+    builder.fill(text)
+    search = SourceSearch(text)
+    strangers = set()
+    for number in numbers:
+        found = search.find(pieces[number].text, pieces[number].start)
+        if found is not None:
+            builder.place(Placed(begin + found.start, begin + found.end, number, found.exact))
+        elif pieces[number].text.strip():
+            strangers.add(number)
+    return strangers
+
+
+def _add_pieces(
+    builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Sequence[Piece]
+) -> None:
+    """Pieces whose offsets do not contradict one another; of the others it is guessed where they stand."""
+    before: Piece | None = None
+    for number in numbers:
+        text, start = pieces[number].text, pieces[number].start
+        gap = None if start is None else builder.gap(source, start)
+        if gap is None:
+            shared = overlap(builder.tail(source, len(text)), text)
+            if not shared:
+                builder.begin(source, start)
+        else:
+            shared = max(0, -gap)
+            missing = gap > LARGEST_WHITE_GAP or (gap > 0 and _another_between(before, pieces[number]))
+            if missing or not builder.ends_with(text, shared):
+                builder.begin(source, start)
+                shared = 0
+            elif gap > 0:
+                builder.fill(" " if gap == 1 else "\n" * gap)
+        builder.append(text, number, shared=shared, source_start=start)
+        before = pieces[number]
+
+
+def _another_between(before: Piece | None, piece: Piece) -> bool:
+    """Whether the links of two pieces say that a third, which was not given, stands between them."""
+    if before is None:
+        return False
+    return (before.next is not None and before.next != piece.key) or (
+        piece.previous is not None and piece.previous != before.key
+    )
+
+
+def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
+    """Pieces that cannot all stand where they say; which of them do is not known."""
+    builder = JoinedTextBuilder()
+    spans: dict[int, tuple[int, int]] = {}
+    misfits: dict[int, tuple[int, int]] = {}
+    for number in numbers:
+        text, start = pieces[number].text, pieces[number].start
+        if start is None:
+            continue
+        gap = builder.gap(None, start)
+        if gap is None or gap > 0:
+            builder.begin(None, start)
+            gap = 0
+        spans[number] = (start, start + len(text))
+        if builder.ends_with(text, -gap):
+            builder.append(text, number, shared=-gap, source_start=start)
+        else:
+            misfits[number] = spans[number]
+    doubtful = Spans(misfits.values())
+    return {number for number, span in spans.items() if number in misfits or doubtful.touch(*span)}
+
+
+def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of what a framework keeps beside a text: a deep one, or a shallow one of what cannot be copied."""
+    try:
+        return deepcopy(dict(metadata))
+    except Exception:  # something in it, such as a lock
+        return dict(metadata)

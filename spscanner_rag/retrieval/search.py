@@ -1,0 +1,255 @@
+"""Several texts scanned for one query, and the best sentences of all of them, with where they come from."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.results import Passage, ScanResult, selection
+from spscanner_rag.results.selection import Order
+from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
+from spscanner_rag.scan.pipeline import ScanCancelled
+from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+from spscanner_rag.text.units import Unit
+
+_BETWEEN_TEXTS = "\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which sentences are kept; the arguments of `ScanResult.select`, over all texts together.
+
+    Attributes
+    ----------
+    top_k, threshold, max_tokens, count_tokens, context, order, merge
+        As for `ScanResult.select`. ``"document"`` order is the order of the texts, then that within each.
+    top_k_per_text
+        At most so many sentences of each text, neighbours not counted. None: no limit.
+
+    Raises
+    ------
+    ValueError
+        For an argument that is out of its range.
+    """
+
+    top_k: float | None = 50
+    threshold: float | None = None
+    max_tokens: int | None = None
+    count_tokens: CountTokens | str | None = None
+    context: int = 0
+    order: Order = "score"
+    merge: bool = False
+    top_k_per_text: int | None = None
+
+    def __post_init__(self) -> None:
+        selection.check_arguments(
+            self.top_k,
+            self.threshold,
+            self.max_tokens,
+            self.count_tokens,
+            self.context,
+            self.order,
+            self.merge,
+        )
+        per_text = self.top_k_per_text
+        if per_text is not None and not (selection.is_integer(per_text) and per_text >= 1):
+            raise ValueError(
+                f"top_k_per_text: got {per_text!r}; expected an integer of at least 1, or None for no limit"
+            )
+
+
+def selection_named(names: Mapping[str, str], **arguments: Any) -> Selection:  # noqa: ANN401 - of Selection
+    """A `Selection`; its errors call the arguments by the caller's names for them."""
+    try:
+        return Selection(**arguments)
+    except ValueError as error:
+        name, colon, rest = str(error).partition(":")
+        raise ValueError(f"{names.get(name, name)}{colon}{rest}") from None
+
+
+class Hit(NamedTuple):
+    """A passage that was found.
+
+    Attributes
+    ----------
+    text
+        The passage.
+    score, logit
+        Of its best sentence; the score is the sigmoid of the logit.
+    joined
+        Number of the text it stands in.
+    place
+        Where it comes from.
+    """
+
+    text: str
+    score: float
+    logit: float
+    joined: int
+    place: Place
+
+
+def search(
+    scorer: Scorer,
+    query: str,
+    texts: Sequence[JoinedText],
+    choose: Selection,
+    *,
+    batch_size: int = 64,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[Hit]:
+    """Score the sentences of several texts and keep the best.
+
+    Parameters
+    ----------
+    scorer
+        A `Scanner`, or anything else that scores units.
+    query
+        The question.
+    texts
+        As `join_pieces` makes them. Sentences that touch no piece are read and left out.
+    choose
+        Which sentences are kept.
+    batch_size
+        Texts given to the scorer at a time.
+    cancelled
+        Asked now and then; True ends the search.
+
+    Returns
+    -------
+    list of Hit
+        In the order that ``choose`` says; empty if nothing qualifies.
+
+    Raises
+    ------
+    ValueError
+        If the query is empty, ``batch_size`` is below 1, or a token budget is given and nothing counts tokens.
+    ScanCancelled
+        If ``cancelled`` returned True.
+    """
+    if not query.strip():
+        raise ValueError("query is empty; expected a question or key words")
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
+    counter = _counter(scorer, choose)
+    if not texts:
+        return []
+    pool = _Pool(query, texts, counter)
+    for number, units, logits in _scored(scorer, query, texts, batch_size, cancelled):
+        pool.add(number, units, logits)
+    return pool.hits(choose)
+
+
+def _counter(scorer: Scorer, choose: Selection) -> CountTokens | None:
+    """What counts tokens for the budget, if there is one: found before anything is scanned."""
+    if choose.max_tokens is None:
+        return None
+    counter: CountTokens | str | None = choose.count_tokens
+    counter = getattr(scorer, "count_tokens", None) if counter is None else counter
+    if counter is None:
+        raise ValueError(
+            f"max_tokens: got a budget, but {type(scorer).__name__} counts no tokens; expected count_tokens, "
+            'for example count_tokens="o200k_base"'
+        )
+    return resolve_counter(counter)
+
+
+def _scored(
+    scorer: Scorer,
+    query: str,
+    texts: Sequence[JoinedText],
+    batch_size: int,
+    cancelled: Callable[[], bool],
+) -> Iterator[tuple[int, list[Unit], NDArray[np.float32]]]:
+    numbers = iter(range(len(texts)))
+    while batch := list(islice(numbers, batch_size)):
+        cuts = []
+        for number in batch:
+            if cancelled():
+                raise ScanCancelled(f"cancelled before text {number + 1} of {len(texts)}")
+            cuts.append(_cut(scorer, texts[number]))
+        requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
+        yield from zip(batch, cuts, score_batch(scorer, requests, cancelled), strict=True)
+
+
+def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
+    """Units of each run by itself; what separates two runs is read too, so that no word goes across."""
+    if len(joined.runs) == 1:
+        return segment(scorer, joined.text)
+    units: list[Unit] = []
+    stops = [*(run.start for run in joined.runs), len(joined.text)][1:]
+    for run, stop in zip(joined.runs, stops, strict=True):
+        own = segment(scorer, joined.text[run.start : stop])
+        if own and units and not (units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()):
+            # The units of the published scanners leave white space out at either end.
+            own = [own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text), *own[1:]]
+        units += (Unit(run.start + start, run.start + end, model_text) for start, end, model_text in own)
+    return units
+
+
+class _Pool:
+    """The sentences of all texts as those of one, each text and each run in it a block of its own."""
+
+    def __init__(self, query: str, texts: Sequence[JoinedText], count_tokens: CountTokens | None) -> None:
+        self.query, self.texts, self.count_tokens = query, texts, count_tokens
+        lengths = [len(joined.text) + len(_BETWEEN_TEXTS) for joined in texts]
+        self.offsets = np.cumsum([0, *lengths[:-1]])  # of each text in the pool: (texts,)
+        self.spans: list[tuple[int, int]] = []
+        self.logits: list[float] = []
+        self.owners: list[int] = []
+        self.blocks: list[int] = []
+        self._block = 0
+
+    def add(self, number: int, units: Sequence[Unit], logits: NDArray[np.float32]) -> None:
+        """Take over the units of one text, but for those outside its pieces."""
+        joined, offset = self.texts[number], int(self.offsets[number])
+        run_starts = [run.start for run in joined.runs]
+        runs = np.searchsorted(run_starts, [unit.start for unit in units], "right")
+        previous: tuple[int, int] | None = None  # number and run of the unit before
+        for i, (unit, run, logit) in enumerate(zip(units, runs.tolist(), logits.tolist(), strict=True)):
+            if not joined.touches(unit.start, unit.end):
+                continue
+            self._block += previous != (i - 1, run)
+            previous = (i, run)
+            self.spans.append((offset + unit.start, offset + unit.end))
+            self.logits.append(logit)
+            self.owners.append(number)
+            self.blocks.append(self._block)
+
+    def hits(self, choose: Selection) -> list[Hit]:
+        """The passages that are kept."""
+        if not self.spans:
+            return []
+        starts, ends = np.array(self.spans, np.int64).T
+        text = _BETWEEN_TEXTS.join(joined.text for joined in self.texts)
+        logits, blocks = np.array(self.logits, np.float32), np.array(self.blocks, np.int64)
+        result = ScanResult(self.query, text, starts, ends, logits, self.count_tokens, blocks)
+        picks = _picks(result, np.array(self.owners, np.int64), choose)
+        passages = result.passages(
+            picks, choose.max_tokens, context=choose.context, order=choose.order, merge=choose.merge
+        )
+        return [self._hit(result, passage) for passage in passages]
+
+    def _hit(self, result: ScanResult, passage: Passage) -> Hit:
+        number = int(np.searchsorted(self.offsets, passage.start, "right")) - 1
+        offset = int(self.offsets[number])
+        first, stop = np.searchsorted(result.starts, (passage.start, passage.end))
+        logit = float(result.logits[first:stop].max())
+        place = self.texts[number].place(passage.start - offset, passage.end - offset)
+        return Hit(passage.text, passage.score, logit, number, place)
+
+
+def _picks(result: ScanResult, owners: NDArray[np.int64], choose: Selection) -> NDArray[np.int64]:
+    """Numbers of the sentences within all limits, best first."""
+    if choose.top_k_per_text is None:
+        return selection.pick(result.logits, result.scores, choose.top_k, choose.threshold)
+    ranked = selection.pick(result.logits, result.scores, None, choose.threshold)
+    by_text = np.argsort(owners[ranked], kind="stable")  # of each text the best first
+    sorted_owners = owners[ranked][by_text]
+    place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
+    kept = np.sort(by_text[place < choose.top_k_per_text])
+    return ranked[kept][: selection.resolve_top_k(choose.top_k, len(result.logits))]

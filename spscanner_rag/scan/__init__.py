@@ -1,0 +1,1 @@
+"""Questions on texts become logits: prepared, packed and read by the model."""

@@ -1,0 +1,1 @@
+"""A text becomes units, and units become token ids. No torch, no file."""

@@ -1,0 +1,285 @@
+"""The units of the published scanners, as ``document_tokenization.py`` of the original makes them.
+
+Source: https://github.com/MambaRetriever/MambaRetriever, commit 86a8eb4.
+"""
+
+import contextlib
+import functools
+import importlib.util
+import io
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
+
+if TYPE_CHECKING:
+    from nltk.tokenize.punkt import PunktParameters
+
+# The original's constants: words per piece, tokens per unit, and the length at which it drops a piece.
+_PIECE_WORDS = 50
+_UNIT_TOKENS = 20
+_DROPPED_CHARACTERS = 1000
+# What it trims from the start of a document. Not all of white space.
+_TRIMMED = " \n\xa0\r\t\x0c\u2003"
+
+# More of the two words at a full stop than NLTK ever needs.
+_CONTEXT_CHARACTERS = 2000
+
+_WORD = re.compile(r"\S+")
+_MODEL = "tokenizers/punkt_tab/english/"
+
+
+class _Piece(NamedTuple):
+    """A part of a sentence: its trimmed span in the text (None: white space only) and its string."""
+
+    span: tuple[int, int] | None
+    text: str
+
+
+class ReferenceSegmenter:
+    """Units of the published scanners: pieces of sentences, merged until they hold 20 tokens.
+
+    NLTK's sentences are cut after every ``,`` and ``;``. What is longer than 50 words is cut at line
+    ends, and what still is, every 50 words, re-joined with single spaces. Pieces are merged from the
+    left until each unit has at least 20 tokens; a short last one joins its predecessor. The white
+    space between sentences, and before the first, is not read: the joined ``model_text`` is not the
+    document, but the spans are the document's.
+
+    The original drops pieces of 1,000 characters or more; here they are cut and kept. A unit of
+    nothing but white space joins the one before it, because a span holds at least one other character.
+
+    Parameters
+    ----------
+    count_tokens : callable
+        Number of tokens of a string, without special tokens, by the scanner's tokenizer.
+    local_files_only : bool, default False
+        Never download NLTK's sentence model ``punkt_tab``. It is looked for in NLTK's data path,
+        then in the copy that ``llama-index-core`` ships.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``punkt_tab`` is nowhere and cannot be, or must not be, downloaded.
+    """
+
+    name = "reference"
+
+    def __init__(self, count_tokens: Callable[[str], int], local_files_only: bool = False) -> None:
+        self._count_tokens = count_tokens
+        self._sentence_spans = _load_sentence_tokenizer(local_files_only)
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut ``text`` into units.
+
+        Parameters
+        ----------
+        text : str
+            Any string; lone surrogates are allowed.
+
+        Returns
+        -------
+        list of Unit
+            In document order; empty for empty or white-space-only text.
+        """
+        units: list[Unit] = []
+        pieces: list[_Piece] = []
+        tokens = 0
+        for piece, piece_tokens in self._trimmed_pieces(text):
+            if tokens >= _UNIT_TOKENS:
+                _append(units, pieces)
+                pieces, tokens = [], 0
+            pieces.append(piece)
+            tokens += piece_tokens
+        if tokens < _UNIT_TOKENS and units:
+            pieces.insert(0, _Piece((units[-1].start, units[-1].end), units.pop().model_text))
+        _append(units, pieces)
+        return units
+
+    def _trimmed_pieces(self, text: str) -> Iterator[tuple[_Piece, int]]:
+        """The pieces from the first that is not empty, and their tokens, counted before trimming."""
+        started = False
+        for span, string in self._pieces(text):
+            kept = string if started else string.lstrip(_TRIMMED)
+            if kept:
+                started = True
+                yield _Piece(span, kept), self._count_tokens(readable(string))
+
+    def _pieces(self, text: str) -> Iterator[_Piece]:
+        for start, end in _covering(text, self._sentence_spans(text)):
+            for clause in _split_after(text, start, end, ",;"):
+                if not _is_long(text, *clause):
+                    yield from _capped(text, *clause, folded=False)
+                    continue
+                for line in _split_after(text, *clause, "\n"):
+                    if not _is_long(text, *line):
+                        yield from _capped(text, *line, folded=False)
+                        continue
+                    for words in _word_groups(text, *line):
+                        yield from _capped(text, *words, folded=True)
+
+
+def _append(units: list[Unit], pieces: list[_Piece]) -> None:
+    """Make one unit of ``pieces``; without a visible character they join the unit before."""
+    spans = [piece.span for piece in pieces if piece.span is not None]
+    model_text = "".join(piece.text for piece in pieces)
+    if spans:
+        units.append(Unit(spans[0][0], spans[-1][1], model_text))
+    elif units:
+        units[-1] = units[-1]._replace(model_text=units[-1].model_text + model_text)
+
+
+def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans, in order and disjoint; what is visible between two of them goes to the second."""
+    covered = 0
+    for start, end in chain(spans, [(len(text), len(text))]):
+        gap = trimmed(text, covered, start) if start > covered else None
+        start = max(start, covered) if gap is None else gap[0]
+        if start < end:
+            yield start, end
+            covered = end
+
+
+def _split_after(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, int]]:
+    """Spans that end behind each character of ``marks``."""
+    for match in re.compile(f"[{marks}]").finditer(text, start, end):
+        yield start, match.end()
+        start = match.end()
+    if start < end:
+        yield start, end
+
+
+def _is_long(text: str, start: int, end: int) -> bool:
+    """Whether the span holds more words than a piece may."""
+    return any(count > _PIECE_WORDS for count, _ in enumerate(_WORD.finditer(text, start, end), 1))
+
+
+def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans of 50 words each, the last of the rest."""
+    first = last = start
+    for count, word in enumerate(_WORD.finditer(text, start, end)):
+        if count % _PIECE_WORDS == 0:
+            if count:
+                yield first, last
+            first = word.start()
+        last = word.end()
+    yield first, last
+
+
+def _capped(text: str, start: int, end: int, folded: bool) -> Iterator[_Piece]:
+    """The piece of a span, cut if the original would drop it for its length."""
+    string = " ".join(text[start:end].split()) if folded else text[start:end]
+    span = trimmed(text, start, end)
+    if span is None or len(string) < _DROPPED_CHARACTERS:
+        yield _Piece(span, string)
+        return
+    starts = (cut for cut, _ in cut_long(text, *span, _DROPPED_CHARACTERS - 1))
+    for cut_start, cut_end in between(starts, end):
+        part = text[cut_start:cut_end]
+        if folded:
+            part = " ".join(part.split()) + (" " if cut_end < end and part[-1].isspace() else "")
+        elif cut_start == span[0]:
+            part = text[start:cut_end]
+        yield _Piece(trimmed(text, cut_start, cut_end), part)
+
+
+class _OrthographicContexts(dict[str, int]):
+    """NLTK's table, without an entry added for every word that is looked up."""
+
+    def __missing__(self, word: str) -> int:
+        return 0
+
+
+@functools.cache
+def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator[tuple[int, int]]]:
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
+
+    parameters = _installed_parameters() or _bundled_parameters()
+    cause: Exception | None = None
+    if parameters is None and not local_files_only:
+        try:
+            _download()
+        except Exception as error:  # of any kind: a network has many ways to fail
+            cause = error
+        parameters = _installed_parameters()
+    if parameters is None:
+        tried = "downloads are off" if local_files_only else "its download failed"
+        raise FileNotFoundError(
+            f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
+            "`python -m nltk.downloader punkt_tab` once with a network, or "
+            '`pip install "spscanner-rag[llama-index]"`, which brings it along'
+        ) from cause
+    parameters.ortho_context = _OrthographicContexts(parameters.ortho_context)
+    tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
+    spans: Callable[[str], Iterator[tuple[int, int]]] = tokenizer.span_tokenize
+    return spans
+
+
+def _patient_rules() -> object:
+    """NLTK's rules for a text of any length: newer versions of NLTK give up after five seconds."""
+    from nltk.tokenize.punkt import PunktLanguageVars
+
+    class Rules(PunktLanguageVars):  # type: ignore[misc]
+        def period_context_re(self) -> object:
+            pattern: object = super().period_context_re()
+            try:
+                from nltk import redos
+            except ImportError:  # the versions without a time limit
+                return pattern
+            return redos.compile(pattern, timeout=None)
+
+        def word_tokenize(self, s: str) -> list[str]:
+            # The words at a full stop. The time limit still holds here, hence not more than this.
+            half = _CONTEXT_CHARACTERS // 2
+            words: list[str] = super().word_tokenize(s if len(s) <= 2 * half else s[:half] + s[-half:])
+            return words
+
+    return Rules()
+
+
+def _installed_parameters() -> "PunktParameters | None":
+    """From NLTK's data path."""
+    import nltk.data
+    from nltk.tokenize.punkt import load_punkt_params
+
+    try:
+        return load_punkt_params(nltk.data.find(_MODEL))
+    except LookupError:
+        return None
+
+
+def _bundled_parameters() -> "PunktParameters | None":
+    """From the copy in llama-index-core, read here because NLTK opens nothing outside its own path."""
+    from nltk.tokenize.punkt import PunktParameters
+
+    try:
+        package = importlib.util.find_spec("llama_index.core")
+    except ModuleNotFoundError:
+        return None
+    if package is None or package.origin is None:
+        return None
+    folder = Path(package.origin).parent / "_static" / "nltk_cache" / _MODEL
+    parameters: Any = PunktParameters()
+    try:
+        tables = [
+            (folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            for name in ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
+        ]
+    except OSError:
+        return None
+    parameters.abbrev_types = set(tables[0])
+    parameters.collocations = {tuple(line.split("\t")) for line in tables[1]}
+    parameters.sent_starters = set(tables[2])
+    contexts = (line.split("\t") for line in tables[3])
+    parameters.ortho_context = {word: int(flags) for word, flags in contexts}
+    return parameters
+
+
+def _download() -> None:
+    """NLTK's own download, without a word of it on the terminal."""
+    import nltk
+
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        nltk.download("punkt_tab", quiet=True, print_error_to=io.StringIO())

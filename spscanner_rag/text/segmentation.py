@@ -1,0 +1,176 @@
+"""Text to units: the sentences that are scored, with their places in the caller's string.
+
+A unit is a character span of the caller's text together with the string that the model reads for it.
+Two segmenters make units: :class:`SentenceSegmenter` for this project's own checkpoints and
+:class:`ReferenceSegmenter` for the published scanners.
+"""
+
+import re
+from collections.abc import Iterator
+
+from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
+from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed
+
+__all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
+
+
+# sentencex sees the text in pieces of this many characters: some inputs cost it quadratic time (open
+# quotation marks), and all of them memory.
+_PIECE_CHARACTERS = 8192
+
+# What sentencex gets instead of a character, one for one. Its Rust side takes no lone surrogate, and
+# version 1.0.32 panics on a white-space character that is longer than one byte.
+_SHADOW: dict[int, str] = {
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
+    **dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
+    **dict.fromkeys((0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), "\n"),
+}
+_BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
+# sentencex does not cut inside quotation marks and brackets; one that is never closed swallows
+# thousands of characters. Long sentences are cut again with these masked: a closing mark behind a full
+# stop becomes another full stop, so that it stays with its sentence.
+_PAIRED_MARKS = dict.fromkeys(map(ord, "\"'`“”„‟‘’‚‛«»‹›「」『』()[]{}<>（）【】《》〈〉"), "_")  # noqa: RUF001
+_CLOSING_MARKS = re.compile("([.!?…。！？])[\"'”’»›」』)\\]}>）】》〉]+")  # noqa: RUF001
+_FALLBACK_SENTENCE_END = re.compile(r"[.!?…。！？]+\s+")  # noqa: RUF001
+# "2.1." at the start of a line belongs to the sentence that follows it.
+_LIST_MARKER = re.compile(r"(?:\A|\n)[ \t]*([(\[]?\d{1,3}(?:\.\d{1,3}){0,5}[.)\]]{0,2})[ \t]*\Z")
+_LIST_MARKER_REACH = 48
+
+
+class SentenceSegmenter:
+    """Sentences by ``sentencex``; the joined units are the document, character for character.
+
+    ``model_text`` is the span plus the white space up to the next unit, and the first unit also
+    carries the white space before it. Time is linear in the length of the text, whatever it holds.
+
+    Parameters
+    ----------
+    language : str, default "en"
+        Language code for ``sentencex``; it falls back to a general rule for one it does not know.
+    max_characters : int, default 1000
+        Longer sentences are cut at line ends, else ends of clauses, else other white space, else
+        between characters that do not combine. Sentences of more than half of it are first cut
+        where ``sentencex`` cuts when it does not see their quotation marks and brackets.
+
+    Raises
+    ------
+    ValueError
+        If ``max_characters`` is below 16 or above 4096, or ``language`` is empty.
+    """
+
+    name = "sentence"
+
+    def __init__(self, language: str = "en", max_characters: int = 1000) -> None:
+        if not 16 <= max_characters <= _PIECE_CHARACTERS // 2:
+            raise ValueError(
+                f"max_characters is {max_characters}, expected 16 to {_PIECE_CHARACTERS // 2}; "
+                "leave it out for the default of 1000"
+            )
+        if not language:
+            raise ValueError('language is empty, expected a language code such as "en"')
+        self.language = language
+        self.max_characters = max_characters
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut ``text`` into sentences.
+
+        Parameters
+        ----------
+        text : str
+            Any string; lone surrogates are allowed.
+
+        Returns
+        -------
+        list of Unit
+            In document order; empty for empty or white-space-only text.
+        """
+        spans = list(self._spans(text))
+        units = []
+        for index, (start, end) in enumerate(spans):
+            read_from = start if index else 0
+            read_to = spans[index + 1][0] if index + 1 < len(spans) else len(text)
+            units.append(Unit(start, end, text[read_from:read_to]))
+        return units
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Trimmed spans of at most ``max_characters`` characters."""
+        for start, end in between(self._sentence_starts(text, 0, len(text)), len(text)):
+            span = trimmed(text, start, end)
+            if span is None:
+                continue
+            if span[1] - span[0] <= self.max_characters // 2:
+                yield span
+                continue
+            starts = self._sentence_starts(text, *span, mask=True)
+            for inner_start, inner_end in between(starts, span[1]):
+                inner = trimmed(text, inner_start, inner_end)
+                if inner is not None:
+                    yield from cut_long(text, *inner, self.max_characters)
+
+    def _sentence_starts(self, text: str, begin: int, stop: int, mask: bool = False) -> Iterator[int]:
+        """Starts of the sentences of ``text[begin:stop]``, the first at ``begin``, increasing."""
+        position = begin
+        fresh = True  # whether a sentence starts at `position`
+        while position < stop:
+            piece = _shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask)
+            complete = position + len(piece) >= stop
+            if not complete:
+                # sentencex takes paragraphs one by one, so that a cut here changes nothing.
+                paragraph_end = piece.rfind("\n\n", _PIECE_CHARACTERS // 2) + 2
+                if paragraph_end >= 2:
+                    piece, complete = piece[:paragraph_end], True
+            starts = self._starts_in_piece(piece)
+            if complete:
+                kept, advance = starts, len(piece)
+            elif len(starts) > 1:  # the last sentence goes on beyond the piece: read it again
+                kept, advance = starts[:-1], starts[-1]
+            else:
+                kept, advance = starts, _last_space(piece)
+            yield from (position + start for start in kept[0 if fresh else 1 :])
+            fresh = complete or len(starts) > 1
+            position += advance
+
+    def _starts_in_piece(self, piece: str) -> list[int]:
+        """Starts of the sentences of one piece, the first at 0, strictly increasing."""
+        starts = [0]
+        for boundary in self._boundaries(piece):
+            if not starts[-1] < boundary < len(piece):
+                continue
+            reach = max(starts[-1], boundary - _LIST_MARKER_REACH)
+            marker = _LIST_MARKER.search(piece[reach:boundary])
+            if marker is not None and (reach == starts[-1] or marker.start() > 0):
+                boundary = reach + marker.start(1)
+                if boundary - starts[-1] == 0 or piece[starts[-1] : boundary].isspace():
+                    continue
+            starts.append(boundary)
+        return starts
+
+    def _boundaries(self, piece: str) -> list[int]:
+        import sentencex
+
+        try:
+            return [found["start_index"] for found in sentencex.get_sentence_boundaries(self.language, piece)]
+        except BaseException as error:
+            # A panic of the Rust library comes as a BaseException that has no importable name.
+            if type(error).__name__ != "PanicException":
+                raise
+            return [match.end() for match in _FALLBACK_SENTENCE_END.finditer(piece)]
+
+
+def _shadow(piece: str, mask: bool) -> str:
+    """``piece`` as sentencex shall see it, of the same length."""
+    shadow = _BLANK_LINE.sub(lambda match: "\n" * len(match[0]), piece.translate(_SHADOW))
+    if mask:
+        shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)
+        return shadow.translate(_PAIRED_MARKS)
+    return shadow
+
+
+def _last_space(piece: str) -> int:
+    """Length of ``piece`` up to and with its last white space in the second half, else its length."""
+    half = len(piece) // 2
+    kept = len(piece[half:].rstrip())
+    if kept < len(piece) - half:
+        return len(piece)
+    words = piece[half:].rsplit(None, 1)
+    return len(piece) - len(words[-1]) if len(words) == 2 or piece[half].isspace() else len(piece)

@@ -1,0 +1,1 @@
+"""What a run trains on: files, examples, questions drawn from them."""

@@ -1,0 +1,41 @@
+"""Texts cut and tokenized, the most recently used of them kept."""
+
+from collections import OrderedDict
+
+from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.training.data.document_store import DocumentStore
+
+KEPT_CHARACTERS = 20_000_000
+"""Of texts that are kept prepared: some 300 MB."""
+
+
+class PreparedTexts:
+    """Documents of a store, ready to be read.
+
+    Parameters
+    ----------
+    documents : DocumentStore
+    reading : Reading
+    kept_characters : int, default 20,000,000
+        Of the texts that stay in memory, all together; the last one used always does.
+    """
+
+    def __init__(
+        self, documents: DocumentStore, reading: Reading, kept_characters: int = KEPT_CHARACTERS
+    ) -> None:
+        self._documents, self._reading, self._most = documents, reading, kept_characters
+        self._kept: OrderedDict[int, tuple[str, PreparedText]] = OrderedDict()
+        self.characters = 0
+
+    def get(self, number: int) -> tuple[str, PreparedText]:
+        """Text ``number`` of the store, and that text prepared."""
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        text = self._documents.document(number).text
+        self._kept[number] = text, self._reading.prepare(text)
+        self.characters += len(text)
+        while self.characters > self._most and len(self._kept) > 1:
+            _, (oldest, _) = self._kept.popitem(last=False)
+            self.characters -= len(oldest)
+        return self._kept[number]

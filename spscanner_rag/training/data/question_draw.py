@@ -1,0 +1,112 @@
+"""Which question on which document an example is made of."""
+
+import random
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from spscanner_rag.evidence.questions import Question
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.recipe import Recipe
+
+_FOREIGN_DRAWS = 20
+
+Place = tuple[int, int]  # numbers of a document and of a question of it
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A question laid over a document."""
+
+    document: int  # its number
+    question: Question
+    place: int | None  # number among the document's own questions; None for another document's
+    answered: bool  # whether the document holds the question's evidence
+
+
+class QuestionDraw:
+    """Draws questions: first a source by its weight, then any of its questions.
+
+    Questions without evidence, and those whose evidence is ambiguous, are left out.
+
+    Parameters
+    ----------
+    documents : DocumentStore
+    recipe : Recipe
+    pseudo_sources : collection of str
+        Sources whose weights are multiplied with the recipe's ``pseudo_weight``.
+
+    Raises
+    ------
+    ValueError
+        If there is no question with evidence, or none without an answer though the recipe wants some.
+    """
+
+    def __init__(
+        self, documents: DocumentStore, recipe: Recipe, pseudo_sources: Collection[str] = ()
+    ) -> None:
+        self._documents = documents
+        self._answered: dict[str, list[Place]] = {}
+        self._unanswered: dict[str, list[Place]] = {}
+        for number in range(len(documents)):
+            document = documents.without_text(number)
+            for place, question in enumerate(document.questions):
+                if not question.answerable:
+                    self._unanswered.setdefault(document.source, []).append((number, place))
+                elif question.evidence and not question.ambiguous:
+                    self._answered.setdefault(document.source, []).append((number, place))
+        self.questions_by_source = {source: len(found) for source, found in sorted(self._answered.items())}
+        self.source_weights = _source_weights(self.questions_by_source, recipe, pseudo_sources)
+        self._sources = [source for source, weight in self.source_weights.items() if weight]
+        if not self._sources:
+            raise ValueError("got no question with evidence to train on; see the data format in the README")
+        self._unanswered_sources = [source for source in self._sources if self._has_unanswered(source)]
+        if recipe.unanswerable_share and not self._unanswered_sources:
+            raise ValueError(
+                f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
+                '"answerable": false or two documents to exchange questions between; expected one, or 0'
+            )
+
+    def answered(self, draw: random.Random) -> Drawn:
+        """A question with evidence, on its document."""
+        number, place = draw.choice(self._answered[self._source(self._sources, draw)])
+        return Drawn(number, self._documents.without_text(number).questions[place], place, True)
+
+    def unanswered(self, draw: random.Random) -> Drawn | None:
+        """A question that a document does not answer; None if none was found, which another draw may change.
+
+        A source that has such questions gives its own. Else it is a question of another document of the source,
+        unless this document is asked the same in the same words, as contracts are.
+        """
+        source = self._source(self._unanswered_sources, draw)
+        if source in self._unanswered:
+            number, place = draw.choice(self._unanswered[source])
+            return Drawn(number, self._documents.without_text(number).questions[place], place, False)
+        number, _ = draw.choice(self._answered[source])
+        own = {question.text for question in self._documents.without_text(number).questions}
+        for _ in range(_FOREIGN_DRAWS):
+            other, place = draw.choice(self._answered[source])
+            question = self._documents.without_text(other).questions[place]
+            if other != number and question.text not in own:
+                return Drawn(number, question, None, False)
+        return None
+
+    def _source(self, sources: list[str], draw: random.Random) -> str:
+        return draw.choices(sources, [self.source_weights[source] for source in sources])[0]
+
+    def _has_unanswered(self, source: str) -> bool:
+        return source in self._unanswered or len({number for number, _ in self._answered[source]}) > 1
+
+
+def _source_weights(
+    questions: Mapping[str, int], recipe: Recipe, pseudo_sources: Collection[str]
+) -> dict[str, float]:
+    factors = recipe.source_weights or {}
+    unknown = sorted(set(factors) - set(questions))
+    if unknown:
+        raise ValueError(f"source_weights names {unknown[0]!r}; the data has {', '.join(sorted(questions))}")
+    return {
+        source: factors.get(source, 1.0)
+        * (recipe.pseudo_weight if source in pseudo_sources else 1.0)
+        * min(1.0, n / recipe.source_cap) ** recipe.source_smoothing
+        for source, n in questions.items()
+    }

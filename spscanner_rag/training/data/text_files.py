@@ -1,0 +1,137 @@
+r"""Files of plain text, one document at a time.
+
+``.txt``, ``.txt.gz`` and ``.txt.xz`` files hold documents separated by a line that holds only ``\x1e``, the
+record separator; a file without such a line is one document.
+"""
+
+import gzip
+import hashlib
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from io import BufferedReader
+from pathlib import Path
+
+from spscanner_rag.evidence.questions import DataError, Document, read_documents
+
+SEPARATOR = "\x1e"
+"""On a line of its own, between two documents."""
+
+TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def source_of(path: Path) -> str:
+    """What to call a file: its name without endings, and before it the folder of a question file.
+
+    Question files are called ``train`` or ``dev`` in folders that say what they hold.
+    """
+    for suffix in TEXT_SUFFIXES:
+        if path.name.endswith(suffix):
+            return path.name.removesuffix(suffix)
+    for suffix in QUESTION_SUFFIXES:
+        if path.name.endswith(suffix):
+            return f"{path.parent.name}/{path.name.removesuffix(suffix)}".lstrip("/")
+    return path.name
+
+
+def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
+    """Refuse files that are absent or of another kind, before any of them is read.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such file, and what was expected.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file; expected {' or '.join(suffixes)}")
+        if not path.name.endswith(tuple(suffixes)):
+            raise ValueError(f"{path}: expected a file that ends in {' or '.join(suffixes)}")
+
+
+def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
+    """Documents of plain text files, without questions, in order; those of white space only are left out.
+
+    Yields
+    ------
+    Document
+        Its source is the file's name without endings, its id that name and the document's number.
+
+    Raises
+    ------
+    DataError
+        For text that is not UTF-8 and for a damaged compressed file; names file and line.
+    """
+    for path in paths:
+        source = source_of(path)
+        for number, text in enumerate(_texts(path), 1):
+            if text.strip():
+                yield Document(f"{source}-{number}", source, "", text, ())
+
+
+def read_texts(path: Path) -> Iterator[Document]:
+    """Documents of a file of plain text or of questions, whichever it is."""
+    if path.name.endswith(QUESTION_SUFFIXES):
+        yield from read_documents([path])
+    else:
+        yield from read_text_documents([path])
+
+
+def sampled_documents(paths: Sequence[Path], characters: int) -> Iterator[Document]:
+    """Documents from the start of every file, until each has given its part of so many characters."""
+    for path in paths:
+        read = 0
+        for document in read_texts(path):
+            yield document
+            read += len(document.text)
+            if read >= characters // len(paths):
+                break
+
+
+def content_key(paths: Iterable[Path], *more: str) -> str:
+    """What names a cache made of these files: the same for the same content, whatever their places and dates."""
+    digest = hashlib.sha256()
+    for part in more:
+        digest.update(part.encode("utf-8", "replace") + b"\0")
+    for path in paths:
+        digest.update(path.name.encode("utf-8", "replace") + b"\0")
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _texts(path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    for number, raw in _lines(path):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, line {number}: expected UTF-8, got {error}") from None
+        if line.rstrip("\r\n") == SEPARATOR:
+            yield "".join(lines)
+            lines = []
+        else:
+            lines.append(line)
+    yield "".join(lines)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines, the first being 1."""
+    number = 0
+    with _opened(path) as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line
+        except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
+            raise DataError(
+                f"{path}, line {number + 1}: expected a complete {path.suffix} file, got {error}"
+            ) from None
+
+
+def _opened(path: Path) -> BufferedReader | gzip.GzipFile | lzma.LZMAFile:
+    if path.suffix == ".gz":
+        return gzip.open(path)
+    if path.suffix == ".xz":
+        return lzma.open(path)
+    return path.open("rb")

@@ -1,0 +1,94 @@
+"""Key phrases of a text as questions: what it says several times and other texts do not say."""
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.text.lexical import STOP_WORDS
+
+MOST_WORDS = 3
+LEAST_SENTENCES, MOST_SENTENCES = 2, 12
+"""How many sentences must hold a phrase for it to be one: those that hold it are the evidence."""
+
+COUNTED_CHARACTERS = 20_000_000
+"""Of the corpus, for the rarity of words: the vocabulary of that much is held in memory."""
+
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")  # noqa: RUF001
+_CHOICE = 4  # so many times the phrases wanted are drawn from, the best of all
+
+
+class WordRarity:
+    """How rare words are among documents.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+        A part of the corpus, some `COUNTED_CHARACTERS`.
+    """
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._frequency: Counter[str] = Counter()
+        self._documents = 0
+        for document in documents:
+            self._frequency.update({word.lower() for word in _WORD.findall(document.text)})
+            self._documents += 1
+
+    def idf(self, word: str) -> float:
+        """Logarithm of the inverse share of documents with the word, never below 0."""
+        return math.log((1 + self._documents) / (1 + self._frequency[word.lower()]))
+
+
+def phrase_questions(
+    text: str, spans: Sequence[tuple[int, int]], rarity: WordRarity, count: int, draw: random.Random
+) -> list[Question]:
+    """At most ``count`` key phrases of a text as questions.
+
+    Parameters
+    ----------
+    text : str
+    spans : sequence of (start, end)
+        Its sentences.
+    rarity : WordRarity
+    count : int
+    draw : random.Random
+        Chooses among the best phrases.
+
+    Returns
+    -------
+    list of Question
+        Their evidence is the sentences that hold the phrase.
+    """
+    holders: dict[tuple[str, ...], list[int]] = {}  # phrase: sentences
+    written: dict[tuple[str, ...], str] = {}
+    for number, (start, end) in enumerate(spans):
+        words = [match.span() for match in _WORD.finditer(text, start, end)]
+        for phrase, wording in _phrases(text, words).items():
+            holders.setdefault(phrase, []).append(number)
+            written.setdefault(phrase, wording)
+    scores = {
+        phrase: math.log(1 + len(found)) * sum(rarity.idf(word) for word in phrase)
+        for phrase, found in holders.items()
+        if LEAST_SENTENCES <= len(found) <= MOST_SENTENCES
+    }
+    best = sorted(scores, key=lambda phrase: (-scores[phrase], phrase))[: _CHOICE * count]
+    return [
+        Question("phrase", written[phrase], tuple(spans[number] for number in holders[phrase]))
+        for phrase in draw.sample(best, min(count, len(best)))
+    ]
+
+
+def _phrases(text: str, words: Sequence[tuple[int, int]]) -> dict[tuple[str, ...], str]:
+    """Phrases of a sentence that neither start nor end with a stop word, in lower case, as they are written."""
+    found: dict[tuple[str, ...], str] = {}
+    lowered = [text[start:end].lower() for start, end in words]
+    for first in range(len(words)):
+        for last in range(first, min(first + MOST_WORDS, len(words))):
+            if last > first and text[words[last - 1][1] : words[last][0]] != " ":
+                break  # words of one phrase are parted by nothing but a space
+            ends = (lowered[first], lowered[last])
+            if all(word not in STOP_WORDS and len(word) > 2 for word in ends):
+                found.setdefault(tuple(lowered[first : last + 1]), text[words[first][0] : words[last][1]])
+    return found

@@ -1,0 +1,67 @@
+"""Sentences as questions about themselves: without the name or number that they tell, and without some words."""
+
+import random
+import re
+from collections.abc import Sequence
+
+from spscanner_rag.evidence.questions import Question
+
+DROPPED_SHARE = 0.25
+"""Of the other words: a question that were the sentence would teach nothing but to compare strings."""
+
+_LEAST_WORDS, _MOST_WORDS = 8, 50
+_LEAST_KEPT = 3
+_NAME = r"(?:[A-Z][\w'’.-]*\w)(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-Z][\w'’.-]*\w)*"  # noqa: RUF001
+_YEAR = r"\b(?:1[0-9]|20)\d\d\b"
+_NUMBER = r"\b\d[\d.,]*\d\b|\b\d\b"
+_ENTITY = re.compile(rf"(?P<year>{_YEAR})|(?P<number>{_NUMBER})|(?P<name>\b{_NAME})")
+_ASKED = {"year": "which year", "number": "how many", "name": "who or what"}
+
+
+def masked_questions(
+    text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
+) -> list[Question]:
+    """At most ``count`` masked sentences of a text.
+
+    Parameters
+    ----------
+    text : str
+    spans : sequence of (start, end)
+        Its sentences.
+    count : int
+    draw : random.Random
+        Chooses sentences, entities, and the words that are dropped.
+
+    Returns
+    -------
+    list of Question
+        Their evidence is the sentence, and any other that is written the same.
+    """
+    found: list[Question] = []
+    for number in draw.sample(range(len(spans)), len(spans)):
+        if len(found) == count:
+            break
+        sentence = text[slice(*spans[number])]
+        question = _masked(sentence, draw)
+        if question is not None:
+            same = tuple(span for span in spans if text[slice(*span)] == sentence)
+            found.append(Question("masked", question, same))
+    return found
+
+
+def _masked(sentence: str, draw: random.Random) -> str | None:
+    """The sentence as a question, or None if it holds no entity or is no ordinary sentence."""
+    if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
+        return None
+    # the first word has a capital whatever it is
+    entities = [match for match in _ENTITY.finditer(sentence) if match.start() > 0]
+    if not entities:
+        return None
+    entity = draw.choice(entities)
+    before, after = sentence[: entity.start()].split(), sentence[entity.end() :].split()
+    kept_before = [word for word in before if draw.random() >= DROPPED_SHARE]
+    kept_after = [word for word in after if draw.random() >= DROPPED_SHARE]
+    if len(kept_before) + len(kept_after) < _LEAST_KEPT:
+        return None
+    asked = _ASKED[str(entity.lastgroup)]
+    return " ".join([*kept_before, asked, *kept_after]).rstrip(" .!?,;:") + "?"

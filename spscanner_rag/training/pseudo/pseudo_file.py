@@ -1,0 +1,88 @@
+"""Pseudo-questions of plain text files, made once and kept as a question file like any other."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spscanner_rag.evidence.questions import Document
+from spscanner_rag.training.data.text_files import content_key, read_text_documents, sampled_documents
+from spscanner_rag.training.pseudo.key_phrases import COUNTED_CHARACTERS, WordRarity
+from spscanner_rag.training.pseudo.pseudo_queries import pseudo_documents
+from spscanner_rag.training.recipe import Recipe
+
+_FORMAT = "1"
+
+
+def pseudo_question_file(
+    texts: Sequence[Path],
+    recipe: Recipe,
+    folder: Path,
+    notify: Callable[[str], object] = lambda message: None,
+) -> Path:
+    """The question file of plain texts, from the folder or, if it is not there yet, written to it.
+
+    Parameters
+    ----------
+    texts : sequence of Path
+        ``.txt``, ``.txt.gz`` or ``.txt.xz``.
+    recipe : Recipe
+        Its ``pseudo_…`` numbers and its seed.
+    folder : Path
+        Where such files are kept; each is named by its texts' content and those numbers.
+    notify : callable, optional
+        Called with a message after each text file.
+
+    Returns
+    -------
+    Path
+        A ``.jsonl`` file in the format of ``--data``.
+
+    Raises
+    ------
+    DataError
+        For a text file that cannot be read; names file and line.
+    ValueError
+        If no question could be made of the texts.
+    """
+    numbers = {key: value for key, value in recipe.to_dict().items() if key.startswith("pseudo_")}
+    del numbers["pseudo_weight"]  # of drawing, not of making
+    path = folder / f"{content_key(texts, _FORMAT, str(recipe.seed), json.dumps(numbers))}.jsonl"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    rarity = WordRarity(sampled_documents(texts, COUNTED_CHARACTERS))
+    total = 0
+    with unfinished.open("w", encoding="utf-8") as out:
+        for number, file in enumerate(texts, 1):
+            made = 0
+            for document in pseudo_documents(read_text_documents([file]), rarity, recipe):
+                out.write(json.dumps(_record(document)) + "\n")
+                made += len(document.questions)
+            total += made
+            notify(f"pseudo-questions of {file.name}, {number} of {len(texts)} files: {made:,}")
+        out.flush()
+        os.fsync(out.fileno())
+    if not total:
+        unfinished.unlink()
+        raise ValueError(
+            f"{texts[0]}: no pseudo-question could be made; expected documents of several sentences"
+        )
+    os.replace(unfinished, path)
+    return path
+
+
+def _record(document: Document) -> dict[str, object]:
+    """A document as a line of a question file."""
+    keys = ("doc_id", "source", "title", "split", "text")
+    questions = [
+        {
+            "qid": question.qid,
+            "question": question.text,
+            "evidence": question.evidence,
+            "answerable": question.answerable,
+        }
+        for question in document.questions
+    ]
+    return {key: getattr(document, key) for key in keys} | {"questions": questions}

@@ -1,0 +1,1 @@
+"""What each stage of training optimizes and validates."""

@@ -1,0 +1,165 @@
+"""The evidence stage: questions with known or made-up evidence, from files to a scanner."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import torch
+
+from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.evidence.questions import Document, read_documents
+from spscanner_rag.evidence.sampling import Asked, by_document, is_held_out, sample_questions
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.training.data.decontamination import find_shared
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.examples import ExampleSource
+from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
+from spscanner_rag.training.pseudo.pseudo_file import pseudo_question_file
+from spscanner_rag.training.pseudo.teacher import Teacher, TeacherScores, teacher_of
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.calibrate import calibrate
+from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
+from spscanner_rag.training.stages.level import loss_shift
+from spscanner_rag.training.stages.stage import Validation
+from spscanner_rag.training.stages.validation import Recall, validate
+from spscanner_rag.training.start import RunFiles, is_scanner, start_checkpoint
+
+CHOICE_CUTOFF = 10
+"""Weights are chosen by macro recall at this many sentences."""
+
+_LEVEL_STEPS = 3
+"""Of so many steps' examples, a base's level is taken."""
+
+
+class EvidenceStage:
+    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``.
+
+    Parameters
+    ----------
+    files : RunFiles
+    recipe : Recipe
+    device : torch.device
+    notify : callable
+        Called with messages about what takes long before the first step.
+
+    Raises
+    ------
+    ValueError
+        For files that cannot be used.
+    """
+
+    measured = "validation_recall"
+
+    def __init__(
+        self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
+    ) -> None:
+        self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
+        _check_files(files)
+        self._held_out: list[Document] = []
+        data = list(files.data)
+        if files.text:
+            data.append(pseudo_question_file(files.text, recipe, files.out / "pseudo-questions", notify))
+        training = set_aside(read_documents(data), recipe.held_out_sources, self._held_out)
+        self._documents = DocumentStore(training, files.out)
+        self._held_out += read_documents(files.validation)
+        self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
+        self._documents.leave_out(self._shared)
+        self._source: ExampleSource | None = None
+
+    @property
+    def held_out(self) -> Iterable[Document]:
+        """Documents to validate on."""
+        return self._held_out
+
+    def start(self) -> Checkpoint:
+        """The scanner to train."""
+        return start_checkpoint(self._files, self._recipe, self._documents, self._device)
+
+    def objective(self, start: Checkpoint) -> EvidenceObjective:
+        """Relevance of sentences."""
+        recipe = self._recipe
+        teacher = (
+            TeacherScores(recipe.teacher, self._files.teacher_cache, self._load) if recipe.teacher else None
+        )
+        pseudo = {source_of(path) for path in self._files.text}
+        self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
+        shift = 0.0
+        if self._files.base is not None and is_scanner(start.folder):
+            numbers = range(_LEVEL_STEPS * recipe.sequences_per_step)
+            first = [self._source.example(number, min(recipe.sequence_tokens)) for number in numbers]
+            shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
+        return EvidenceObjective(self._source, recipe, start.model.config.d_model, shift)
+
+    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Calibrated, if the recipe says on how many questions."""
+        most = self._recipe.calibration_questions
+        if most:
+            fitted = calibrate(Scanner(checkpoint), self._labelled(most))
+            self._notify(
+                "not calibrated: too few questions, or their evidence scores no higher than the rest"
+                if fitted is None
+                else f"calibrated: logits times {fitted[0]:.2f} {fitted[1]:+.2f}"
+            )
+        return checkpoint
+
+    def _labelled(self, most: int) -> Iterator[Asked]:
+        """Questions of ``--data`` with their documents; pseudo-questions have no labels to be trusted."""
+        pseudo = {source_of(path) for path in self._files.text}
+        bare = [self._documents.without_text(number) for number in range(len(self._documents))]
+        numbers = {id(document): number for number, document in enumerate(bare)}
+        asked = sample_questions((d for d in bare if d.source not in pseudo), most, self._recipe.seed)
+        for document, questions in by_document(chain.from_iterable(asked.values())):
+            whole = self._documents.document(numbers[id(document)])
+            yield from ((whole, question) for question in questions)
+
+    def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
+        """Recall of evidence sentences."""
+        recipe = self._recipe
+        most = recipe.final_validation_questions if final else recipe.validation_questions
+        sample = sample_questions(self._held_out, most, recipe.seed)
+        if not sample:
+            return None
+        recalls = validate(Scanner(checkpoint), sample)
+        measures = {
+            source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
+        }
+        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, tuple(_lines(recalls)))
+
+    def trained_on(self) -> dict[str, Any]:
+        """Numbers of questions, and of documents that were left out."""
+        assert self._source is not None
+        return {"questions_by_source": self._source.questions_by_source, "left_out": len(self._shared)}
+
+    def _load(self, name: str) -> Teacher:
+        return teacher_of(name, str(self._device))
+
+
+def set_aside(
+    documents: Iterable[Document], sources: Collection[str], held_out: list[Document]
+) -> Iterator[Document]:
+    """Documents to train on; a tenth of the given sources' documents go into ``held_out`` instead."""
+    for document in documents:
+        if document.source in sources and is_held_out(document.doc_id):
+            held_out.append(document)
+        else:
+            yield document
+
+
+def _check_files(files: RunFiles) -> None:
+    if not files.data and not files.text:
+        raise ValueError("got nothing to train on; expected --data with questions or --text with plain text")
+    for path in chain(files.data, files.validation):
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
+        if path.name.endswith(TEXT_SUFFIXES):
+            raise ValueError(
+                f"{path}: plain text; expected questions in JSONL: give it as --text for pseudo-questions, or set "
+                'stage = "language-model" in the recipe'
+            )
+    refuse_other_files(files.text, TEXT_SUFFIXES)
+
+
+def _lines(recalls: dict[str, Recall]) -> Iterator[str]:
+    for source, recall in recalls.items():
+        values = "  ".join(f"@{k} {100 * value:5.1f}" for k, value in recall.items())
+        yield f"recall  {values}  {source}"

@@ -1,0 +1,1 @@
+"""What terminal and HTML pages share."""

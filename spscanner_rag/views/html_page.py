@@ -1,0 +1,37 @@
+"""What all pages begin with, and text on them: nothing is loaded, and documents stay text."""
+
+import base64
+import hashlib
+import html
+
+from spscanner_rag.views.documents import one_line, split_unshowable, written_out
+
+_TITLE_CHARACTERS = 200
+
+
+def escaped(text: str) -> str:
+    """Text of a document as HTML, with what would not be shown written out."""
+    pieces = split_unshowable(text)
+    for place, piece in enumerate(pieces):
+        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
+    return "".join(pieces)
+
+
+def page_head(title: str, style: str, script: str | None = None) -> str:
+    """A page up to the end of its head.
+
+    Its policy (CSP) allows this style sheet and, if there is one, this script, and nothing from anywhere else.
+    """
+    allowed = f"style-src {_hash(style)}" + (f"; script-src {_hash(script)}" if script is not None else "")
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{html.escape(one_line(title)[:_TITLE_CHARACTERS])}</title>\n<style>{style}</style>\n</head>\n"
+    )
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

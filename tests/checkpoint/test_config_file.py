@@ -1,0 +1,222 @@
+"""What config.json says: transformers' keys and names, tensor shapes, the object "spscanner"."""
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spscanner_rag.checkpoint.config_file import ScannerSettings, canonical_name, read_config, tensor_shapes
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+
+TRANSFORMERS: dict[str, Any] = {
+    "model_type": "mamba2",
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "vocab_size": 101,
+    "num_heads": 4,
+    "head_dim": 16,
+    "n_groups": 2,
+    "state_size": 8,
+}
+SMALL: dict[str, Any] = {"d_model": 16, "n_layer": 2, "vocab_size": 50, "headdim": 8, "d_state": 4}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"ngroups": 2},
+        {"bias": True, "conv_bias": False},
+        {"rmsnorm": False, "D_has_hdim": True},
+        {"expand": 3, "d_conv": 2, "pad_vocab_size_multiple": 16},
+    ],
+)
+@pytest.mark.parametrize(
+    ("match", "prior", "around", "head"),
+    [
+        (False, False, False, True),
+        (True, True, False, False),
+        (True, False, False, True),
+        (False, True, True, True),
+    ],
+)
+def test_shapes_are_those_of_the_model(
+    keys: dict[str, Any], match: bool, prior: bool, around: bool, head: bool
+) -> None:
+    config = Mamba2Config(**(SMALL | keys))
+    model = ScannerModel(config, match_embedding=match, lexical_prior=prior, surroundings=around, head=head)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    assert dict(tensor_shapes(config, match=match, prior=prior, surroundings=around, head=head)) == expected
+
+
+def test_shapes_of_an_absurd_number_of_layers_come_one_by_one() -> None:
+    shapes = tensor_shapes(Mamba2Config(**(SMALL | {"n_layer": 10**12})))
+    assert [name for name, _ in islice(shapes, 2)] == [
+        "backbone.embedding.weight",
+        "backbone.layers.0.norm.weight",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stored", "name"),
+    [
+        ("backbone.embeddings.weight", "backbone.embedding.weight"),
+        ("embeddings.weight", "backbone.embedding.weight"),
+        ("backbone.embedding.weight", "backbone.embedding.weight"),
+        ("layers.3.mixer.A_log", "backbone.layers.3.mixer.A_log"),
+        ("backbone.layers.3.mixer.A_log", "backbone.layers.3.mixer.A_log"),
+        ("norm_f.weight", "backbone.norm_f.weight"),
+        ("lm_head.weight", "lm_head.weight"),
+        ("binary_head.weight", "binary_head.weight"),
+        ("match_embedding.weight", "match_embedding.weight"),
+    ],
+)
+def test_canonical_name(stored: str, name: str) -> None:
+    assert canonical_name(stored) == name
+
+
+def test_transformers_keys() -> None:
+    raw = TRANSFORMERS | {
+        "conv_kernel": 3,
+        "use_bias": True,
+        "use_conv_bias": False,
+        "chunk_size": 64,
+        "layer_norm_epsilon": 1e-3,
+        "residual_in_fp32": False,
+        "tie_word_embeddings": True,
+        "time_step_limit": [0.01, 0.2],
+        "initializer_range": 0.1,
+        "norm_before_gate": True,
+    }
+    assert read_config(raw) == Mamba2Config(
+        d_model=32, n_layer=2, vocab_size=101, pad_vocab_size_multiple=1, residual_in_fp32=False,
+        tie_embeddings=True, norm_epsilon=1e-3, d_state=8, d_conv=3, expand=2, headdim=16, ngroups=2,
+        norm_before_gate=False, dt_limit=(0.01, 0.2), bias=True, conv_bias=False, chunk_size=64,
+    )  # fmt: skip
+
+
+def test_transformers_defaults_are_those_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 512, "num_hidden_layers": 1, "num_heads": 16, "vocab_size": 64}
+    full = transformers.Mamba2Config(**sizes).to_dict()
+    assert read_config({"model_type": "mamba2", **sizes}) == read_config(full)
+
+
+@pytest.mark.parametrize("limit", [[0.0, float("inf")], [0.0, {"__float__": "Infinity"}]])
+def test_infinity_as_transformers_writes_it(limit: list[object]) -> None:
+    assert read_config(TRANSFORMERS | {"time_step_limit": limit}).dt_limit == (0.0, float("inf"))
+
+
+def test_what_transformers_saves_is_read(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    transformers.Mamba2Config(**TRANSFORMERS).save_pretrained(tmp_path)
+    assert read_config(json.loads((tmp_path / "config.json").read_text())) == read_config(TRANSFORMERS)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "neither d_model .* nor hidden_size"),
+        ({"vocab_size": 3}, "neither d_model .* nor hidden_size"),
+        (TRANSFORMERS | {"model_type": "mamba"}, "model_type is 'mamba'; expected 'mamba2'"),
+        (TRANSFORMERS | {"num_heads": 5}, r"num_heads \* head_dim is 5 \* 16; expected .* = 64"),
+        (TRANSFORMERS | {"head_dim": 24}, r"^head_dim is 24; expected a divisor"),
+        (TRANSFORMERS | {"n_groups": 3}, r"^n_groups is 3"),
+        (TRANSFORMERS | {"n_groups": "two"}, r"^n_groups is 'two'"),
+        (TRANSFORMERS | {"hidden_size": None}, r"^hidden_size is None"),
+        (TRANSFORMERS | {"use_bias": 1}, r"^use_bias is 1"),
+        (TRANSFORMERS | {"time_step_limit": [1.0, 0.0]}, r"^time_step_limit is \[1\.0, 0\.0\]"),
+        (TRANSFORMERS | {"time_step_limit": 3}, r"^time_step_limit is 3"),
+        (TRANSFORMERS | {"layer_norm_epsilon": None}, r"^layer_norm_epsilon is None"),
+        (TRANSFORMERS | {"hidden_act": "gelu"}, "hidden_act is 'gelu'; expected 'silu'"),
+        (TRANSFORMERS | {"quantization_config": {"bits": 4}}, "quantization_config is set"),
+        ({k: v for k, v in TRANSFORMERS.items() if k != "vocab_size"}, "^vocab_size is missing"),
+        (
+            {k: v for k, v in TRANSFORMERS.items() if k != "num_hidden_layers"},
+            "^num_hidden_layers is missing",
+        ),
+    ],
+)
+def test_refused_by_name(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read_config(config)
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_round_trip() -> None:
+    settings = ScannerSettings(
+        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300
+    )
+    assert settings.to_dict() == {
+        "format": 1,
+        "segmenter": "sentence",
+        "window_tokens": None,
+        "reanchor_tokens": 256,
+        "lexical": {"match": True, "prior": True, "surroundings": True, "least_units": 300},
+        "training": {"data": ["squad11"], "steps": 3},
+    }
+    assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+def test_parts_of_the_lexical_channel_have_names() -> None:
+    settings = ScannerSettings(match=True, prior=True, least_units=300)
+    assert settings.lexical_names == ["match embedding", "BM25 prior", "as if of 300 units at least"]
+    assert ScannerSettings(least_units=300).lexical_names == []
+
+
+def test_settings_left_out_are_off() -> None:
+    assert ScannerSettings.from_dict({"format": 1, "segmenter": "reference"}) == ScannerSettings("reference")
+    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, False, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"format": 2}, r"spscanner\.format is 2, .*newer version needed"),
+        ({"format": 0}, r"spscanner\.format is 0; expected 1"),
+        ({"format": "1"}, r"spscanner\.format is '1'"),
+        ({"format": True}, r"spscanner\.format is True"),
+        ({"format": None}, r"spscanner\.format is None"),
+        ({"segmenter": "words"}, r"spscanner\.segmenter is 'words'"),
+        ({"segmenter": ["sentence"]}, r"spscanner\.segmenter is \['sentence'\]"),
+        ({"window_tokens": 0}, r"spscanner\.window_tokens is 0"),
+        ({"window_tokens": 1.5}, r"spscanner\.window_tokens is 1\.5"),
+        ({"reanchor_tokens": "256"}, r"spscanner\.reanchor_tokens is '256'"),
+        ({"reanchor_tokens": True}, r"spscanner\.reanchor_tokens is True"),
+        ({"lexical": True}, r"spscanner\.lexical is True"),
+        ({"lexical": {"match": 1}}, r"spscanner\.lexical\.match is 1"),
+        ({"lexical": {"prior": "on"}}, r"spscanner\.lexical\.prior is 'on'"),
+        ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
+        ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25 is no key"),
+        ({"lexical": {"least_units": -1}}, r"spscanner\.lexical\.least_units is -1; expected a whole number"),
+        ({"lexical": {"least_units": True}}, r"spscanner\.lexical\.least_units is True"),
+        ({"training": []}, r"spscanner\.training is \[\]"),
+        ({"windows": 3}, r"spscanner\.windows is no key"),
+    ],
+)
+def test_settings_refused_by_key(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ScannerSettings.from_dict({"format": 1, "segmenter": "sentence"} | keys)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "spscanner is"),
+        ({"format": 1}, r"spscanner\.segmenter is missing"),
+        ({}, r"spscanner\.format is None"),
+    ],
+)
+def test_settings_that_are_none(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ScannerSettings.from_dict(value)
+
+
+def test_a_model_from_transformers_config_can_be_built() -> None:
+    model = ScannerModel(read_config(TRANSFORMERS))
+    hidden, _ = model(torch.zeros(1, 3, dtype=torch.long))
+    assert hidden.shape == (1, 3, 32)

@@ -1,0 +1,346 @@
+"""Tensor files: headers, verification, refusals, reading."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from spscanner_rag.checkpoint import tensor_files as weights
+from spscanner_rag.checkpoint.tensor_files import (
+    CheckpointError,
+    read_headers,
+    read_json,
+    read_tensors,
+    verify_headers,
+)
+
+TENSORS = {
+    "backbone.embedding.weight": torch.arange(12.0).reshape(4, 3),
+    "layer.mixer.A_log": torch.tensor([0.1, 0.2]),
+    "layer.mixer.dt_bias": torch.tensor([0.3, 0.4]),
+    "layer.mixer.D": torch.tensor([0.5, 0.6]),
+    "lm_head.weight": torch.ones(4, 3),
+}
+SHAPES = [(name, tuple(tensor.shape)) for name, tensor in TENSORS.items() if name != "lm_head.weight"]
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 12345\n"
+Write = Callable[[Path, dict[str, Any]], Path]
+
+
+def write_safetensors(folder: Path, tensors: dict[str, Any]) -> Path:
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "model.safetensors")
+    return folder / "model.safetensors"
+
+
+def write_pickled(folder: Path, tensors: dict[str, Any]) -> Path:
+    torch.save(tensors, folder / "pytorch_model.bin")
+    return folder / "pytorch_model.bin"
+
+
+def write_shards(folder: Path, tensors: dict[str, Any]) -> Path:
+    names = list(tensors)
+    shards = {"model-00001-of-00002.safetensors": names[:2], "model-00002-of-00002.safetensors": names[2:]}
+    for shard, part in shards.items():
+        save_file({name: tensors[name] for name in part}, folder / shard)
+    index = {"weight_map": {name: shard for shard, part in shards.items() for name in part}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return folder / "model-00002-of-00002.safetensors"
+
+
+@pytest.fixture(
+    params=[write_safetensors, write_pickled, write_shards], ids=["safetensors", "pickled", "shards"]
+)
+def write(request: pytest.FixtureRequest) -> Write:
+    function: Write = request.param
+    return function
+
+
+@pytest.fixture(params=[write_safetensors, write_pickled], ids=["safetensors", "pickled"])
+def write_one(request: pytest.FixtureRequest) -> Write:
+    function: Write = request.param
+    return function
+
+
+def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
+    headers = read_headers(folder)
+    verify_headers(headers, SHAPES, folder)
+    return dict(read_tensors(headers, device="cpu", dtype=dtype))
+
+
+def test_headers(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, TENSORS)
+    headers = read_headers(tmp_path)
+    assert {name: header.shape for name, header in headers.items()} == {
+        name: tuple(tensor.shape) for name, tensor in TENSORS.items()
+    }
+    assert all(header.readable for header in headers.values())
+    assert {header.file.parent for header in headers.values()} == {tmp_path}
+
+
+def test_tensors_are_the_ones_written(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, TENSORS)
+    tensors = load(tmp_path)
+    assert set(tensors) == set(TENSORS) - {"lm_head.weight"}
+    for name, tensor in tensors.items():
+        assert torch.equal(tensor, TENSORS[name])
+
+
+def test_float32_parameters_keep_their_precision(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, TENSORS)
+    tensors = load(tmp_path, torch.bfloat16)
+    assert tensors["backbone.embedding.weight"].dtype == torch.bfloat16
+    for name in ("layer.mixer.A_log", "layer.mixer.dt_bias", "layer.mixer.D"):
+        assert tensors[name].dtype == torch.float32
+        assert torch.equal(tensors[name], TENSORS[name])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_stored_in_another_precision(tmp_path: Path, write: Write, dtype: torch.dtype) -> None:
+    write(tmp_path, {name: tensor.to(dtype) for name, tensor in TENSORS.items()})
+    tensors = load(tmp_path)
+    assert all(tensor.dtype == torch.float32 for tensor in tensors.values())
+    assert torch.equal(tensors["backbone.embedding.weight"], TENSORS["backbone.embedding.weight"])
+
+
+def test_tensors_do_not_depend_on_the_file(tmp_path: Path, write_one: Write) -> None:
+    path = write_one(tmp_path, TENSORS)
+    tensors = load(tmp_path)
+    with path.open("r+b") as file:
+        file.write(b"\xff" * path.stat().st_size)
+    assert torch.equal(tensors["backbone.embedding.weight"], TENSORS["backbone.embedding.weight"])
+
+
+def test_tied_and_transposed_tensors_of_torch(tmp_path: Path) -> None:
+    embedding = torch.arange(12.0).reshape(3, 4).T  # (4, 3), not contiguous
+    write_pickled(tmp_path, TENSORS | {"backbone.embedding.weight": embedding, "lm_head.weight": embedding})
+    assert torch.equal(load(tmp_path)["backbone.embedding.weight"], embedding)
+
+
+def test_safetensors_come_first(tmp_path: Path) -> None:
+    write_pickled(tmp_path, {"other": torch.ones(1)})
+    write_safetensors(tmp_path, TENSORS)
+    assert "other" not in read_headers(tmp_path)
+
+
+def test_renaming(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, TENSORS)
+    headers = read_headers(tmp_path, lambda name: f"x.{name}")
+    assert headers["x.layer.mixer.D"].stored_name == "layer.mixer.D"
+    assert torch.equal(
+        dict(read_tensors(headers, device="cpu", dtype=torch.float32))["x.layer.mixer.D"],
+        TENSORS["layer.mixer.D"],
+    )
+
+
+def test_two_tensors_of_one_name(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, TENSORS)
+    with pytest.raises(CheckpointError, match=r"tensors \S+ and \S+ are both same"):
+        read_headers(tmp_path, lambda name: "same")
+
+
+def test_missing_tensor(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, {name: tensor for name, tensor in TENSORS.items() if name != "layer.mixer.D"})
+    with pytest.raises(
+        CheckpointError, match=r"tensor layer\.mixer\.D is missing; expected it with shape \[2\]"
+    ):
+        load(tmp_path)
+
+
+def test_extra_tensor(tmp_path: Path, write: Write) -> None:
+    path = write(tmp_path, TENSORS | {"layer.mixer.extra": torch.ones(2)})
+    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.extra has no place"):
+        load(tmp_path)
+
+
+def test_wrong_shape(tmp_path: Path, write: Write) -> None:
+    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(3)})
+    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.D has shape \[3\].*\[2\]"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.int8])
+def test_wrong_dtype(tmp_path: Path, write: Write, dtype: torch.dtype) -> None:
+    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(2, dtype=dtype)})
+    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.D is \w+; expected"):
+        load(tmp_path)
+
+
+def test_sparse_tensor(tmp_path: Path) -> None:
+    write_pickled(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(2).to_sparse()})
+    with pytest.raises(CheckpointError, match=r"tensor layer\.mixer\.D is float32; expected dense|damaged"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_not_finite(tmp_path: Path, write: Write, value: float) -> None:
+    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.tensor([value, 1.0])})
+    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.D holds NaN or infinity"):
+        load(tmp_path)
+
+
+def test_an_unused_head_may_be_anything(tmp_path: Path, write: Write) -> None:
+    write(tmp_path, TENSORS | {"lm_head.weight": torch.tensor([float("nan")])})
+    assert len(load(tmp_path)) == len(SHAPES)
+
+
+def test_headers_are_checked_before_any_tensor_is_read(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(3)})
+    monkeypatch.setattr(weights, "_stored_tensors", lambda *_: pytest.fail("a tensor was read"))
+    with pytest.raises(CheckpointError, match="has shape"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.005, 0.1, 0.5, 0.9, 0.999])
+def test_truncated(tmp_path: Path, write: Write, share: float) -> None:
+    path = write(tmp_path, TENSORS)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(CheckpointError, match=f"{path.name}: truncated") as caught:
+        load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_zip(tmp_path: Path) -> None:
+    path = write_pickled(tmp_path, TENSORS)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"data.pkl") + 64
+    data[at : at + 64] = b"\x00" * 64
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: (damaged|refused)"):
+        load(tmp_path)
+
+
+def test_lfs_pointer(tmp_path: Path, write: Write) -> None:
+    path = write(tmp_path, TENSORS)
+    path.write_text(LFS_POINTER)
+    with pytest.raises(CheckpointError, match=f"{path.name}: a git-LFS pointer.*git lfs pull"):
+        read_headers(tmp_path)
+
+
+def test_no_weights(tmp_path: Path) -> None:
+    with pytest.raises(
+        CheckpointError, match=r"no weights there; expected model\.safetensors or pytorch_model\.bin"
+    ):
+        read_headers(tmp_path)
+
+
+class Intruder:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    path = write_pickled(tmp_path, TENSORS | {"evil": Intruder(trace)})
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: refused, since it holds Python objects"):
+        read_headers(tmp_path)
+    assert not trace.exists()
+    torch.load(path, weights_only=False)  # the file does carry the intruder
+    assert trace.exists()
+
+
+def test_a_bare_pickle_runs_nothing(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Intruder(trace)))
+    with pytest.raises(CheckpointError, match=r"older than torch 1\.6"):
+        read_headers(tmp_path)
+    assert not trace.exists()
+
+
+def test_the_format_before_torch_1_6(tmp_path: Path) -> None:
+    torch.save(TENSORS, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    with pytest.raises(
+        CheckpointError, match=r"older than torch 1\.6; download it, or save it with torch\.save"
+    ):
+        read_headers(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ([torch.ones(1)], "a list; expected a state dict"),
+        ({"model": dict(TENSORS)}, "entry 'model' is a dict; expected a tensor"),
+        ({1: torch.ones(1)}, "entry 1 is a Tensor"),
+        ({"epoch": 3}, "entry 'epoch' is a int"),
+    ],
+)
+def test_no_state_dict(tmp_path: Path, state: Any, message: str) -> None:
+    write_pickled(tmp_path, state)
+    with pytest.raises(CheckpointError, match=message):
+        read_headers(tmp_path)
+
+
+def test_a_tensor_larger_than_its_file(tmp_path: Path) -> None:
+    write_pickled(tmp_path, {"huge": torch.ones(1).expand(10**9)})
+    with pytest.raises(CheckpointError, match="tensor huge claims more bytes than the file's"):
+        read_headers(tmp_path)
+
+
+@pytest.mark.parametrize("shard", ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..\\x"])
+def test_shards_stay_in_the_folder(tmp_path: Path, shard: str) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
+    with pytest.raises(CheckpointError, match="expected the name of a file beside the index"):
+        read_headers(tmp_path)
+
+
+@pytest.mark.parametrize("index", [{}, {"weight_map": []}, {"weight_map": {"a": 1}}])
+def test_index_without_map(tmp_path: Path, index: dict[str, Any]) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(CheckpointError, match="no weight_map"):
+        read_headers(tmp_path)
+
+
+def test_missing_shard(tmp_path: Path) -> None:
+    write_shards(tmp_path, TENSORS).unlink()
+    with pytest.raises(CheckpointError, match=r"model-00002-of-00002\.safetensors: No such file"):
+        read_headers(tmp_path)
+
+
+def test_index_and_shards_disagree(tmp_path: Path) -> None:
+    write_shards(tmp_path, TENSORS)
+    index = tmp_path / "model.safetensors.index.json"
+    promised = json.loads(index.read_text())
+    promised["weight_map"]["absent"] = "model-00001-of-00002.safetensors"
+    index.write_text(json.dumps(promised))
+    with pytest.raises(CheckpointError, match=r"tensor absent is missing, which .*index\.json promises"):
+        read_headers(tmp_path)
+    del promised["weight_map"]["absent"], promised["weight_map"]["layer.mixer.D"]
+    index.write_text(json.dumps(promised))
+    with pytest.raises(CheckpointError, match=r"tensor layer\.mixer\.D is not in"):
+        read_headers(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("", "not JSON"),
+        ("\udc80", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[1]", "a JSON list; expected an object"),
+        ("null", "a JSON NoneType; expected an object"),
+        (LFS_POINTER, "a git-LFS pointer"),
+    ],
+)
+def test_no_json_object(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(CheckpointError, match=f"{path}: {message}"):
+        read_json(path)
+
+
+def test_absent_json(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"config\.json: No such file"):
+        read_json(tmp_path / "config.json")

@@ -1,0 +1,155 @@
+"""Which tokenizer a checkpoint gets."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint.tensor_files import CheckpointError
+from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary, without_limits
+from spscanner_rag.mamba2.config import Mamba2Config
+
+OFFLINE: dict[str, Any] = {"local_files_only": True}
+
+
+def fill_cache(cache: Path, repository: str, files: dict[str, bytes]) -> Path:
+    """Lay files down as the Hub client's cache does."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    root = cache / f"models--{repository.replace('/', '--')}"
+    (root / "refs").mkdir(parents=True)
+    (root / "refs" / "main").write_text(commit)
+    snapshot = root / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    for name, content in files.items():
+        (snapshot / name).write_bytes(content)
+    return snapshot
+
+
+def limited(tokenizer: Tokenizer) -> Tokenizer:
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.enable_truncation(max_length=4)
+    copy.enable_padding(length=8)
+    return copy
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
+    limited(tiny_tokenizer).save(str(tmp_path / "tokenizer.json"))
+    return tmp_path
+
+
+def test_own_tokenizer_reads_everything_and_no_more(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    text = "The keeper of the lighthouse wrote the date."
+    found = find_tokenizer(None, folder, False, OFFLINE)
+    assert found.encode(text).ids == tiny_tokenizer.encode(text).ids
+    assert found.encode("a").ids == tiny_tokenizer.encode("a").ids
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "folder name", "file name"])
+def test_another_tokenizer_by_path(folder: Path, tmp_path_factory: pytest.TempPathFactory, kind: str) -> None:
+    given: Path | str = folder if kind.startswith("folder") else folder / "tokenizer.json"
+    empty = tmp_path_factory.mktemp("empty")
+    found = find_tokenizer(str(given) if "name" in kind else given, empty, False, OFFLINE)
+    assert found.truncation is None
+    assert found.padding is None
+
+
+def test_a_given_tokenizer_is_not_changed(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    assert find_tokenizer(tiny_tokenizer, tmp_path, False, OFFLINE) is tiny_tokenizer
+    given = limited(tiny_tokenizer)
+    found = find_tokenizer(given, tmp_path, False, OFFLINE)
+    assert found.truncation is None
+    assert found.padding is None
+    assert given.truncation is not None
+    assert given.padding is not None
+
+
+def test_without_limits_keeps_special_tokens(tiny_tokenizer: Tokenizer) -> None:
+    found = without_limits(limited(tiny_tokenizer))
+    assert found.token_to_id("<|endoftext|>") == tiny_tokenizer.token_to_id("<|endoftext|>")
+
+
+def test_published_scanner_takes_its_own_first(folder: Path) -> None:
+    assert (
+        find_tokenizer(None, folder, True, OFFLINE | {"cache_dir": folder / "none"}).get_vocab_size() == 384
+    )
+
+
+def test_published_scanner_takes_that_of_the_paper_from_the_cache(
+    tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    cache = tmp_path / "cache"
+    fill_cache(cache, "EleutherAI/gpt-neox-20b", {"tokenizer.json": tiny_tokenizer.to_str().encode()})
+    found = find_tokenizer(None, tmp_path, True, OFFLINE | {"cache_dir": cache})
+    assert found.to_str() == tiny_tokenizer.to_str()
+
+
+def test_tokenizer_by_hub_id(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
+    fill_cache(tmp_path, "owner/name", {"tokenizer.json": tiny_tokenizer.to_str().encode()})
+    found = find_tokenizer("owner/name", tmp_path, False, OFFLINE | {"cache_dir": tmp_path})
+    assert found.to_str() == tiny_tokenizer.to_str()
+
+
+def test_hub_repository_without_tokenizer(tmp_path: Path) -> None:
+    fill_cache(tmp_path, "owner/name", {"config.json": b"{}"})
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: No such file"):
+        find_tokenizer("owner/name", tmp_path, False, OFFLINE | {"cache_dir": tmp_path})
+
+
+def test_published_scanner_offline_without_tokenizer(tmp_path: Path) -> None:
+    with pytest.raises(
+        CheckpointError, match=r"no tokenizer for .*EleutherAI/gpt-neox-20b.*pass tokenizer=PATH"
+    ) as e:
+        find_tokenizer(None, tmp_path, True, OFFLINE | {"cache_dir": tmp_path})
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "no tokenizer.json there; pass tokenizer="),
+        (Path("absent"), "tokenizer absent: no such file or folder"),
+        ("./absent", "tokenizer ./absent: no such file or folder"),
+        (17, "tokenizer is a int; expected a tokenizers.Tokenizer"),
+    ],
+)
+def test_no_tokenizer(tmp_path: Path, given: Any, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        find_tokenizer(given, tmp_path, False, OFFLINE)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{}", "no tokenizer"),
+        (b"\x80 not json", "no tokenizer"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "a git-LFS pointer"),
+    ],
+)
+def test_bad_file(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(CheckpointError, match=f"tokenizer.json: {message}"):
+        find_tokenizer(None, tmp_path, False, OFFLINE)
+
+
+def test_vocabulary_smaller_than_the_tokenizer(tiny_tokenizer: Tokenizer) -> None:
+    highest = max(tiny_tokenizer.get_vocab().values())
+    config = {"d_model": 16, "n_layer": 1, "headdim": 8}
+    refuse_small_vocabulary(
+        Mamba2Config(vocab_size=highest + 1, **config), tiny_tokenizer, Path("config.json")
+    )
+    with pytest.raises(
+        CheckpointError, match=rf"config\.json: vocab_size is {highest}, .*ids up to {highest}"
+    ):
+        refuse_small_vocabulary(
+            Mamba2Config(vocab_size=highest, **config), tiny_tokenizer, Path("config.json")
+        )
+
+
+def test_added_tokens_count(tiny_tokenizer: Tokenizer) -> None:
+    config = Mamba2Config(d_model=16, n_layer=1, headdim=8, vocab_size=tiny_tokenizer.get_vocab_size())
+    more = Tokenizer.from_str(tiny_tokenizer.to_str())
+    more.add_tokens(["<one more>"])
+    with pytest.raises(CheckpointError, match="vocab_size"):
+        refuse_small_vocabulary(config, more, Path("config.json"))

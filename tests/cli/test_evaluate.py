@@ -1,0 +1,326 @@
+"""`spscanner eval`, from its arguments to the files it writes."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_rag import Scanner
+from spscanner_rag.cli import main
+from spscanner_rag.evidence.calibration import Bins
+from spscanner_rag.evidence.sampling import is_held_out
+
+TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
+
+
+def line(doc_id: str, source: str, **changes: Any) -> str:
+    question = {"qid": f"{doc_id}-q", "question": "Which otter swims?", "evidence": [[4, 9]]}
+    return json.dumps(
+        {"doc_id": doc_id, "source": source, "split": "dev", "text": TEXT, "questions": [question], **changes}
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.jsonl"
+    path.write_text("\n".join([line("d1", "a"), line("d2", "a"), line("d3", "b")]) + "\n", encoding="utf-8")
+    return path
+
+
+def run(*arguments: object) -> int:
+    return main(["eval", *map(str, arguments)])
+
+
+def test_writes_rows_and_a_page(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run(data, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", out) == 0
+    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    recall = {(r["source"], r["unit"]): r["value"] for r in rows if r["metric"] == "recall" and r["k"] == 1}
+    assert recall == {(s, u): 1.0 for s in ("a", "b", "macro", "micro") for u in ("sentence", "chunk")}
+    keys = "source split retriever unit metric k value ci_low ci_high questions documents".split()
+    assert all(list(row) == keys for row in rows)
+    with (out / "results.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+    assert "bm25, chunks" in (out / "results.html").read_text(encoding="utf-8")
+    assert len((out / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 6
+    printed = capsys.readouterr().out
+    assert re.search(r"macro\W+bm25\W+100\.0\W+100\.0", printed)
+    assert re.search(r"micro\W+bm25, chunks\W+100\.0", printed)
+
+
+def test_the_scanner_against_bm25(
+    data: Path, tmp_path: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scanner, "from_pretrained", _only(tiny_checkpoint))
+    out = tmp_path / "out"
+    assert run(data, "--retrievers", "scanner,bm25", "--context-ablation", "--out", out) == 0
+    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    names = {row["retriever"] for row in rows}
+    assert names == {"scanner", "bm25", "scanner, sentence alone", "scanner, 1,024 tokens"}
+    differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
+    assert [row["second"] for row in differences if row["metric"] == "recall@10"] == [
+        "bm25",
+        "scanner, sentence alone",
+        "scanner, 1,024 tokens",
+    ]
+
+
+def _only(folder: Path) -> Any:
+    load = Scanner.from_pretrained
+    return lambda model=None, **options: load(model or folder, **options)
+
+
+def test_a_run_is_taken_up_and_a_retriever_may_be_added(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(data, "--retrievers", "bm25", "--out", out) == 0
+    first = (out / "records.jsonl").read_text(encoding="utf-8")
+    assert run(data, "--retrievers", "bm25", "--unit", "chunk", "--out", out) == 0
+    assert (out / "records.jsonl").read_text(encoding="utf-8").startswith(first)
+
+
+def test_an_old_run_is_taken_up(data: Path, tmp_path: Path) -> None:
+    """Records as they were written before calibration and rotation came."""
+    out = tmp_path / "out"
+    assert run(data, "--retrievers", "bm25", "--out", out) == 0
+    rows = (out / "results.json").read_text(encoding="utf-8")
+    assert set(json.loads((out / "run.json").read_text(encoding="utf-8"))) == set(
+        "max_questions seed held_out device dtype trust_remote_code questions version".split()
+    )
+    path = out / "records.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for record in records:
+        assert record.pop("answerable") is True
+        record |= {"gigaflops": None, "gigaflops_padded": None}
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    before = path.read_bytes()
+    assert run(data, "--retrievers", "bm25", "--out", out) == 0
+    assert path.read_bytes() == before
+    assert (out / "results.json").read_text(encoding="utf-8") == rows
+
+
+# Calibration
+
+
+@pytest.fixture
+def half_answerable(tmp_path: Path) -> Path:
+    """Of each document a question that it answers and one that it does not; of one only the latter."""
+    absent = {"qid": "absent", "question": "Who paid?", "evidence": [], "answerable": False}
+    present = {"qid": "present", "question": "Which otter swims?", "evidence": [[4, 9]]}
+    lines = [line(f"d{n}", "a", questions=[present, absent | {"qid": f"absent{n}"}]) for n in range(3)]
+    path = tmp_path / "half.jsonl"
+    path.write_text("\n".join([*lines, line("d3", "b", questions=[absent])]), encoding="utf-8")
+    return path
+
+
+def test_calibration(
+    half_answerable: Path, tmp_path: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plain = tmp_path / "out", tmp_path / "plain"
+    retrievers = f"bm25,scanner:{tiny_checkpoint}"
+    assert run(half_answerable, "--retrievers", retrievers, "--calibration", "--out", out) == 0
+    found = json.loads((out / "calibration.json").read_text(encoding="utf-8"))
+    assert (found["threshold"], found["left_out"]) == (0.5, ["bm25"])
+    rows = {row["source"]: row for row in found["rows"]}
+    scanner = Scanner.from_pretrained(tiny_checkpoint)
+    scores = scanner.scan("Which otter swims?", TEXT).scores
+    expected = Bins.of(scores, [True, False, False, False, False]).calibration_error()
+    assert rows["a"]["calibration_error"] == pytest.approx(expected, abs=1e-5)
+    assert rows["a"]["sentences"] == 15
+    assert rows["a"]["hit_rate"]["value"] == float(scores.max() >= 0.5)
+    absent = scanner.scan("Who paid?", TEXT).scores
+    assert rows["a"]["false_alarm_rate"]["value"] == float(absent.max() >= 0.5)
+    assert rows["a"]["auroc"] == float(scores.max() > absent.max())
+    assert (rows["b"]["hit_rate"], rows["b"]["false_alarm_rate"]["questions"]) == (None, 1)
+    for text in (
+        capsys.readouterr().out,
+        (out / "results.md").read_text(encoding="utf-8"),
+        (out / "results.html").read_text(encoding="utf-8"),
+    ):
+        assert "false alarms" in text
+        assert re.search(r"scores are no\s+probabilities:\s+bm25\.", text)
+        assert "Reliability" in text
+    assert run(half_answerable, "--retrievers", retrievers, "--out", plain) == 0
+    written = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in (out, plain)]
+    assert written[0].pop("calibration")
+    assert written[0] == written[1]
+    for name in ("differences.json", "results.json"):
+        written = [json.loads((folder / name).read_text(encoding="utf-8")) for folder in (out, plain)]
+        timed = ("seconds", "peak_megabytes")  # which differ from run to run
+        assert [[row for row in rows if row["metric"] not in timed] for rows in written] == [
+            [row for row in written[1] if row["metric"] not in timed]
+        ] * 2  # what is unanswerable is in no metric
+
+
+def test_a_calibration_is_taken_up(
+    half_answerable: Path, tmp_path: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = [half_answerable, "--retrievers", f"scanner:{tiny_checkpoint}", "--calibration", "--out", out]
+    assert run(*arguments) == 0
+    found = json.loads((out / "calibration.json").read_text(encoding="utf-8"))
+    records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(records) == 7
+    for kept in (7, 4, 0):
+        (out / "records.jsonl").write_bytes(b"".join(records[:kept]))
+        (out / "calibration.json").unlink()
+        assert run(*arguments) == 0
+        assert json.loads((out / "calibration.json").read_text(encoding="utf-8")) == found
+        assert len((out / "records.jsonl").read_bytes().splitlines()) == 7
+    capsys.readouterr()
+    assert run(*arguments[:3], "--out", out) == 2
+    assert "calibration: " in capsys.readouterr().err
+
+
+# Rotation
+
+
+@pytest.fixture
+def long_data(tmp_path: Path) -> Path:
+    sentences = [f"On day {number} of the walk an animal crossed the road slowly." for number in range(40)]
+    sentences[17] = "The otter swims across the river while the moon rises slowly."
+    text = " ".join(sentences)
+    start = text.index("The otter")
+    asked = {"qid": "q", "question": "Which otter swims?", "evidence": [[start, start + 9]]}
+    wide = {"qid": "wide", "question": "When?", "evidence": [[0, len(text)]]}
+    lines = [line(f"d{n}", "a", text=text, questions=[asked, wide]) for n in range(3)]
+    path = tmp_path / "long.jsonl"
+    path.write_text("\n".join([*lines, line("d3", "b", text=text, questions=[wide])]), encoding="utf-8")
+    return path
+
+
+def test_rotation(
+    long_data: Path,
+    tmp_path: Path,
+    tiny_checkpoint: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")  # so that no cell is broken
+    out, scanner = tmp_path / "out", f"scanner:{tiny_checkpoint}"
+    arguments = ["--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk", "--rotate"]
+    assert run(long_data, *arguments, "--out", out) == 0
+    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    for part, tenth in (("first", 1), ("last", 10)):
+        own = [row for row in rows if f", {part} tenth" in row["retriever"]]
+        assert {row["k"] for row in own if row["metric"] == "recall_by_position@10"} == {tenth}
+    names = {row["retriever"] for row in rows if row["metric"] == "recall"}
+    assert names == {f"{name}, {part} tenth" for name in (scanner, "bm25") for part in ("first", "last")}
+    ratio = {
+        (row["source"], row["unit"]): row["value"]
+        for row in rows
+        if row["metric"] == "recall_last_over_first" and row["retriever"] == "bm25"
+    }
+    assert ratio == {
+        (source, unit): 1.0 for source in ("a", "macro", "micro") for unit in ("sentence", "chunk")
+    }
+    left_out = {row["source"]: row["value"] for row in rows if row["metric"] == "left_out"}
+    assert left_out == {"a": 0.5, "b": 1.0, "micro": pytest.approx(4 / 7)}
+    differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
+    assert [(row["first"], row["second"]) for row in differences[::2]] == [
+        (f"{scanner}, first tenth", f"{scanner}, last tenth"),
+        ("bm25, first tenth", "bm25, last tenth"),
+        ("bm25, first tenth, chunks", "bm25, last tenth, chunks"),
+    ]
+    for text in (
+        capsys.readouterr().out,
+        (out / "results.md").read_text(encoding="utf-8"),
+        (out / "results.html").read_text(encoding="utf-8"),
+    ):
+        cells = " ".join(re.sub(r"<[^>]+>|\|", " ", text).split())
+        assert "a bm25 3 (3) 100.0 100.0 100.0 (100.0 to 100.0)" in cells
+
+
+def test_a_rotation_is_taken_up_and_is_a_run_of_its_own(
+    long_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(long_data, "--retrievers", "bm25", "--rotate", "--out", out) == 0
+    rows = (out / "results.csv").read_text(encoding="utf-8")
+    records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(records) == 6
+    (out / "records.jsonl").write_bytes(b"".join(records[:2]))
+    assert run(long_data, "--retrievers", "bm25", "--rotate", "--out", out) == 0
+    again = (out / "results.csv").read_text(encoding="utf-8")
+    timed = ("seconds", "peak_megabytes")  # which differ from run to run
+    assert [r for r in again.splitlines() if not any(t in r for t in timed)] == [
+        r for r in rows.splitlines() if not any(t in r for t in timed)
+    ]
+    assert run(long_data, "--retrievers", "bm25", "--out", out) == 2
+    assert "rotate: True, now None" in capsys.readouterr().err
+
+
+def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(data, "--retrievers", "bm25", "--max-questions", 1, "--out", out) == 0
+    assert len((out / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+    assert run(data, "--retrievers", "bm25", "--held-out", "a", "--out", tmp_path / "held") == 0
+    lines = (tmp_path / "held" / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = {json.loads(line)["doc_id"] for line in lines}
+    assert kept == {"d3"} | {doc_id for doc_id in ("d1", "d2") if is_held_out(doc_id)}
+    assert kept != {"d1", "d2", "d3"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--retrievers", "elastic"], "retriever 'elastic' does not exist; expected one of: scanner"),
+        (["--retrievers", "bm25,bm25"], "got a retriever twice"),
+        (["--retrievers", ","], "got no retriever"),
+        (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
+        (["--retrievers", "bm25:x"], "not complete or too long"),
+        (["--retrievers", "hybrid:bm25"], "expected at least two"),
+        (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are no probabilities"),
+        (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),
+        (["--retrievers", "bm25", "--rotate"], "none of 3 questions has all of its evidence within a tenth"),
+        (["--retrievers", "bm25", "--unit", "page"], "expected one of sentence, chunk, passage, document"),
+    ],
+)
+def test_bad_arguments(
+    data: Path, tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(data, "--out", out, *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not (out / "results.json").exists()
+    assert not out.exists()  # nothing half made
+
+
+def test_bad_lines(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with data.open("a", encoding="utf-8") as file:
+        file.write(
+            "{broken\n" + line("d4", "a", questions=[{"qid": "q", "question": "?", "evidence": [[0, 999]]}])
+        )
+    assert run(data, "--retrievers", "bm25", "--out", tmp_path / "out") == 2
+    assert "data.jsonl, line 4" in capsys.readouterr().err
+    assert run(data, "--retrievers", "bm25", "--skip-bad", "--out", tmp_path / "out") == 0
+    errors = capsys.readouterr().err
+    assert "line 4" in errors
+    assert "line 5, question q" in errors
+    assert "Lines left out: 2" in (tmp_path / "out" / "results.html").read_text(encoding="utf-8")
+
+
+def test_other_arguments_in_the_same_folder(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(data, "--retrievers", "bm25", "--out", tmp_path / "out") == 0
+    assert run(data, "--retrievers", "bm25", "--seed", 1, "--out", tmp_path / "out") == 2
+    assert "seed: 0, now 1" in capsys.readouterr().err
+
+
+def test_no_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.write_text(line("d", "a", questions=[]), encoding="utf-8")
+    assert run(path, "--retrievers", "bm25", "--out", tmp_path / "out") == 2
+    assert "no answerable question with evidence" in capsys.readouterr().err
+    assert run(tmp_path / "missing.jsonl", "--retrievers", "bm25", "--out", tmp_path / "out") == 2
+    assert "missing.jsonl" in capsys.readouterr().err
+
+
+def test_the_committed_questions(tmp_path: Path) -> None:
+    questions = Path(__file__).resolve().parents[2] / "examples" / "data" / "questions.jsonl"
+    assert run(questions, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", tmp_path / "out") == 0
+    rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert {row["questions"] for row in rows if row["metric"] == "recall"} == {3}

@@ -1,0 +1,108 @@
+"""The page of results, as text here; in a browser below, where there is one."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_rag.evaluation.records import Record
+from spscanner_rag.evaluation.report.page import render_page
+from spscanner_rag.evaluation.report.plots import Line, line_chart
+from spscanner_rag.evaluation.report.sections import Section
+from spscanner_rag.evaluation.report.table import differences_of, rows_of
+from spscanner_rag.evaluation.run import CUTOFFS, Setting
+
+HOSTILE = '<script>alert(1)</script></style>"&\u202e'
+SETTINGS = [Setting("scanner", "sentence"), Setting(f"dense:{HOSTILE}", "chunk")]
+METRICS = ("recall", "ndcg", "precision", "success", "mrr")
+
+
+def records() -> Iterator[Record]:
+    for setting in SETTINGS:
+        for number in range(6):
+            share = number / 6 if setting is SETTINGS[0] else 0.25
+            yield Record(
+                *setting,
+                source=f"source {number % 2} {HOSTILE}",
+                split="dev",
+                doc_id=f"d{number}",
+                qid="q",
+                characters=7_000 * (number + 1),
+                metrics={f"{metric}@{k}": share for metric in METRICS for k in CUTOFFS}
+                | {"mrr": share, "recall_at_tokens@250": share, "recall_at_tokens@1000": share},
+                tokens={str(k): 40 * k for k in CUTOFFS},
+                positions={"50" if setting.unit == "sentence" else "5": [share] * 10},
+                seconds=0.5,
+            )
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    found = list(records())
+    facts = {"Command": f"spscanner eval {HOSTILE}"}
+    return render_page(rows_of(found, SETTINGS), differences_of(found, SETTINGS), SETTINGS, facts)
+
+
+def test_names_stay_text(page: str) -> None:
+    assert "<script" not in page
+    assert page.count("</style>") == 1
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_loads_nothing(page: str) -> None:
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href|url\()\s*=?\s*[\"']?(https?:)?//", page)
+
+
+def test_numbers_are_those_of_the_rows(page: str) -> None:
+    macro = sum(number / 6 for number in range(6)) / 6
+    assert f"<td>{100 * macro:.1f}<br>" in page or f'<td class="best">{100 * macro:.1f}<br>' in page
+    assert "<td>200 / 2,000</td><td>0.50</td>" in page
+
+
+def test_best_is_marked_among_the_same_unit(page: str) -> None:
+    table = page[page.index("macro, 2 sources") : page.index("micro, 2 sources")]
+    for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", table, re.DOTALL):
+        assert row.count('class="best"') == 7
+
+
+def test_chart() -> None:
+    svg = line_chart("A <b>", "x", ["1", "2"], [Line("l", [0.2, None], [(0.1, 0.3), None])])
+    assert svg.count("<circle") == 1
+    assert svg.count('class="interval') == 1
+    assert "A &lt;b&gt;" in svg
+    heights = [float(y) for y in re.findall(r'class="grid" x1="[\d.]+" y1="([\d.]+)"', svg)]
+    circle = float(re.search(r'cy="([\d.]+)"', svg).group(1))  # type: ignore[union-attr]
+    assert circle == pytest.approx(min(heights))  # 20 % is the top of its axis
+
+
+def test_a_section_is_text() -> None:
+    section = Section(f"Title {HOSTILE}", "About <it>.", ["name", "<b>"], [[HOSTILE, "1 & 2"]])
+    page = render_page(rows_of(records(), SETTINGS), [], SETTINGS, {}, [section])
+    assert "<script" not in page
+    assert "<p>About &lt;it&gt;.</p>" in page
+    assert '<th scope="col">&lt;b&gt;</th>' in page
+    assert "<td>1 &amp; 2</td></tr>" in page
+    assert page.index("About &lt;it&gt;") < page.index("<h2>By source</h2>")
+
+
+@pytest.mark.slow
+def test_in_a_browser(page: str, tmp_path: Path, browser: Any) -> None:
+    path = tmp_path / "results.html"
+    path.write_text(page, encoding="utf-8")
+    tab = browser.new_page()
+    problems: list[str] = []
+    tab.on("console", lambda message: problems.append(message.text))
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("dialog", lambda dialog: problems.append("a dialog"))
+    requests: list[str] = []
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(path.as_uri())
+    assert problems == []
+    assert requests == [path.as_uri()]
+    assert tab.locator("figure svg").count() == 4
+    assert tab.locator("tbody th", has_text="<script>").count() >= 3
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.close()

@@ -1,0 +1,82 @@
+"""Sentence logits to document scores, by hand and against scipy."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.results.document_score import Aggregation, document_score, rank_documents
+
+LOGITS = np.array([-2.0, 3.0, 0.0, 1.0], np.float32)
+ALL: tuple[Aggregation, ...] = ("max", "mean_top", "sum", "logsumexp")
+NUMBERS = st.lists(st.floats(-800, 800, width=32), min_size=1, max_size=30)
+
+
+def test_by_hand() -> None:
+    assert document_score(LOGITS) == 3.0
+    assert document_score(LOGITS, "mean_top") == pytest.approx(4 / 3)
+    assert document_score(LOGITS, "mean_top", top=1) == 3.0
+    assert document_score(LOGITS, "mean_top", top=50) == pytest.approx(0.5)
+    assert document_score(np.zeros(5), "sum") == 2.5
+    assert document_score(np.zeros(5), "logsumexp") == pytest.approx(np.log(5))
+
+
+@settings(max_examples=60)
+@given(NUMBERS, st.integers(1, 40))
+def test_equals_scipy(numbers: list[float], top: int) -> None:
+    special = pytest.importorskip("scipy.special")
+    logits = np.array(numbers, np.float32)
+    assert document_score(logits, "max") == max(numbers)
+    assert document_score(logits, "logsumexp") == pytest.approx(special.logsumexp(logits.astype(float)))
+    assert document_score(logits, "sum") == pytest.approx(special.expit(logits.astype(float)).sum())
+    best = sorted(numbers)[-top:]
+    assert document_score(logits, "mean_top", top=top) == pytest.approx(sum(best) / len(best))
+
+
+@settings(max_examples=40)
+@given(NUMBERS, st.floats(-800, 800, width=32), st.randoms(use_true_random=False))
+def test_order_and_more_sentences(numbers: list[float], more: float, random: Random) -> None:
+    logits = np.array(numbers)
+    shuffled = numbers.copy()
+    random.shuffle(shuffled)
+    for aggregation in ALL:
+        assert document_score(np.array(shuffled), aggregation) == pytest.approx(
+            document_score(logits, aggregation)
+        )
+    longer = np.append(logits, more)
+    for aggregation in ("max", "sum", "logsumexp"):  # one sentence more never takes from a document
+        assert document_score(longer, aggregation) >= document_score(logits, aggregation) - 1e-9
+    assert document_score(logits) <= document_score(logits, "logsumexp") + 1e-9
+    assert document_score(logits, "mean_top", top=1) == document_score(logits)
+
+
+@pytest.mark.parametrize("aggregation", ALL)
+def test_documents_in_order(aggregation: Aggregation) -> None:
+    documents = [np.array([-9.0]), np.array([]), LOGITS, np.array([-9.0]), np.array([4.0, 4.0, 4.0])]
+    ranked = rank_documents(documents, aggregation)
+    assert [document.number for document in ranked] == [4, 2, 0, 3, 1]
+    for document in ranked:
+        assert document.score == document_score(documents[document.number], aggregation)
+    assert rank_documents([], aggregation) == []
+
+
+@pytest.mark.parametrize("aggregation", ALL)
+def test_a_document_without_sentences(aggregation: Aggregation) -> None:
+    assert document_score(np.array([]), aggregation) == (0.0 if aggregation == "sum" else -np.inf)
+
+
+def test_a_long_document_does_not_come_last_for_its_length() -> None:
+    short, long = np.full(3, -5.0), np.append(np.full(300, -5.0), 5.0)
+    assert [document.number for document in rank_documents([short, long], "sum")] == [1, 0]
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="aggregation is 'mean'; expected one of max, mean_top"):
+        document_score(LOGITS, "mean")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="top is 0"):
+        rank_documents([LOGITS], top=0)
+    for bad in ([np.nan], [np.inf], [[1.0]]):
+        with pytest.raises(ValueError, match="one finite number for each sentence"):
+            document_score(np.array(bad))

@@ -1,0 +1,268 @@
+"""What `ScanResult` holds, refuses and hands out."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag import Passage, ScanResult, ScoredSentence
+from spscanner_rag.results import selection
+
+TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
+STARTS, ENDS = [0, 17, 36], [15, 34, 52]
+
+
+def make(**changes: Any) -> ScanResult:
+    fields = {"query": "Who?", "text": TEXT, "starts": STARTS, "ends": ENDS, "logits": [2.0, -1.5, 0.0]}
+    return ScanResult(**(fields | changes))
+
+
+@pytest.fixture
+def result() -> ScanResult:
+    return make(count_tokens=lambda text: len(text.split()))
+
+
+@pytest.fixture
+def empty() -> ScanResult:
+    return ScanResult("Who?", " \n", [], [], [], count_tokens=len)
+
+
+def test_sentences_are_slices_of_the_text(result: ScanResult) -> None:
+    assert [sentence.text for sentence in result.sentences] == [
+        "Anne signed it.",
+        "The captain left.",
+        "Nobody answered!",
+    ]
+    for sentence, logit in zip(result.sentences, result.logits, strict=True):
+        assert TEXT[sentence.start : sentence.end] == sentence.text
+        assert sentence.logit == logit
+    assert result.sentences[2].score == 0.5
+    assert result.sentences is result.sentences
+
+
+def test_context_joins_neighbours_as_they_stand_and_marks_gaps(result: ScanResult) -> None:
+    assert result.context(top_k=2) == "Anne signed it.\nNobody answered!"
+    assert result.context(top_k=1, context=1) == "Anne signed it.  The captain left."
+    assert result.context() == TEXT
+
+
+def test_the_default_is_the_papers_fifty() -> None:
+    n = 120
+    many = ScanResult("q", "x " * n, np.arange(n) * 2, np.arange(n) * 2 + 1, np.arange(n, dtype=np.float32))
+    assert [passage.start // 2 for passage in many.select()] == list(range(70, 120))
+
+
+def test_nothing_in_nothing_out(empty: ScanResult) -> None:
+    assert empty.sentences == ()
+    assert empty.select() == empty.select(top_k=0.5, max_tokens=5, context=2, merge=True) == ()
+    assert empty.context() == ""
+    with pytest.raises(ValueError, match="top_k"):
+        empty.select(top_k=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"top_k": 0}, "top_k: got 0; expected an integer of at least 1"),
+        ({"top_k": -3}, "top_k: got -3"),
+        ({"top_k": 0.0}, "top_k: got 0.0"),
+        ({"top_k": 1.0}, "top_k: got 1.0"),
+        ({"top_k": 2.5}, "top_k: got 2.5"),
+        ({"top_k": float("nan")}, "top_k: got nan"),
+        ({"top_k": True}, "top_k: got True"),
+        ({"top_k": np.bool_(True)}, "top_k: got "),
+        ({"top_k": "5"}, "top_k: got '5'"),
+        ({"threshold": -0.1}, "threshold: got -0.1; expected a score from 0 to 1"),
+        ({"threshold": 1.0000001}, "threshold: got 1.0000001"),
+        ({"threshold": float("nan")}, "threshold: got nan"),
+        ({"threshold": True}, "threshold: got True"),
+        ({"threshold": "0.5"}, "threshold: got '0.5'"),
+        ({"max_tokens": 0}, "max_tokens: got 0; expected an integer of at least 1"),
+        ({"max_tokens": 10.0}, "max_tokens: got 10.0"),
+        ({"max_tokens": True}, "max_tokens: got True"),
+        ({"context": -1}, "context: got -1; expected the number of neighbours"),
+        ({"context": 0.5}, "context: got 0.5"),
+        ({"context": False}, "context: got False"),
+        ({"context": None}, "context: got None"),
+        ({"order": "best"}, 'order: got \'best\'; expected "document" or "score"'),
+        ({"order": None}, "order: got None"),
+        ({"merge": 1}, "merge: got 1; expected True or False"),
+        ({"count_tokens": 4}, "count_tokens: got int; expected a callable"),
+        ({"count_tokens": "o200k"}, "count_tokens: got 'o200k'.*use one of .*cl100k_base.*o200k_base"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(
+    result: ScanResult, empty: ScanResult, arguments: dict[str, Any], message: str
+) -> None:
+    for asked in (result, empty):
+        with pytest.raises(ValueError, match=message):
+            asked.select(**arguments)
+
+
+def test_numpy_numbers_are_numbers(result: ScanResult) -> None:
+    got = result.select(
+        top_k=np.int32(2), threshold=np.float32(0.5), context=np.int64(0), max_tokens=np.int64(9)
+    )
+    assert [passage.score for passage in got] == [result.sentences[0].score, 0.5]
+
+
+def test_a_budget_needs_a_counter() -> None:
+    with pytest.raises(ValueError, match="max_tokens: got a budget but this result has no token counter"):
+        make().select(max_tokens=5)
+    assert make().select(max_tokens=5, count_tokens=len) == ()
+
+
+@pytest.mark.parametrize("answer", [-1, 2.0, True, None, [1, 2]])
+def test_a_counter_must_return_a_count(result: ScanResult, answer: Any) -> None:
+    with pytest.raises(ValueError, match=r"count_tokens returned .*expected an integer of at least 0"):
+        result.select(max_tokens=5, count_tokens=lambda text: answer)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"logits": [1.0]}, "one value each per sentence"),
+        ({"starts": [[0, 17, 36]]}, "one value each per sentence"),
+        ({"ends": [15, 34, 53]}, "leave the text of 52 characters"),
+        ({"starts": [-1, 17, 36]}, "overlap, are empty or leave the text"),
+        ({"starts": [0, 14, 36]}, "overlap"),
+        ({"starts": [0, 34, 36]}, "overlap, are empty"),
+        ({"logits": [1.0, float("nan"), float("inf")]}, "logits: got 2 values that are not finite"),
+    ],
+)
+def test_a_result_that_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(**changes)
+
+
+def test_results_cannot_be_changed(result: ScanResult) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        result.logits[0] = 9
+    with pytest.raises(ValueError, match="read-only"):
+        result.scores[0] = 9
+    with pytest.raises(AttributeError):
+        result.text = ""
+    with pytest.raises(AttributeError):
+        result.select()[0].score = 1.0
+    given_to_it = np.array([1, 2, 3], dtype=np.float32)
+    other = make(logits=given_to_it)
+    given_to_it[0] = 7
+    assert other.logits[0] == 1
+
+
+def test_arrays_have_the_promised_types(result: ScanResult) -> None:
+    assert result.logits.dtype == np.float32
+    assert result.starts.dtype == result.ends.dtype == np.int64
+    assert result.logits.shape == result.starts.shape == result.ends.shape == (3,)
+
+
+def test_pickles_without_the_counter(result: ScanResult) -> None:
+    assert len(result.sentences) == 3  # what is derived is not pickled with it
+    again = pickle.loads(pickle.dumps(result))
+    assert again.sentences == result.sentences
+    assert again.query == "Who?"
+    assert again.text == TEXT
+    assert again.count_tokens is None
+    assert again.select() == result.select()
+    assert pickle.loads(pickle.dumps(result.select())) == result.select()
+    assert len(pickle.dumps(result)) < 1000
+
+
+def test_a_copy_is_itself(result: ScanResult) -> None:
+    assert copy.copy(result) is copy.deepcopy(result) is result
+
+
+def test_repr_never_holds_the_document() -> None:
+    long = "word " * 10_000
+    result = ScanResult(long, long, [0], [len(long) - 1], [0.0])
+    for shown in (result, result.sentences[0], result.select()[0]):
+        assert len(repr(shown)) < 200
+    assert repr(make()) == "ScanResult(query='Who?', characters=52, sentences=3, best score=0.8808)"
+    assert (
+        repr(ScoredSentence("a", 0, 1, 0.5, 0.6))
+        == "ScoredSentence('a', start=0, end=1, logit=0.5, score=0.6)"
+    )
+    assert repr(Passage("a", 0, 1, 0.6)) == "Passage('a', start=0, end=1, score=0.6)"
+
+
+# Blocks, and passages of the caller's choice
+
+
+def test_neighbours_and_merging_stay_in_their_block() -> None:
+    apart = make(blocks=[0, 0, 1], count_tokens=len)
+    assert [p.text for p in apart.select(top_k=1, context=5)] == ["Anne signed it.", "The captain left."]
+    assert [p.text for p in apart.select(merge=True)] == [TEXT[:34], TEXT[36:]]
+    assert apart.context() == TEXT[:34] + "\n" + TEXT[36:]
+    assert [p.text for p in make(blocks=[-5, 3, 3]).select(merge=True)] == [TEXT[:15], TEXT[17:]]
+    one_block = make(blocks=[7, 7, 7])
+    assert one_block.select(context=1, merge=True) == make().select(context=1, merge=True)
+
+
+def test_the_text_between_blocks_costs_nothing() -> None:
+    def count(text: str) -> int:
+        return len(text) + 1000 * text.count("\n\n")
+
+    budget = {"max_tokens": 15 + 1 + 17 + 1 + 16, "count_tokens": count}
+    assert len(make(blocks=[0, 0, 1]).select(**budget)) == 2  # the two spaces in the block count
+    assert len(make(blocks=[0, 1, 2]).select(**budget)) == 3
+    assert len(make(blocks=[0, 1, 1]).select(**budget)) == 2
+
+
+def test_blocks_are_copied_frozen_and_pickled() -> None:
+    given = np.array([0, 0, 1])
+    result = make(blocks=given, count_tokens=len)
+    given[0] = 9
+    assert result.blocks is not None
+    assert result.blocks.tolist() == [0, 0, 1]
+    assert result.blocks.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        result.blocks[0] = 5
+    again = pickle.loads(pickle.dumps(result))
+    assert again.blocks.tolist() == [0, 0, 1]
+    assert again.select(merge=True) == result.select(merge=True)
+    assert pickle.loads(pickle.dumps(make())).blocks is None
+    assert copy.deepcopy(result) is result
+
+
+@pytest.mark.parametrize("blocks", [[0, 0], [0, 1, 0], [[0, 0, 1]], 3, []])
+def test_blocks_must_be_one_ascending_number_a_sentence(blocks: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"blocks: got shape .* for 3 sentences; expected one number for each"
+    ):
+        make(blocks=blocks)
+
+
+def test_passages_of_given_sentences(result: ScanResult) -> None:
+    texts = [sentence.text for sentence in result.sentences]
+    assert [p.text for p in result.passages([2, 0])] == [texts[0], texts[2]]
+    assert [p.text for p in result.passages(np.array([1], np.int32), order="score")] == [texts[1]]
+    assert [p.text for p in result.passages([1], context=1, order="score")] == [texts[0], texts[2], texts[1]]
+    assert [p.text for p in result.passages((1, 2), merge=True)] == [TEXT[17:]]
+    assert result.passages([]) == result.passages(np.zeros(0)) == ()
+    # under a budget the order given counts, not the logits
+    assert [p.text for p in result.passages([1, 0, 2], max_tokens=3)] == [texts[1]]
+    assert [p.text for p in result.passages([2, 0], max_tokens=3)] == [texts[2]]
+    ranked = selection.pick(result.logits, result.scores, 2, None)
+    assert result.passages(ranked, context=1, merge=True) == result.select(top_k=2, context=1, merge=True)
+
+
+@pytest.mark.parametrize("numbers", [[0, 0], [0.5], [True, False, True], [[0, 1]], 1, ["0"]])
+def test_passages_need_indices_each_once(result: ScanResult, numbers: Any) -> None:
+    with pytest.raises(ValueError, match=r"numbers: got .*; expected indices of sentences, each once"):
+        result.passages(numbers)
+
+
+def test_passages_that_are_not_there_are_refused(result: ScanResult, empty: ScanResult) -> None:
+    for numbers in ([3], [-1, 0]):
+        with pytest.raises(IndexError, match=r"numbers: got -?\d to \d; expected 0 to 2"):
+            result.passages(numbers)
+    with pytest.raises(IndexError, match="numbers"):
+        empty.passages([0])
+    assert empty.passages([]) == ()
+    for arguments in ({"max_tokens": 0}, {"context": -1}, {"order": "best"}, {"merge": 1}):
+        with pytest.raises(ValueError, match=next(iter(arguments))):
+            result.passages([0], **arguments)
+    with pytest.raises(ValueError, match="max_tokens: got a budget but this result has no token counter"):
+        make().passages([0], max_tokens=3)

@@ -1,0 +1,448 @@
+"""Selection against a slow, plain reading of its rules."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from spscanner_rag.results import Passage, ScanResult
+from spscanner_rag.results.selection import resolve_top_k, runs, sigmoid, with_neighbours
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+# Few different values, so that equal logits are common.
+LOGITS = st.sampled_from([-90.0, -7.5, -1.0, 0.0, 0.25, 3.0, 40.0, 88.0])
+GAPS = st.sampled_from([" ", "\n", "", "  ", "\n\n\n", "\r\n", "\t \t ", " " * 40])
+
+
+@st.composite
+def results(draw: st.DrawFn, count_tokens: Callable[[str], int] | None = count_words) -> ScanResult:
+    lengths = draw(st.lists(st.integers(1, 12), max_size=25))
+    text, starts, ends = draw(GAPS), [], []
+    for number, words in enumerate(lengths):
+        starts.append(len(text))
+        text += " ".join([f"w{number}"] * words)
+        ends.append(len(text))
+        text += draw(GAPS)
+    logits = draw(st.lists(LOGITS, min_size=len(lengths), max_size=len(lengths)))
+    return ScanResult("q", text, starts, ends, logits, count_tokens)
+
+
+TOP_K = st.one_of(
+    st.none(), st.integers(1, 30), st.floats(0, 1, exclude_min=True, exclude_max=True, allow_subnormal=False)
+)
+THRESHOLD = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.5, 0.0, 1.0]))
+CONTEXT = st.integers(0, 4)
+
+
+@dataclass
+class PlainSelection:
+    """The rules of `ScanResult.select`, one sentence at a time, for counters that add up."""
+
+    result: ScanResult
+
+    def picks(self, top_k: float | None, threshold: float | None) -> list[int]:
+        n = len(self.result.logits)
+        if top_k is None:
+            allowed = n
+        elif isinstance(top_k, int):
+            allowed = top_k
+        else:
+            allowed = max(10, math.ceil(Decimal(repr(top_k)) * n))
+        order = sorted(range(n), key=lambda i: (-float(self.result.logits[i]), i))[:allowed]
+        return [i for i in order if threshold is None or self.result.sentences[i].score >= threshold]
+
+    def all_of(self, picks: list[int], context: int) -> set[int]:
+        n = len(self.result.logits)
+        return {j for i in picks for j in range(i - context, i + context + 1) if 0 <= j < n}
+
+    def tokens(self, kept: list[int], count: Callable[[str], int]) -> int:
+        """Of the longer of the two forms: one sentence a line, or as they stand with gaps marked."""
+        result, apart, as_it_stands = self.result, "", ""
+        for place, number in enumerate(sorted(kept)):
+            sentence = result.text[result.starts[number] : result.ends[number]]
+            apart += ("\n" if place else "") + sentence
+            if number - 1 in kept:
+                as_it_stands += result.text[result.ends[number - 1] : result.starts[number]] + sentence
+            else:
+                as_it_stands += ("\n" if place else "") + sentence
+        return max(count(apart), count(as_it_stands))
+
+    def within(
+        self, picks: list[int], context: int, max_tokens: int, count: Callable[[str], int] = count_words
+    ) -> set[int]:
+        kept: list[int] = []
+
+        def take(number: int) -> bool:
+            if number in kept:
+                return True
+            if self.tokens([*kept, number], count) > max_tokens:
+                return False
+            kept.append(number)
+            return True
+
+        for number in picks:
+            take(number)
+        for number in list(kept):
+            open_sides = [-1, 1]
+            for distance in range(1, context + 1):
+                for side in list(open_sides):
+                    neighbour = number + side * distance
+                    if not 0 <= neighbour < len(self.result.logits) or not take(neighbour):
+                        open_sides.remove(side)
+        return set(kept)
+
+
+def numbers(result: ScanResult, passages: tuple[Passage, ...]) -> list[int]:
+    starts = result.starts.tolist()
+    return [starts.index(passage.start) for passage in passages]
+
+
+@given(results(), TOP_K, THRESHOLD, CONTEXT)
+def test_same_sentences_as_the_plain_rules(
+    result: ScanResult, top_k: float | None, threshold: float | None, context: int
+) -> None:
+    plain = PlainSelection(result)
+    picks = plain.picks(top_k, threshold)
+    passages = result.select(top_k=top_k, threshold=threshold, context=context)
+    assert numbers(result, passages) == sorted(plain.all_of(picks, context))
+    for passage in passages:
+        sentence = result.sentences[result.starts.tolist().index(passage.start)]
+        assert passage == Passage(sentence.text, sentence.start, sentence.end, sentence.score)
+
+
+# Counters for which the parts of a text add up to the whole.
+ADDITIVE: list[Callable[[str], int]] = [
+    count_words,
+    len,
+    lambda text: count_words(text) + 3 * text.count("\n"),
+    lambda text: 2 * len(text) + 5 * text.count(" "),
+]
+
+
+@given(results(), st.sampled_from(ADDITIVE), TOP_K, THRESHOLD, CONTEXT, st.integers(1, 250))
+def test_budget_is_filled_as_the_plain_rules_say(
+    result: ScanResult,
+    counter: Callable[[str], int],
+    top_k: float | None,
+    threshold: float | None,
+    context: int,
+    max_tokens: int,
+) -> None:
+    plain = PlainSelection(result)
+    expected = plain.within(plain.picks(top_k, threshold), context, max_tokens, counter)
+    passages = result.select(top_k, threshold, max_tokens, counter, context)
+    assert numbers(result, passages) == sorted(expected)
+
+
+# Counters for which the parts of a text do not add up to the whole.
+COUNTERS: list[Callable[[str], int]] = [
+    count_words,
+    len,
+    lambda text: len(text) ** 2 // 50,
+    lambda text: 2 + len(text) // 4,
+    lambda text: max(0, 60 - len(text)),
+    lambda text: sum(map(ord, text)) % 17,
+    lambda text: 3 * text.count("\n"),
+]
+
+
+def measured(result: ScanResult, counter: Callable[[str], int], arguments: dict[str, Any]) -> list[int]:
+    """Tokens of all that a caller can get: passages joined, passages one by one, and the context."""
+    counts = []
+    for order in ("document", "score"):
+        for merge in (False, True):
+            passages = result.select(**arguments, order=order, merge=merge)  # type: ignore[arg-type]
+            counts.append(counter("\n".join(passage.text for passage in passages)) if passages else 0)
+            counts.append(sum(counter(passage.text) for passage in passages))
+    text = result.context(**arguments)
+    return [*counts, counter(text) if text else 0]
+
+
+@given(results(), st.sampled_from(COUNTERS), TOP_K, CONTEXT, st.integers(1, 120))
+def test_no_counter_gets_more_than_the_budget(
+    result: ScanResult, counter: Callable[[str], int], top_k: float | None, context: int, max_tokens: int
+) -> None:
+    arguments = {"top_k": top_k, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
+    assert max(measured(result, counter, arguments)) <= max_tokens
+
+
+@given(results(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
+def test_what_is_taken_depends_on_no_form(
+    result: ScanResult, counter: Callable[[str], int], context: int, max_tokens: int
+) -> None:
+    arguments: dict[str, Any] = {
+        "top_k": 6,
+        "max_tokens": max_tokens,
+        "count_tokens": counter,
+        "context": context,
+    }
+    single, merged = result.select(**arguments), result.select(**arguments, merge=True)
+    for merge, passages in ((False, single), (True, merged)):
+        by_score = result.select(**arguments, merge=merge, order="score")
+        assert sorted(by_score, key=lambda passage: passage.start) == list(passages)
+    inside = [s.start for s in result.sentences if any(p.start <= s.start < p.end for p in merged)]
+    assert inside == [passage.start for passage in single]
+    assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
+
+
+@given(result=results(), context=CONTEXT, max_tokens=st.integers(1, 200))
+def test_no_tokenizer_gets_more_than_the_budget(
+    tiny_tokenizer: Tokenizer, result: ScanResult, context: int, max_tokens: int
+) -> None:
+    def counter(text: str) -> int:
+        return len(tiny_tokenizer.encode(text).ids)
+
+    arguments = {"top_k": None, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
+    assert max(measured(result, counter, arguments)) <= max_tokens
+
+
+@given(results(), st.integers(1, 60))
+def test_a_best_sentence_that_fits_exactly_is_kept(result: ScanResult, max_tokens: int) -> None:
+    best = result.select(top_k=1)
+    passages = result.select(top_k=1, max_tokens=max_tokens, count_tokens=len)
+    assert passages == tuple(passage for passage in best if len(passage.text) <= max_tokens)
+
+
+@given(results(), TOP_K, THRESHOLD, CONTEXT)
+def test_each_candidate_is_counted_about_once(
+    result: ScanResult, top_k: float | None, threshold: float | None, context: int
+) -> None:
+    calls = 0
+
+    def counter(text: str) -> int:
+        nonlocal calls
+        calls += 1
+        return count_words(text)
+
+    result.select(top_k=top_k, threshold=threshold, context=context, max_tokens=30, count_tokens=counter)
+    distinct_gaps_and_measurements = 15
+    assert calls <= 3 * len(result.logits) + distinct_gaps_and_measurements
+
+
+@given(results(), TOP_K, THRESHOLD, CONTEXT)
+def test_merged_passages_are_the_unmerged_ones(
+    result: ScanResult, top_k: float | None, threshold: float | None, context: int
+) -> None:
+    arguments: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "context": context}
+    single = result.select(**arguments)
+    merged = result.select(**arguments, merge=True)
+    inside = [[part for part in single if whole.start <= part.start < whole.end] for whole in merged]
+    assert [part for parts in inside for part in parts] == list(single)
+    for whole, parts in zip(merged, inside, strict=True):
+        assert (whole.start, whole.end) == (parts[0].start, parts[-1].end)
+        assert whole.text == result.text[whole.start : whole.end]
+        assert whole.score == max(part.score for part in parts)
+        first, last = numbers(result, (parts[0], parts[-1]))
+        assert last - first + 1 == len(parts)
+    for left, right in pairwise(merged):
+        assert numbers(result, single).count(result.ends.tolist().index(left.end) + 1) == 0
+        assert left.end <= right.start
+    assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
+
+
+@given(results(), TOP_K, CONTEXT, st.booleans())
+def test_order_by_score_is_the_same_passages_best_first(
+    result: ScanResult, top_k: float | None, context: int, merge: bool
+) -> None:
+    in_document = result.select(top_k=top_k, context=context, merge=merge)
+    by_score = result.select(top_k=top_k, context=context, merge=merge, order="score")
+    sentences = result.sentences
+
+    def best_logit(passage: Passage) -> float:
+        return max(s.logit for s in sentences if passage.start <= s.start < passage.end)
+
+    assert list(by_score) == sorted(in_document, key=lambda passage: (-best_logit(passage), passage.start))
+
+
+def test_scores_that_round_to_one_are_still_ordered() -> None:
+    result = ScanResult("q", "a b c", [0, 2, 4], [1, 3, 5], [40, 88, 60])
+    assert result.scores.tolist() == [1, 1, 1]
+    assert [passage.text for passage in result.select(order="score")] == ["b", "c", "a"]
+
+
+@given(results(), TOP_K, THRESHOLD, CONTEXT, st.none() | st.integers(1, 60))
+def test_asked_twice_the_same(
+    result: ScanResult, top_k: float | None, threshold: float | None, context: int, max_tokens: int | None
+) -> None:
+    arguments: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "context": context}
+    again = ScanResult(
+        result.query, result.text, result.starts, result.ends, result.logits, result.count_tokens
+    )
+    arguments["max_tokens"] = max_tokens
+    assert result.select(**arguments) == result.select(**arguments) == again.select(**arguments)
+
+
+@given(results())
+def test_threshold_is_inclusive_at_every_score(result: ScanResult) -> None:
+    for sentence in result.sentences:
+        kept = result.select(top_k=None, threshold=sentence.score)
+        assert sentence.start in {passage.start for passage in kept}
+        assert all(passage.score >= sentence.score for passage in kept)
+
+
+def test_neighbours_may_be_below_the_threshold_but_need_a_sentence_above_it() -> None:
+    result = ScanResult("q", "a b c", [0, 2, 4], [1, 3, 5], [-9, 9, -9])
+    assert len(result.select(threshold=0.9, context=1)) == 3
+    assert result.select(threshold=0.99999, context=1) == ()
+
+
+def test_a_sentence_that_does_not_fit_is_passed_over() -> None:
+    result = ScanResult("q", "one two three. four. five.", [0, 15, 21], [14, 20, 26], [3, 2, 1], count_words)
+    assert [passage.text for passage in result.select(max_tokens=2)] == ["four.", "five."]
+
+
+def test_neighbours_come_after_all_picks_and_stay_connected() -> None:
+    #        0    1  2    3  4        number of words in each: 1 1 1 9 1
+    text = "a b c d d d d d d d d d e"
+    result = ScanResult("q", text, [0, 2, 4, 6, 24], [1, 3, 5, 23, 25], [5, -9, 4, -9, -9], count_words)
+
+    def kept(max_tokens: int) -> list[str]:
+        return [passage.text for passage in result.select(top_k=2, context=2, max_tokens=max_tokens)]
+
+    assert kept(1) == ["a"]
+    assert kept(2) == ["a", "c"]
+    assert kept(3) == ["a", "b", "c"]
+    assert kept(5) == ["a", "b", "c"]  # "e" would fit, but only "d" connects it
+    assert len(kept(13)) == 5
+
+
+def test_white_space_between_merged_neighbours_counts() -> None:
+    gap = "\n" * 50
+    result = ScanResult("q", f"aa{gap}bb", [0, 52], [2, 54], [2, 1], len)
+    assert len(result.select(max_tokens=53)) == 1
+    assert len(result.select(max_tokens=55)) == 2
+    assert len(result.context(max_tokens=55)) == 54
+
+
+def test_a_budget_holds_in_either_order() -> None:
+    def counter(text: str) -> int:
+        return 9 if text == "b\na" else count_words(text)
+
+    result = ScanResult("q", "a b", [0, 2], [1, 3], [1, 2], counter)  # type: ignore[arg-type]
+    for order in ("document", "score"):
+        assert [passage.text for passage in result.select(max_tokens=2, order=order)] == ["b"]
+
+
+def test_narrow_gaps_make_up_for_wide_ones() -> None:
+    result = ScanResult("q", "aabb\n\ncc", [0, 2, 6], [2, 4, 8], [3, 2, 1], len)  # type: ignore[arg-type]
+    assert len(result.select(max_tokens=8)) == 3
+    assert len(result.select(max_tokens=7)) == 2
+
+
+@pytest.mark.parametrize(
+    ("top_k", "n_sentences", "expected"),
+    [
+        (None, 7, 7),
+        (3, 7, 3),
+        (50, 7, 7),
+        (0.07, 100, 10),
+        (0.07, 200, 14),
+        (0.07, 1000, 70),  # 0.07 * 1000 is 70.00000000000001
+        (0.5, 21, 11),
+        (0.001, 5, 5),
+        (0.001, 12_000, 12),
+        (np.int64(4), 7, 4),
+        (np.float64(0.25), 100, 25),
+        (0.9, 0, 0),
+    ],
+)
+def test_how_many_top_k_allows(top_k: float | None, n_sentences: int, expected: int) -> None:
+    assert resolve_top_k(top_k, n_sentences) == expected
+
+
+def test_equal_logits_go_to_the_earlier_sentence() -> None:
+    n = 5000
+    logits = np.zeros(n, dtype=np.float32)
+    logits[1::2] = -0.0
+    result = ScanResult("q", "x " * n, np.arange(n) * 2, np.arange(n) * 2 + 1, logits)
+    assert [passage.start for passage in result.select(top_k=700)] == [2 * number for number in range(700)]
+
+
+def test_sigmoid_has_no_overflow_and_keeps_its_precision() -> None:
+    logits = np.array([-3e38, -700, -40, -1e-8, 0, 1e-8, 40, 700, 3e38], dtype=np.float32)
+    with np.errstate(over="raise", invalid="raise"):
+        scores = sigmoid(logits)
+    assert scores[0] == 0
+    assert scores[-1] == 1
+    assert scores[4] == 0.5
+    assert scores[2] == pytest.approx(math.exp(-40), rel=1e-12)
+    assert (np.diff(scores) >= 0).all()
+    assert scores.dtype == np.float64
+
+
+def test_runs_and_neighbours_at_the_edges() -> None:
+    assert runs([]) == []
+    assert runs([0, 1, 3, 4, 5, 9]) == [(0, 1), (3, 5), (9, 9)]
+    nobody = np.zeros(0, dtype=np.int64)
+    assert with_neighbours(nobody, 3, 0) == with_neighbours(nobody, 3, 4) == []
+    assert with_neighbours(np.array([0, 3]), 10**12, 5) == [0, 1, 2, 3, 4]
+
+
+# Blocks: as if each were a document of its own
+
+
+@st.composite
+def in_blocks(draw: st.DrawFn) -> tuple[ScanResult, list[ScanResult]]:
+    """A result with blocks, and a result for each of them alone, over the same text."""
+    whole = draw(results())
+    n = len(whole.logits)
+    blocks = np.sort(np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.int64))
+    counter = whole.count_tokens
+
+    def part(inside: Any) -> ScanResult:
+        return ScanResult(
+            "q", whole.text, whole.starts[inside], whole.ends[inside], whole.logits[inside], counter
+        )
+
+    alone = [part(blocks == block) for block in np.unique(blocks)]
+    return ScanResult("q", whole.text, whole.starts, whole.ends, whole.logits, counter, blocks), alone
+
+
+@settings(max_examples=60)
+@given(in_blocks(), THRESHOLD, CONTEXT, st.booleans())
+def test_blocks_are_selected_as_documents_of_their_own(
+    given_blocks: tuple[ScanResult, list[ScanResult]], threshold: float | None, context: int, merge: bool
+) -> None:
+    whole, alone = given_blocks
+    arguments: dict[str, Any] = {"top_k": None, "threshold": threshold, "context": context, "merge": merge}
+    expected = [passage for part in alone for passage in part.select(**arguments)]
+    assert list(whole.select(**arguments)) == expected
+
+
+@settings(max_examples=60)
+@given(in_blocks(), st.sampled_from(COUNTERS), CONTEXT, st.integers(1, 120))
+def test_budgets_hold_over_blocks(
+    given_blocks: tuple[ScanResult, list[ScanResult]],
+    counter: Callable[[str], int],
+    context: int,
+    max_tokens: int,
+) -> None:
+    whole, _ = given_blocks
+    arguments = {"top_k": 6, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
+    assert max(measured(whole, counter, arguments)) <= max_tokens
+    assert whole.blocks is not None
+    picked = set(numbers(whole, whole.select(top_k=6)))
+    for number in numbers(whole, whole.select(**arguments)):  # type: ignore[arg-type]
+        same = [other for other in picked if whole.blocks[other] == whole.blocks[number]]
+        assert any(abs(other - number) <= context for other in same)
+
+
+def test_runs_and_neighbours_end_at_a_block() -> None:
+    blocks = np.array([0, 0, 4, 4, 4, 9])
+    assert runs([0, 1, 2, 3, 5], blocks) == [(0, 1), (2, 3), (5, 5)]
+    assert runs([1, 2], None) == [(1, 2)]
+    assert with_neighbours(np.array([2]), 3, 6, blocks) == [2, 3, 4]
+    assert with_neighbours(np.array([1, 5]), 10**12, 6, blocks) == [0, 1, 5]
+    assert with_neighbours(np.zeros(0, dtype=np.int64), 3, 6, blocks) == []

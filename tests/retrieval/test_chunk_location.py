@@ -1,0 +1,169 @@
+"""Chunks found in their source, and what two chunks share."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.retrieval.chunk_location import (
+    NEARBY,
+    SHORTEST_OVERLAP,
+    Found,
+    SourceSearch,
+    overlap,
+)
+
+SOURCE = "The  well\r\nwas dry.\u3000The bell\n\nrang. The  well\nwas dry."
+SPACES = st.text(" \n\r\t\u00a0\u3000\x85", max_size=3)
+TEXTS = st.text(st.characters() | st.sampled_from("ab \n\u3000\ud800😀"), max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "expected"),
+    [
+        ("was dry.", None, (11, 19, True)),
+        ("was dry.", 11, (11, 19, True)),
+        ("was dry.", 12, (46, 54, True)),  # the next one behind a wrong offset
+        ("was dry.", 999, (11, 19, True)),
+        ("was dry.", -1, (11, 19, True)),
+        ("The well was dry.", None, (0, 19, False)),
+        ("The well was dry.", 3, (36, 54, False)),
+        (" rang.\t", None, (30, 35, False)),
+        ("Thewell", None, (0, 9, False)),
+        ("The cat", None, None),
+        ("", None, None),
+        ("", 3, None),
+        (" \n", 3, None),
+    ],
+)
+def test_find(text: str, start: int | None, expected: tuple[int, int, bool] | None) -> None:
+    found = SourceSearch(SOURCE).find(text, start)
+    assert found == expected
+    if found is not None:
+        assert {type(found.start), type(found.end)} == {int}
+
+
+@pytest.mark.parametrize("source", ["", " \n"])
+def test_nothing_stands_in_nothing(source: str) -> None:
+    assert SourceSearch(source).find("a", 0) is None
+    assert SourceSearch(source).find(" ", 0) is None
+
+
+def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
+    search = SourceSearch(SOURCE)
+    chunks = ["The well was dry.", "The bell rang.", "The well was dry.", "was dry."]
+    assert [search.find(chunk) for chunk in chunks] == [
+        (0, 19, False),
+        (20, 35, False),
+        (36, 54, False),
+        (46, 54, True),
+    ]
+    rows = SourceSearch("aaaa")
+    assert [rows.find("aa") for _ in range(4)] == [(0, 2, True), (1, 3, True), (2, 4, True), (0, 2, True)]
+
+
+def test_one_that_begins_where_the_last_did() -> None:
+    search = SourceSearch("a b c a b")
+    assert [search.find(chunk) for chunk in ("a b c", "a b", "a b")] == [
+        (0, 5, True),
+        (0, 3, True),
+        (6, 9, True),
+    ]
+
+
+def test_far_away() -> None:
+    filler = "x" * 10 * NEARBY
+    search = SourceSearch(filler + "a  b" + filler + "c d")
+    assert search.find("c d") == (2 * len(filler) + 4, 2 * len(filler) + 7, True)
+    assert search.find("a b") == (len(filler), len(filler) + 4, False)
+
+
+@settings(max_examples=60)
+@given(TEXTS, st.integers(0, 60), st.integers(0, 60), st.booleans())
+def test_what_was_cut_out_is_found(source: str, start: int, length: int, hint: bool) -> None:
+    chunk = source[start : start + length]
+    found = SourceSearch(source).find(chunk, start if hint else None)
+    if not chunk.strip():
+        assert found is None
+        return
+    assert found is not None
+    assert found.exact
+    assert source[found.start : found.end] == chunk
+    assert found.start == start or not hint
+
+
+@settings(max_examples=60)
+@given(st.lists(st.text(st.characters(), min_size=1, max_size=5), min_size=1, max_size=8), st.data())
+def test_white_space_may_differ(words: list[str], data: st.DataObject) -> None:
+    words = [word for word in ("".join(word.split()) for word in words) if word]
+    source = "".join(word + data.draw(SPACES) for word in words)
+    chunk = "".join(word + data.draw(SPACES) for word in words)
+    found = SourceSearch(source).find(chunk)
+    if not words:
+        assert found is None
+        return
+    assert found is not None
+    stands = source[found.start : found.end]
+    assert stands == chunk if found.exact else "".join(stands.split()) == "".join(words)
+
+
+def test_every_white_space_character_is_known() -> None:
+    source = "a" + "".join(c for c in map(chr, range(0x110000)) if c.isspace()) + "b"
+    assert SourceSearch(source).find("a b") == Found(0, len(source), False)
+    assert isinstance(SourceSearch(source)._squeezed[1], np.ndarray)
+
+
+def test_many_normalized_chunks_are_looked_for_near_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[tuple[int, int | None]] = []
+    exact = SourceSearch._exact
+
+    def counted(self: SourceSearch, text: str, start: int, stop: int | None = None) -> Found | None:
+        looked.append((start, stop))
+        return exact(self, text, start, stop)
+
+    monkeypatch.setattr(SourceSearch, "_exact", counted)
+    sentences = [f"Sentence  {number}\nof many." for number in range(2000)]
+    search = SourceSearch(" ".join(sentences))
+    for sentence in sentences:
+        found = search.find(" ".join(sentence.split()))
+        assert found is not None
+        assert search.source[found.start : found.end] == sentence
+    assert len(looked) == 2000
+    assert all(stop is not None and stop - start < 3 * NEARBY for start, stop in looked)
+
+
+@pytest.mark.parametrize("shared", [0, 1, SHORTEST_OVERLAP - 1, SHORTEST_OVERLAP, 40])
+def test_overlap(shared: int) -> None:
+    text = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?!"
+    expected = shared if shared >= SHORTEST_OVERLAP else 0
+    assert overlap("before " + text[:shared], text[:shared] + " after that, and more") == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", "", 0),
+        ("a" * 100, "", 0),
+        ("", "a" * 100, 0),
+        ("a" * 100, "a" * 100, 100),
+        ("a" * 100, "a" * 30, 30),
+        ("b" + "a" * 30, "a" * 100, 30),
+        ("a" * 60, "a" * 40 + "b", 40),
+        ("a" * 60 + "b", "a" * 60, 0),
+        ("ab" * 20, "ba" * 20, 39),
+        ("x" * 50 + "a" * 15, "a" * 15 + "y" * 50, 0),
+    ],
+)
+def test_overlap_of_what_repeats(before: str, after: str, expected: int) -> None:
+    assert overlap(before, after) == expected
+
+
+@settings(max_examples=60)
+@given(st.text("ab", max_size=80), st.text("ab", max_size=80))
+def test_overlap_is_the_longest(before: str, after: str) -> None:
+    longest = max(n for n in range(min(len(before), len(after)) + 1) if before.endswith(after[:n]) or not n)
+    assert overlap(before, after) == (longest if longest >= SHORTEST_OVERLAP else 0)
+
+
+def test_overlap_gives_up_on_endless_repetition() -> None:
+    assert overlap("a" * 1_000_000 + "b", "a" * 1_000_000 + "c") == 0

@@ -1,0 +1,501 @@
+"""Pieces joined and mapped back: whole documents, chunks, overlaps, gaps, wrong offsets, sources at hand."""
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.retrieval import joined_text
+from spscanner_rag.retrieval.chunk_location import SHORTEST_OVERLAP
+from spscanner_rag.retrieval.pieces import (
+    LARGEST_WHITE_GAP,
+    RUN_SEPARATOR,
+    JoinedText,
+    Piece,
+    Place,
+    Run,
+    join_pieces,
+)
+
+SOURCE = "doc"
+
+
+def piece(text: str, start: int | None = None, **options: Any) -> Piece:
+    options = {"key": f"{start}:{text[:20]}", "source": SOURCE} | options
+    return Piece(text=text, start=start, **options)
+
+
+def joined(pieces: Sequence[Piece], source: str | None = None) -> JoinedText:
+    """The only text of pieces of one source."""
+    (text,) = join_pieces(pieces, None if source is None else {SOURCE: source})
+    return text
+
+
+def texts_of(text: JoinedText) -> list[str]:
+    return [text.text[run.start : run.end] for run in text.runs]
+
+
+def check_shape(text: JoinedText, pieces: Sequence[Piece]) -> None:
+    """What holds for any pieces: runs and separators are the text, pieces stand where they are said to."""
+    assert RUN_SEPARATOR.join(texts_of(text)) == text.text
+    assert list(text.placed) == sorted(text.placed)
+    end = -len(RUN_SEPARATOR)
+    for run in text.runs:
+        assert run.start == end + len(RUN_SEPARATOR)
+        assert run.end > run.start
+        end = run.end
+    for placed in text.placed:
+        assert any(run.start <= placed.start and placed.end <= run.end for run in text.runs)
+        stands = text.text[placed.start : placed.end]
+        wanted = pieces[placed.number].text
+        assert (
+            stands == wanted
+            if placed.exact
+            else stands.split() != [] and squeezed(stands) == squeezed(wanted)
+        )
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def spans_of(text: JoinedText, seed: int, many: int = 30) -> list[tuple[int, int]]:
+    """Some spans, each in one run and touching a piece."""
+    generator = random.Random(seed)
+    found = []
+    for _ in range(many if text.runs else 0):
+        run = generator.choice(text.runs)
+        start = generator.randrange(run.start, run.end)
+        end = min(run.end, start + generator.choice([1, 2, 10, 60, 1000]))
+        assert text.touches(start, end) == any(p.start < end and start < p.end for p in text.placed)
+        if text.touches(start, end):
+            found.append((start, end))
+    return found
+
+
+def check_places(
+    text: JoinedText, pieces: Sequence[Piece], sources: Mapping[Hashable, str], seed: int
+) -> list[Place]:
+    """Every place indexes the piece and the source, but for white space put in for what no piece holds."""
+    places = []
+    for start, end in spans_of(text, seed):
+        place = text.place(start, end)
+        places.append(place)
+        assert all(type(number) is int for number in place if number is not None and number != place.source)
+        assert (place.piece_start is None) == (place.piece_end is None)
+        assert (place.source_start is None) == (place.source_end is None)
+        assert place.source == pieces[place.piece].source
+        span = text.text[start:end]
+        if place.piece_start is not None:
+            assert pieces[place.piece].text[place.piece_start : place.piece_end] == span
+        if place.source_start is not None:
+            assert place.source_start >= 0
+            stands = sources[place.source][place.source_start : place.source_end]
+            assert len(stands) == len(span)
+            for number, (got, wanted) in enumerate(zip(span, stands, strict=True)):
+                assert got == wanted or not text.touches(start + number, start + number + 1)
+    return places
+
+
+WORDS = st.one_of(
+    st.text(st.characters(), max_size=12),  # any code points, lone surrogates among them
+    st.sampled_from(
+        [
+            "The keeper signed it. ",
+            *("\r\n", "\n\n", " ", "\u3000\x85"),
+            *("é" * 3, "👩‍👩‍👧‍👦", "\ud800", "x"),
+            *("ab" * 20, "-" * 40),
+        ]
+    ),
+)
+DOCUMENTS = st.lists(WORDS, max_size=25).map("".join)
+SEEDS = st.integers(0, 2**32)
+
+
+def cut(document: str, size: int, overlap: int) -> list[tuple[int, str]]:
+    """Chunks that cover a document."""
+    step = max(1, size - overlap)
+    return [(start, document[start : start + size]) for start in range(0, max(1, len(document)), step)]
+
+
+@settings(max_examples=40)
+@given(DOCUMENTS, st.integers(1, 80), st.integers(0, 60), st.booleans(), SEEDS)
+def test_covering_chunks_in_any_order_give_back_the_document(
+    document: str, size: int, overlap: int, whole_too: bool, seed: int
+) -> None:
+    chunks = cut(document, size, overlap)
+    if whole_too:
+        chunks.append((0, document))
+    chunks += random.Random(seed).choices(chunks, k=3)  # the same once more
+    random.Random(seed).shuffle(chunks)
+    pieces = [piece(text, start) for start, text in chunks]
+    text = joined(pieces)
+    assert text.text == document
+    assert text.runs == ((Run(0, len(document), SOURCE, 0),) if document else ())
+    check_shape(text, pieces)
+    for place in check_places(text, pieces, {SOURCE: document}, seed):
+        assert place.source_start is not None
+        assert place.piece_start is not None or not whole_too
+
+
+@settings(max_examples=40)
+@given(DOCUMENTS, st.integers(1, 80), st.integers(0, 60), SEEDS)
+def test_linked_chunks_without_offsets_give_back_the_document(
+    document: str, size: int, overlap: int, seed: int
+) -> None:
+    chunks = cut(document, size, overlap)
+    pieces = [
+        piece(text, 0 if not start else None, key=str(number), previous=str(number - 1), next=str(number + 1))
+        for number, (start, text) in enumerate(chunks)
+    ]
+    random.Random(seed).shuffle(pieces)
+    text = joined(pieces)
+    check_shape(text, pieces)
+    places = check_places(text, pieces, {SOURCE: document}, seed)
+    inside_first = [p for p in places if pieces[p.piece].start == 0 and p.piece_start is not None]
+    assert all(place.source_start == place.piece_start for place in inside_first)
+    kept = [p for p in sorted(pieces, key=lambda p: int(p.key)) if p.text.strip()]
+    position = 0
+    for wanted in kept:  # in order: each begins no earlier than the one before
+        position = text.text.find(wanted.text, position)
+        assert position >= 0
+
+
+def test_links_and_overlaps_restore_a_text_without_offsets() -> None:
+    document = "".join(f"Sentence number {number} of the text. " for number in range(40))
+    chunks = cut(document, 200, 50)
+    pieces = [piece(text, key=str(n), next=str(n + 1)) for n, (_, text) in enumerate(chunks)]
+    random.Random(0).shuffle(pieces)
+    text = joined(pieces)
+    assert text.text == document
+    assert len(text.runs) == 1
+    assert text.place(5, 300).source_start is None
+
+
+@st.composite
+def any_pieces(draw: st.DrawFn) -> tuple[str, list[Piece]]:
+    """Stretches of a document; the offsets of some are not known, links are right, wrong or in a circle."""
+    document = draw(DOCUMENTS)
+    spans = draw(
+        st.lists(st.tuples(st.integers(0, len(document)), st.integers(0, 90), st.booleans()), max_size=12)
+    )
+    keys = st.none() | st.sampled_from([str(number) for number in range(14)])
+    return document, [
+        piece(
+            document[start : start + length],
+            start if known else None,
+            key=str(number),
+            previous=draw(keys),
+            next=draw(keys),
+        )
+        for number, (start, length, known) in enumerate(spans)
+    ]
+
+
+@settings(max_examples=40)
+@given(any_pieces(), SEEDS)
+def test_spans_are_exact_or_none(given_pieces: tuple[str, list[Piece]], seed: int) -> None:
+    document, pieces = given_pieces
+    for text in join_pieces(pieces):
+        check_shape(text, pieces)
+        check_places(text, pieces, {SOURCE: document}, seed)
+        standing = {placed.number for placed in text.placed}
+        for number, one in enumerate(pieces):
+            assert number in standing or not one.text.strip()
+        for placed in text.placed:
+            if pieces[placed.number].start is not None and placed.end - placed.start > 0:
+                place = text.place(placed.start, placed.end)
+                assert place.source_start is not None  # a right offset is never lost
+
+
+@settings(max_examples=40)
+@given(any_pieces(), SEEDS)
+def test_a_source_at_hand_is_read_as_it_is(given_pieces: tuple[str, list[Piece]], seed: int) -> None:
+    document, pieces = given_pieces
+    for text in join_pieces(pieces, {SOURCE: document}):
+        assert text.text == document
+        check_shape(text, pieces)
+        for place in check_places(text, pieces, {SOURCE: document}, seed):
+            assert place.source_start is not None
+        for placed in text.placed:
+            start = pieces[placed.number].start
+            assert placed.exact
+            assert start is None or placed.start == start
+
+
+@settings(max_examples=40)
+@given(any_pieces(), st.lists(st.integers(-3, 3000), min_size=12, max_size=12), SEEDS)
+def test_wrong_offsets_do_not_move_what_the_source_tells(
+    given_pieces: tuple[str, list[Piece]], starts: list[int], seed: int
+) -> None:
+    document, pieces = given_pieces
+    pieces = [replace(one, start=start) for one, start in zip(pieces, starts, strict=False)]
+    for text in join_pieces(pieces, {SOURCE: document}):
+        assert text.text == document
+        check_places(text, pieces, {SOURCE: document}, seed)
+
+
+@settings(max_examples=40)
+@given(DOCUMENTS.filter(lambda d: len(d) > 40), st.integers(5, 40), st.data())
+def test_offsets_that_contradict_yield_none(document: str, size: int, data: st.DataObject) -> None:
+    """Half of each chunk is also in the next, so that a chunk at a wrong place is always found out."""
+    chunks = cut(document, size, size // 2 + 1)
+    wrong = data.draw(st.integers(0, len(chunks) - 1))
+    shift = data.draw(st.integers(-size // 4, size // 4))
+    pieces = [piece(text, max(0, start + shift * (n == wrong))) for n, (start, text) in enumerate(chunks)]
+    text = joined(pieces)
+    check_shape(text, pieces)
+    at = pieces[wrong].start
+    assert at is not None
+    if document.startswith(pieces[wrong].text, at):
+        return  # it stands there as well
+    if 0 < wrong < len(chunks) - 2:
+        for placed in text.placed:
+            if placed.number == wrong:
+                place = text.place(placed.start, placed.end)
+                held = (
+                    document[place.source_start : place.source_end]
+                    if place.source_start is not None
+                    else None
+                )
+                assert held in (None, pieces[wrong].text)
+
+
+def test_of_two_that_contradict_neither_has_a_place() -> None:
+    right, wrong, far = (
+        piece("The captain left at dawn.", 0),
+        piece("Nobody signed.", 10),
+        piece("A well.", 500),
+    )
+    text = joined([right, wrong, far])
+    assert texts_of(text) == ["A well.", "The captain left at dawn.", "Nobody signed."]
+    places = [text.place(run.start, run.end) for run in text.runs]
+    assert [place.source_start for place in places] == [500, None, None]
+    assert [(place.piece, place.piece_start) for place in places] == [(2, 0), (0, 0), (1, 0)]
+
+
+def test_sections_that_all_begin_at_zero_are_read_alone() -> None:
+    pieces = [piece(f"Section {number} tells of the harbour.", 0, key=str(number)) for number in range(5)]
+    text = joined(pieces)
+    assert texts_of(text) == [one.text for one in pieces]
+    assert all(run.source_start is None for run in text.runs)
+
+
+def test_contradictions_are_seen_across_a_piece_without_offset() -> None:
+    text = joined(
+        [
+            piece("abcdefghij", 0, key="a", next="b"),
+            piece("unknown", key="b", next="c"),
+            piece("ZZZZZ", 5, key="c"),
+        ]
+    )
+    assert all(run.source_start is None for run in text.runs)
+    assert len(text.runs) == 3
+
+
+def test_an_overlap_by_chance_moves_no_span() -> None:
+    line = "-" * SHORTEST_OVERLAP
+    first, second, third = f"One.\n{line}", f"{line}\nTwo.\n", "Three ends it."
+    document = first + second + third
+    pieces = [
+        piece(first, 0, key="a", next="b"),
+        piece(second, key="b", next="c"),
+        piece(third, len(first + second), key="c"),
+    ]
+    text = joined(pieces)
+    check_shape(text, pieces)
+    check_places(text, pieces, {SOURCE: document}, 0)
+    at = text.text.index("Three")
+    place = text.place(at, at + len(third))
+    assert document[place.source_start : place.source_end] == third
+    at = text.text.index("Two.")
+    assert text.place(at, at + 4).source_start is None
+
+
+@pytest.mark.parametrize(
+    ("gap", "between"),
+    [
+        (0, ""),
+        (1, " "),
+        (2, "\n\n"),
+        (LARGEST_WHITE_GAP, "\n" * LARGEST_WHITE_GAP),
+        (LARGEST_WHITE_GAP + 1, None),
+        (10**9, None),
+    ],
+)
+def test_gaps_up_to_a_length_are_white_space(gap: int, between: str | None) -> None:
+    text = joined([piece("One.", 7), piece("Two.", 11 + gap)])
+    if between is None:
+        assert texts_of(text) == ["One.", "Two."]
+        assert [run.source_start for run in text.runs] == [7, 11 + gap]
+    else:
+        assert text.text == f"One.{between}Two."
+        assert text.runs == (Run(0, 8 + gap, SOURCE, 7),)
+        assert text.place(4 + gap, 8 + gap)[1:] == (0, 4, SOURCE, 11 + gap, 15 + gap)
+        assert text.place(0, 8 + gap)[1:] == (None, None, SOURCE, 7, 15 + gap)
+
+
+def test_chunks_inside_chunks() -> None:
+    document = "The well was dry. The winter was long. The bell rang twice."
+    for starts in ([(0, 59), (4, 8), (4, 20), (18, 38)], [(4, 8), (18, 38), (0, 59), (4, 20)]):
+        pieces = [piece(document[start:end], start) for start, end in starts]
+        text = joined(pieces)
+        assert text.text == document
+        assert len(text.placed) == 4
+        whole = max(range(4), key=lambda number: len(pieces[number].text))
+        assert text.place(18, 38) == Place(whole, 18, 38, SOURCE, 18, 38)
+
+
+@pytest.mark.parametrize("sources", [{}, {SOURCE: ""}, {SOURCE: " \n"}])
+def test_nothing_and_white_space(sources: dict[Hashable, str]) -> None:
+    assert join_pieces([], sources) == []
+    for pieces in ([piece("", 0)], [piece("")], [piece(""), piece("", 3), piece("", 900)]):
+        (text,) = join_pieces(pieces, sources)
+        assert text.text == sources.get(SOURCE, "")
+        assert text.placed == ()
+        assert not text.touches(0, 10**6)
+    pieces = [piece("One.", 0), piece("\n\n", 4), piece("Two.", 6), piece(" \n")]
+    (text,) = join_pieces(pieces)
+    assert text.text == "One.\n\nTwo."
+
+
+def test_empty_pages_leave_no_trace() -> None:
+    pages = ["", "First page.", "", "  ", "", "Last page.", ""]
+    pieces = [piece(page, 0, source=n, group="file", position=n) for n, page in enumerate(pages)]
+    (text,) = join_pieces(pieces)
+    assert texts_of(text) == ["First page.", "  ", "Last page."]
+    check_shape(text, pieces)
+
+
+def test_an_empty_piece_touches_nothing() -> None:
+    text = joined([piece("", 5), piece("Two", 13)], "One four\nfive Two.")
+    assert not text.touches(0, 12)
+    assert text.touches(9, 18)
+
+
+@pytest.mark.parametrize("start", [-1, -500])
+def test_a_negative_offset_is_none(start: int) -> None:
+    assert piece("One.", start).start is None
+    (text,) = join_pieces([piece("One.", start), piece("Two.", 4)])
+    assert [run.source_start for run in text.runs] == [4, None]
+
+
+def test_numpy_offsets_come_out_as_plain_integers() -> None:
+    pieces = [piece("One.", np.int64(3)), piece("Two.", np.int32(7))]  # type: ignore[arg-type]
+    place = joined(pieces).place(4, 8)
+    assert place == (1, 0, 4, SOURCE, 7, 11)
+    assert {type(number) for number in place if number != SOURCE} == {int}
+    with pytest.raises(TypeError):
+        piece("One.", 3.0)  # type: ignore[arg-type]
+
+
+def test_groups_and_positions() -> None:
+    pieces = [
+        piece("Page ten.", 0, source="p10", group="file", position=10),
+        piece("Alone.", 0, source="other"),
+        piece("wo.", 6, source="p2", group="file", position=2.0),
+        piece("Page two.", 0, source="p2", group="file", position=2.0),
+        piece("File alone.", 0, source="file"),  # a source that is called like a group
+    ]
+    texts = join_pieces(pieces)
+    assert [texts_of(text) for text in texts] == [["Page two.", "Page ten."], ["Alone."], ["File alone."]]
+    file = texts[0]
+    at = file.text.index("ten")
+    assert file.place(at, at + 3) == Place(0, 5, 8, "p10", 5, 8)
+    unnumbered = [replace(one, position=None) if one.position == 2.0 else one for one in pieces]
+    assert texts_of(join_pieces(unnumbered)[0]) == ["Page ten.", "Page two."]
+
+
+def test_a_source_at_hand_and_what_does_not_stand_in_it() -> None:
+    source = "The  well\nwas dry.\n\nThe bell rang twice."
+    pieces = [
+        piece("The bell rang twice.", 999),  # beyond the end
+        piece("The well was dry.", 0),  # white space normalized
+        piece("An older version of it."),
+        piece("  "),
+    ]
+    text = joined(pieces, source)
+    assert texts_of(text) == [source, "An older version of it."]
+    assert text.place(0, 18) == Place(1, None, None, SOURCE, 0, 18)
+    assert text.place(20, 40) == Place(0, 0, 20, SOURCE, 20, 40)
+    assert text.place(42, 50) == Place(2, 0, 8, SOURCE, None, None)
+    assert joined(pieces[2:3], "").text == "An older version of it."
+
+
+def test_equal_chunks_stand_each_at_its_own_place() -> None:
+    row = "| yes | no |\n"
+    source = "Head\n" + row * 3 + "Foot\n" + row
+    text = joined([piece(row, key=str(number)) for number in range(4)], source)
+    assert [placed.start for placed in text.placed] == [5, 18, 31, 49]
+    assert sorted(placed.number for placed in text.placed) == [0, 1, 2, 3]
+    with_offset = joined([piece(row, 31), piece("yes |  no |", 45)], source)
+    assert [(p.start, p.exact) for p in with_offset.placed] == [(31, True), (51, False)]
+
+
+def test_a_whole_document_and_its_chunks_without_offsets() -> None:
+    source = "The well was dry. The bell rang. The well was dry."
+    text = joined([piece(source), piece("The well was dry."), piece("The bell rang.")], source)
+    assert [(p.start, p.number) for p in text.placed] == [(0, 1), (0, 0), (18, 2)]
+
+
+def test_an_exact_piece_is_preferred_to_one_that_differs() -> None:
+    source = "The  well was dry."
+    text = joined([piece("The well was dry."), piece("well was dry.", 5)], source)
+    assert text.place(5, 18) == Place(1, 0, 13, SOURCE, 5, 18)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("whole_too", [True, False])
+def test_many_pieces_cost_about_as_much_each(
+    monkeypatch: pytest.MonkeyPatch, known: bool, whole_too: bool
+) -> None:
+    """Characters that are copied while joining, and pieces looked at while placing, grow with the text."""
+    copied = 0
+    take = joined_text.JoinedTextBuilder._slice
+
+    def counted(self: joined_text.JoinedTextBuilder, start: int, end: int) -> str:
+        nonlocal copied
+        text = take(self, start, end)
+        copied += len(text)
+        return text
+
+    monkeypatch.setattr(joined_text.JoinedTextBuilder, "_slice", counted)
+    document = "".join(f"Sentence {number}. " for number in range(20_000))
+    chunks = cut(document, 200, 50)
+    if whole_too:
+        chunks.insert(0, (0, document))
+    pieces = [piece(text, start if known else None, key=str(n)) for n, (start, text) in enumerate(chunks)]
+    text = joined(pieces)
+    if known or not whole_too:
+        assert text.text == document
+    assert copied <= 3 * sum(len(one.text) for one in pieces)
+    looked_at = 0
+    for start in range(0, len(text.text) - 20, 20):
+        assert text.touches(start, start + 20)
+        if whole_too and known:
+            looked_at += next(n for n, _ in enumerate(text._touching(start, start + 20), start=1))
+            assert text.place(start, start + 20).piece in (0, 1)
+        else:
+            looked_at += len(text._spans.near(start, start + 20)) if start > len(document) else 1
+    assert looked_at <= len(text.text)
+
+
+@pytest.mark.parametrize(
+    ("following", "preceding", "runs"),
+    [(None, None, 1), ("b", "a", 1), ("b", None, 1), ("x", "x", 2), ("x", None, 2), (None, "x", 2)],
+)
+def test_links_tell_a_missing_piece_from_white_space(
+    following: str | None, preceding: str | None, runs: int
+) -> None:
+    pieces = [
+        Piece(text="He signed it.", key="a", source="d", start=0, next=following),
+        Piece(text="It rained.", key="b", source="d", start=18, previous=preceding),
+    ]
+    (joined,) = join_pieces(pieces)
+    assert len(joined.runs) == runs
+    assert joined.place(*joined.placed[1][:2]).source_start == 18

@@ -1,0 +1,402 @@
+"""Search over joined texts: as the scanner itself on one document, limits over several, nothing across a break."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from spscanner_rag.retrieval.pieces import JoinedText, Piece, join_pieces
+from spscanner_rag.retrieval.search import Hit, Selection, search
+from spscanner_rag.scan.pipeline import ScanCancelled
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Scorer
+from spscanner_rag.text.units import Unit
+
+QUERY = "Who signed the treaty?"
+STORY = """\
+The keeper wrote the date in his book. He signed the treaty on 14 May 1911, and the captain left.
+"Who signed it?" she asked; nobody answered. Dr. Smith's report was 400 pages long!
+
+Why did they leave the island? Because the well was dry, and because the winter had been long.
+The bell rang twice. Then the rain began. The council had ordered a report in 1908.
+"""
+
+
+def read(*documents: str) -> list[JoinedText]:
+    """Whole documents, each a text of its own."""
+    return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(documents)])
+
+
+class Words:
+    """Cuts at full stops; the number in a sentence, such as "a 3.", is its logit."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, list[Unit]]] = []
+
+    def segment(self, text: str) -> list[Unit]:
+        units, start = [], 0
+        while (stop := text.find(".", start)) >= 0:
+            first = start + len(text[start:stop]) - len(text[start:stop].lstrip())
+            units.append(Unit(first, stop + 1, text[start : stop + 1]))
+            start = stop + 1
+        return units
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        self.asked.append((query, text, list(units)))
+        return np.array([float(text[unit.start : unit.end].rstrip(".").split()[-1]) for unit in units])
+
+
+class Bare:
+    """The one method that a scorer must have."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> list[float]:
+        return [float(unit.end - unit.start) for unit in units]
+
+
+def found(hits: Sequence[Hit]) -> list[str]:
+    return [hit.text for hit in hits]
+
+
+# One whole document: the scanner's own selection
+
+
+SELECTIONS = st.fixed_dictionaries(
+    {
+        "top_k": st.none() | st.integers(1, 12) | st.sampled_from([0.1, 0.9]),
+        "threshold": st.none() | st.floats(0, 1),
+        "max_tokens": st.none() | st.integers(1, 200),
+        "count_tokens": st.sampled_from([None, len]),
+        "context": st.integers(0, 3),
+        "order": st.sampled_from(["document", "score"]),
+        "merge": st.booleans(),
+    }
+)
+
+
+def check_as_scanned(scanner: Scanner, text: str, arguments: dict[str, Any]) -> None:
+    hits = search(scanner, QUERY, read(text), Selection(**arguments))
+    result = scanner.scan(QUERY, text)
+    passages = result.select(**arguments)
+    assert [(hit.text, hit.score) for hit in hits] == [(p.text, p.score) for p in passages]
+    for hit, passage in zip(hits, passages, strict=True):
+        span = (passage.start, passage.end)
+        assert hit.joined == 0
+        assert hit.place == (0, *span, 0, *span)
+        assert hit.logit == max(s.logit for s in result.sentences if span[0] <= s.start < span[1])
+
+
+@settings(max_examples=30)
+@given(arguments=SELECTIONS)
+def test_one_document_is_selected_as_by_a_scan(tiny_scanner: Scanner, arguments: dict[str, Any]) -> None:
+    check_as_scanned(tiny_scanner, STORY, arguments)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "One.", "\n\n " + STORY.replace("\n", "\r\n") + "\ud800 "])
+def test_odd_documents_are_selected_as_by_a_scan(tiny_scanner: Scanner, text: str) -> None:
+    check_as_scanned(tiny_scanner, text, {"top_k": 3, "order": "score"})
+
+
+@pytest.fixture(scope="module")
+def windowed(windowed_checkpoint: Path) -> Scanner:
+    return Scanner.from_pretrained(windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True)
+
+
+def test_a_scanner_with_windows(windowed: Scanner) -> None:
+    long = STORY * 4
+    assert len(windowed.checkpoint.tokenizer.encode(long).ids) > 2 * 100
+    check_as_scanned(windowed, long, {"top_k": 4, "context": 1, "merge": True})
+
+
+@pytest.mark.parametrize("name", ["tiny_scanner", "windowed"])
+def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) -> None:
+    scanner: Scanner = request.getfixturevalue(name)
+    pages = ["The keeper signed the", "treaty on a day", "in May."]
+    pieces = [Piece(text=p, key=p, source=p, start=0, group="file", position=n) for n, p in enumerate(pages)]
+    hits = search(scanner, QUERY, join_pieces(pieces), Selection(order="document", merge=True, context=2))
+    assert found(hits) == pages
+    assert [hit.place.piece for hit in hits] == [0, 1, 2]
+    asked: list[list[Unit]] = []
+
+    class Spy:
+        segment = staticmethod(scanner.segment)
+
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> list[float]:
+            asked.append(list(units))
+            return [0.0] * len(units)
+
+    search(Spy(), QUERY, join_pieces(pieces), Selection())  # type: ignore[arg-type]
+    read_text = "".join(unit.model_text for unit in asked[0])
+    assert read_text.split() == " ".join(pages).split()  # words of two pages never become one
+
+
+# Several texts
+
+
+FIRST, SECOND = "a 1. b 9. c 2. d 8.", "e 7. f 3. g 10. h 0."
+
+
+def test_the_best_of_all_texts() -> None:
+    texts = read(FIRST, "", SECOND)
+    hits = search(Words(), QUERY, texts, Selection(top_k=3))
+    assert [(hit.text, hit.logit, hit.joined) for hit in hits] == [
+        ("g 10.", 10.0, 2),
+        ("b 9.", 9.0, 0),
+        ("d 8.", 8.0, 0),
+    ]
+    assert hits[0].place == (2, 10, 15, 2, 10, 15)
+    assert hits[0].score == pytest.approx(1 / (1 + np.exp(-10)))
+    numbers = [hits[0].logit, hits[0].score, hits[0].joined, *hits[0].place]
+    assert {type(number) for number in numbers} == {int, float}
+    in_order = search(Words(), QUERY, texts, Selection(top_k=3, order="document"))
+    assert found(in_order) == ["b 9.", "d 8.", "g 10."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"top_k": None, "top_k_per_text": 1}, ["g 10.", "b 9."]),
+        ({"top_k": 3, "top_k_per_text": 2}, ["g 10.", "b 9.", "d 8."]),
+        ({"top_k": 1, "top_k_per_text": 2}, ["g 10."]),
+        ({"top_k": None, "top_k_per_text": 9, "threshold": 0.9999}, ["g 10."]),
+        ({"top_k": None, "top_k_per_text": np.int64(1)}, ["g 10.", "b 9."]),
+        ({"top_k": 0.01, "top_k_per_text": 1}, ["g 10.", "b 9."]),
+        (
+            {"top_k": None, "top_k_per_text": 1, "context": 1, "order": "document"},
+            ["a 1.", "b 9.", "c 2.", "f 3.", "g 10.", "h 0."],
+        ),
+        (
+            {"top_k": None, "top_k_per_text": 1, "context": 1, "merge": True},
+            ["f 3. g 10. h 0.", "a 1. b 9. c 2."],
+        ),
+    ],
+)
+def test_limits_of_each_text(arguments: dict[str, Any], expected: list[str]) -> None:
+    assert found(search(Words(), QUERY, read(FIRST, SECOND), Selection(**arguments))) == expected
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.lists(st.integers(-5, 5), max_size=6), min_size=1, max_size=6),
+    st.none() | st.integers(1, 9),
+    st.none() | st.integers(1, 4),
+    st.integers(1, 4),
+)
+def test_limits_against_a_plain_reading_of_them(
+    logits: list[list[int]], top_k: int | None, per_text: int | None, batch_size: int
+) -> None:
+    documents = [" ".join(f"w{i} {logit}." for i, logit in enumerate(row)) for row in logits]
+    ranked = sorted((-logit, number, i) for number, row in enumerate(logits) for i, logit in enumerate(row))
+    taken: dict[int, int] = {}
+    expected = []
+    for logit, number, i in ranked:
+        if (per_text is None or taken.get(number, 0) < per_text) and (top_k is None or len(expected) < top_k):
+            taken[number] = taken.get(number, 0) + 1
+            expected.append((number, f"w{i} {-logit}."))
+    choose = Selection(top_k=top_k, top_k_per_text=per_text)
+    hits = search(Words(), QUERY, read(*documents), choose, batch_size=batch_size)
+    assert [(hit.joined, hit.text) for hit in hits] == expected
+    for hit in hits:
+        assert documents[hit.joined][hit.place.source_start : hit.place.source_end] == hit.text
+
+
+def test_neighbours_and_merging_stay_in_their_run_and_text() -> None:
+    pages = [
+        Piece(text="a 1. b 2.", key="1", source="p1", start=0, group="f"),
+        Piece(text="c 9. d 3.", key="2", source="p2", start=0, group="f"),
+        Piece(text="e 8.", key="3", source="p2", start=500, group="f"),
+        Piece(text="f 7.", key="4", source="other", start=0),
+    ]
+    for context in (1, 5):
+        hits = search(
+            Words(),
+            QUERY,
+            join_pieces(pages),
+            Selection(top_k=1, context=context, order="document", merge=True),
+        )
+        assert found(hits) == ["c 9. d 3."]
+    every = search(Words(), QUERY, join_pieces(pages), Selection(merge=True, order="document"))
+    assert found(every) == ["a 1. b 2.", "c 9. d 3.", "e 8.", "f 7."]
+
+
+def test_sentences_outside_the_pieces_are_read_and_left_out() -> None:
+    source = "a 9. b 1. c 8. d 2. e 7."
+    pieces = [Piece(text="1. c 8", key="x", source="s"), Piece(text="e 7.", key="y", source="s", start=20)]
+    scorer = Words()
+    texts = join_pieces(pieces, {"s": source})
+    hits = search(scorer, QUERY, texts, Selection(order="document", context=3, merge=True))
+    assert found(hits) == ["b 1. c 8.", "e 7."]
+    assert hits[0].place == (0, None, None, "s", 5, 14)
+    ((_, text, units),) = scorer.asked
+    assert text == source
+    assert len(units) == 5
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("count_tokens", [None, len, lambda text: 2 * len(text) + 7 * text.count("\n")])
+@pytest.mark.parametrize("max_tokens", [1, 4, 6, 9, 17, 40, 200])
+def test_a_budget_holds_over_all_that_is_returned(
+    merge: bool, count_tokens: Callable[[str], int] | None, max_tokens: int
+) -> None:
+    count = count_tokens or Words().count_tokens
+    choose = Selection(max_tokens=max_tokens, count_tokens=count_tokens, context=1, merge=merge)
+    hits = search(Words(), QUERY, read(FIRST, SECOND, FIRST), choose)
+    assert count("\n".join(found(hits))) <= max_tokens or not hits
+    assert sum(count(hit.text) for hit in hits) <= max_tokens
+    if count_tokens is None:
+        assert sum(count(hit.text) for hit in hits) >= min(max_tokens - 1, 24)
+
+
+def test_a_wide_gap_between_texts_costs_nothing() -> None:
+    texts = read("a 1. b 9.", "c 8. d 1.")
+
+    def count(text: str) -> int:
+        return len(text) + 100 * text.count("\n\n")
+
+    hits = search(Words(), QUERY, texts, Selection(top_k=2, max_tokens=9, count_tokens=count))
+    assert found(hits) == ["b 9.", "c 8."]
+
+
+# Scorers
+
+
+def test_a_scorer_of_one_method() -> None:
+    hits = search(
+        Bare(), QUERY, read(STORY, "Short one. It is the longest sentence of all."), Selection(top_k=1)
+    )  # type: ignore[arg-type]
+    assert found(hits) == ["Because the well was dry, and because the winter had been long."]
+
+
+def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
+    class Never:
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+            raise AssertionError("scanned")
+
+    with pytest.raises(ValueError, match="max_tokens: got a budget, but Never counts no tokens"):
+        search(Never(), QUERY, read(STORY), Selection(max_tokens=5))
+    with pytest.raises(ValueError, match="max_tokens"):
+        search(Never(), QUERY, [], Selection(max_tokens=5))
+    assert search(Bare(), QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("query", ["", " \n"])
+def test_an_empty_query_is_refused(query: str) -> None:
+    for texts in ([], read(STORY)):
+        with pytest.raises(ValueError, match="query is empty"):
+            search(Words(), query, texts, Selection())
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 1.5, None])
+def test_a_batch_size_out_of_range_is_refused(batch_size: Any) -> None:
+    with pytest.raises(ValueError, match="batch_size: got"):
+        search(Words(), QUERY, read(FIRST), Selection(), batch_size=batch_size)
+
+
+def test_nothing_to_search() -> None:
+    assert search(Words(), QUERY, [], Selection()) == []
+    nothing = join_pieces(
+        [Piece(text="", key=str(n), source=n, start=0, group=n // 2) for n in range(4)]
+        + [Piece(text=" \n", key="w", source="w", start=0)]
+    )
+    scorer = Words()
+    assert search(scorer, QUERY, nothing, Selection(max_tokens=3, context=1)) == []
+    assert scorer.asked == []
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 64])
+def test_texts_are_given_in_batches(tiny_scanner: Scanner, batch_size: int) -> None:
+    sizes: list[int] = []
+
+    class Spy:
+        segment = staticmethod(tiny_scanner.segment)
+
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+            raise AssertionError("one by one")
+
+        def score_units_many(self, requests: Any, *, cancelled: Any) -> list[NDArray[np.float32]]:
+            sizes.append(len(requests))
+            return tiny_scanner.score_units_many(requests, cancelled=cancelled)
+
+    texts = read(*(f"{STORY} {number}." for number in range(5)))
+    hits = search(Spy(), QUERY, texts, Selection(top_k=9), batch_size=batch_size)
+    assert sizes == {1: [1] * 5, 2: [2, 2, 1], 3: [3, 2], 64: [5]}[batch_size]
+    one_by_one = search(tiny_scanner, QUERY, texts, Selection(top_k=9), batch_size=1)
+    assert [(hit.text, hit.place) for hit in hits] == [(hit.text, hit.place) for hit in one_by_one]
+    assert [hit.logit for hit in hits] == pytest.approx([hit.logit for hit in one_by_one], abs=1e-4)
+    assert all(left.logit >= right.logit for left, right in pairwise(hits))
+
+
+# Cancellation
+
+
+@pytest.mark.parametrize("asked", range(8))
+def test_cancelled_at_any_time(asked: int) -> None:
+    """True from the n-th time on: before each of three texts is cut, before each is scored."""
+    calls = 0
+
+    def cancelled() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > asked
+
+    scorer = Words()
+    scorer_of: Scorer = scorer
+    texts = read(FIRST, SECOND, FIRST)
+    if asked < 6:
+        with pytest.raises(ScanCancelled):
+            search(scorer_of, QUERY, texts, Selection(), cancelled=cancelled)
+        assert len(scorer.asked) == max(0, asked - 3)
+    else:
+        assert search(scorer_of, QUERY, texts, Selection(), cancelled=cancelled)
+
+
+def test_cancelled_between_batches_that_do_not_ask() -> None:
+    done: list[int] = []
+
+    class Deaf(Words):
+        def score_units_many(self, requests: Any, *, cancelled: Any) -> list[NDArray[np.float32]]:
+            done.append(len(requests))
+            return [np.zeros(len(units), np.float32) for _, _, units in requests]
+
+    with pytest.raises(ScanCancelled):
+        search(Deaf(), QUERY, read(FIRST, FIRST), Selection(), batch_size=1, cancelled=lambda: bool(done))
+    assert done == [1]
+
+
+def test_cancelled_in_the_middle_of_a_text(tiny_checkpoint: Path) -> None:
+    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32", segment_tokens=16)
+    calls = 0
+
+    def cancelled() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > 4
+
+    with pytest.raises(ScanCancelled, match=r"cancelled after \d+ of \d+ tokens"):
+        search(scanner, QUERY, read(STORY), Selection(), cancelled=cancelled)
+    assert calls == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"top_k": 0}, "top_k: got 0"),
+        ({"threshold": 2}, "threshold: got 2"),
+        ({"context": -1}, "context: got -1"),
+        ({"order": "best"}, "order: got 'best'"),
+        ({"top_k_per_text": 0}, "top_k_per_text: got 0; expected an integer of at least 1"),
+        ({"top_k_per_text": 0.5}, "top_k_per_text: got 0.5"),
+        ({"top_k_per_text": True}, "top_k_per_text: got True"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Selection(**arguments)

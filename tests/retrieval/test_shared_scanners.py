@@ -1,0 +1,228 @@
+"""Scanners loaded once for the same arguments, tokens that stay hidden, and what is refused early."""
+
+import copy
+import os
+import pickle
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spscanner_rag.checkpoint import CheckpointError
+from spscanner_rag.retrieval import shared_scanners
+from spscanner_rag.retrieval.shared_scanners import (
+    HiddenToken,
+    ScorerChoice,
+    forget_shared_scanners,
+    shared_scanner,
+    split_token,
+)
+from spscanner_rag.scanner import Scanner
+
+SECRET = "hf_not_to_be_shown"
+
+
+class Loads:
+    """Stands in for `Scanner.from_pretrained`: counts its calls, returns something new each time."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[object, dict[str, Any]]] = []
+        self.fails = 0
+        self.wait = threading.Event()
+        self.wait.set()
+
+    def __call__(self, model: object = None, **options: Any) -> object:
+        self.calls.append((model, options))
+        assert self.wait.wait(20)
+        if len(self.calls) <= self.fails:
+            raise CheckpointError("not there")
+        return object()
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
+    forget_shared_scanners()
+    stand_in = Loads()
+    monkeypatch.setattr(Scanner, "from_pretrained", stand_in)
+    yield stand_in
+    forget_shared_scanners()
+
+
+def test_many_threads_load_once(loads: Loads) -> None:
+    loads.wait.clear()
+    with ThreadPoolExecutor(32) as threads:
+        waiting = [threads.submit(shared_scanner, "a", device="cpu") for _ in range(64)]
+        loads.wait.set()
+        scanners = {future.result() for future in waiting}
+    assert len(scanners) == len(loads.calls) == 1
+
+
+def test_others_load_beside_one_that_takes_long(loads: Loads) -> None:
+    loads.wait.clear()
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(shared_scanner, name) for name in ("a", "b")]
+        while len(loads.calls) < 2:  # both are in: neither waits for the other
+            assert not any(future.done() for future in waiting)
+        loads.wait.set()
+        assert waiting[0].result() is not waiting[1].result()
+
+
+def test_what_failed_is_tried_again(loads: Loads) -> None:
+    loads.fails = 2
+    for _ in range(2):
+        with pytest.raises(CheckpointError):
+            shared_scanner("a")
+    assert shared_scanner("a") is shared_scanner("a")
+    assert len(loads.calls) == 3
+
+
+def test_arguments_that_differ_load_apart(loads: Loads) -> None:
+    tokenizer = [1]  # cannot be hashed
+    arguments: list[dict[str, Any]] = [
+        {},
+        {"model": "None"},
+        {"model": "a"},
+        {"model": Path("a")},  # never a Hub id
+        {"model": "a", "device": "cpu"},
+        {"model": "a", "segment_tokens": 1},
+        {"model": "a", "segment_tokens": True},
+        {"model": "a", "segment_tokens": 1.0},
+        {"model": "a", "segment_tokens": None},
+        {"model": "a", "revision": "None"},
+        {"model": "a", "tokenizer": tokenizer},
+        {"model": "a", "tokenizer": [1]},
+        {"model": "a", "token": SECRET},
+        {"model": "a", "device": torch.device("cpu")},
+        {"model": "a", "dtype": torch.float32},
+    ]
+    scanners = [shared_scanner(**given) for given in arguments]
+    assert len(set(scanners)) == len(loads.calls) == len(arguments)
+    arguments[-2]["device"] = torch.device("cpu")  # equal to the first
+    assert [shared_scanner(**given) for given in arguments] == scanners
+    assert len(loads.calls) == len(arguments)
+    assert loads.calls[10][1]["tokenizer"] is tokenizer
+
+
+def test_objects_made_anew_are_never_taken_for_old_ones(loads: Loads) -> None:
+    scanners = {shared_scanner("a", tokenizer=[number]) for number in range(50)}  # freed, but for the key
+    assert len(scanners) == 50
+
+
+def test_a_local_folder_is_known_by_its_full_path(
+    loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for parent in ("one", "two"):
+        (tmp_path / parent / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "one")
+    first = shared_scanner("model")
+    assert shared_scanner(Path("model")) is shared_scanner(tmp_path / "one" / "model") is first
+    monkeypatch.chdir(tmp_path / "two")
+    assert shared_scanner("model") is not first
+    assert [model for model, _ in loads.calls] == ["model", "model"]  # as given: messages name it so
+
+
+def test_forgotten_scanners_load_again(loads: Loads) -> None:
+    first = shared_scanner()
+    forget_shared_scanners()
+    assert shared_scanner() is not first
+
+
+def test_a_real_one(tiny_checkpoint: Path) -> None:
+    options: dict[str, Any] = {"device": "cpu", "dtype": "float32"}
+    choice = ScorerChoice(str(tiny_checkpoint), **options, model_kwargs={"segment_tokens": 64})
+    choice.check()
+    scanner = choice.resolve()
+    assert isinstance(scanner, Scanner)
+    assert scanner.segment_tokens == 64
+    assert scanner is shared_scanner(tiny_checkpoint, **options, segment_tokens=64)
+    assert choice.name == str(tiny_checkpoint)
+    assert ScorerChoice(scanner=scanner).name == str(tiny_checkpoint)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_lock_that_was_held_is_free_in_a_fork(loads: Loads) -> None:
+    key_lock = threading.Lock()
+    shared_scanner("a")
+    (key,) = shared_scanners._locks
+    shared_scanners._locks[key] = key_lock
+    with key_lock:
+        shared_scanners._forget_locks()  # what a fork runs
+        assert shared_scanner("a") is shared_scanner("a")
+
+
+# The token
+
+
+def test_a_token_is_shown_nowhere() -> None:
+    given = {"token": SECRET, "revision": "main"}
+    options, token = split_token(given)
+    assert options == {"revision": "main"}
+    assert given == {"token": SECRET, "revision": "main"}
+    assert token.value == SECRET
+    choice = ScorerChoice("a", model_kwargs=options, token=token)
+    for shown in (repr(token), str(token), f"{token}", repr(choice), str([choice]), choice.name):
+        assert SECRET not in shown
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        pickled = pickle.dumps(choice, protocol)
+        assert SECRET.encode() not in pickled
+        assert pickle.loads(pickled).token.value is None
+    assert copy.copy(token) is copy.deepcopy(token) is token
+    assert copy.deepcopy(choice).token.value == SECRET
+    assert not hasattr(token, "__dict__")
+
+
+@pytest.mark.parametrize("value", [None, True, False, SECRET])
+def test_the_token_is_used(loads: Loads, value: str | bool | None) -> None:
+    options, token = split_token({"token": HiddenToken(value)})
+    assert token.value is value
+    ScorerChoice("a", token=token, model_kwargs=options).resolve()
+    assert loads.calls[0][1].get("token") is value
+    assert ("token" in loads.calls[0][1]) == (value is not None)
+
+
+def test_no_token() -> None:
+    assert split_token({})[1].value is None
+    assert repr(HiddenToken()) == "HiddenToken()"
+
+
+# Choices
+
+
+class Scores:
+    def score_units(self, query: object, text: object, units: object) -> None: ...
+
+
+def test_a_ready_scanner_or_scorer_is_taken_as_it_is(tiny_scanner: Scanner, loads: Loads) -> None:
+    scorer = Scores()
+    for choice in (ScorerChoice(scanner=tiny_scanner), ScorerChoice(scorer=scorer)):  # type: ignore[arg-type]
+        choice.check()
+        assert choice.resolve() in (tiny_scanner, scorer)
+    assert ScorerChoice(scorer=scorer).name == "Scores"  # type: ignore[arg-type]
+    assert (ScorerChoice().name, ScorerChoice("org/a").name) == ("default", "org/a")
+    assert loads.calls == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"model": "a", "scorer": Scores()}, ValueError, "got model and scorer; expected at most one of"),
+        ({"scanner": Scores()}, TypeError, r"scanner is Scores; expected a spscanner_rag\.Scanner"),
+        ({"scorer": "bm25"}, TypeError, "scorer is str; expected an object with score_units"),
+        ({"scorer": Scores}, TypeError, "scorer is type; expected an object with score_units"),
+        (
+            {"model_kwargs": {"windows": 3}},
+            ValueError,
+            "model_kwargs: got 'windows'; expected .*window_tokens",
+        ),
+        ({"model_kwargs": {"device": "cpu"}}, ValueError, "model_kwargs: got 'device'"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(
+    fields: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ScorerChoice(**fields).check()

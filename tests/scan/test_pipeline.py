@@ -1,0 +1,213 @@
+"""Requests to logits: order, texts prepared once, windows, progress, cancellation."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag.scan import pipeline
+from spscanner_rag.scan.pipeline import Meter, Pipeline, Request, ScanCancelled
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.text.units import Unit
+
+QUERY = "Who signed the treaty?"
+TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered.\n\n" * 3
+UNITS = [Unit(4, 10, "The keeper "), Unit(16, 20, "wrote the date.")]
+
+
+def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
+    fields = {"window_tokens": scanner.window_tokens, "segment_tokens": scanner.segment_tokens} | changes
+    return Pipeline(scanner.checkpoint.model, scanner.reading, **fields)
+
+
+def logits_of(line: Pipeline, *requests: Request) -> list[np.ndarray]:
+    return [scored.logits for scored in line.run(requests, Meter())]
+
+
+def test_answers_come_in_order_as_one_by_one(tiny_scanner: Scanner) -> None:
+    requests = [
+        Request(QUERY, TEXT),
+        Request("the date", TEXT),
+        Request(QUERY, ""),
+        Request(QUERY, TEXT, UNITS),
+        Request(QUERY, TEXT, []),
+        Request(QUERY, "Short one."),
+        Request(QUERY, TEXT),
+    ]
+    line = pipeline_of(tiny_scanner, segment_tokens=40)
+    together = list(line.run(iter(requests), Meter()))
+    assert [scored.request for scored in together] == requests
+    for scored in together:
+        (alone,) = logits_of(pipeline_of(tiny_scanner), scored.request)
+        assert scored.logits.shape == (len(scored.cut.units),)
+        assert scored.logits.dtype == np.float32
+        np.testing.assert_allclose(scored.logits, alone, atol=1e-4)
+    assert [len(scored.logits) for scored in together] == [12, 12, 0, 2, 0, 1, 12]
+    assert together[3].cut.units is UNITS
+    assert list(line.run([], Meter())) == []
+
+
+def test_consecutive_requests_on_one_text_prepare_it_once(
+    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[tuple[str, object]] = []
+    prepare = Reading.prepare
+
+    def counted(self: Reading, text: str, units: Any = None) -> Any:
+        prepared.append((text[:3], units))
+        return prepare(self, text, units)
+
+    monkeypatch.setattr(Reading, "prepare", counted)
+    others = [Unit(0, 3, "The")]
+    line = pipeline_of(tiny_scanner)
+    requests = [
+        (QUERY, TEXT),
+        ("date", TEXT),
+        (QUERY, TEXT, UNITS),
+        ("date", TEXT, UNITS),
+        (QUERY, TEXT, others),
+    ]
+    answers = logits_of(line, *(Request(*request) for request in requests), Request(QUERY, TEXT))  # type: ignore[misc]
+    assert [units for _, units in prepared] == [None, UNITS, others, None]
+    assert [len(logits) for logits in answers] == [12, 12, 2, 2, 1, 12]
+    np.testing.assert_allclose(answers[0], answers[5], atol=1e-5)
+
+
+def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 2)
+    taken = 0
+
+    def requests() -> Iterator[Request]:
+        nonlocal taken
+        for number in range(20):
+            taken += 1
+            yield Request(QUERY, f"{number} {TEXT}")
+
+    tokens = len(tiny_scanner.checkpoint.tokenizer.encode(f"0 {TEXT}").ids)
+    run = pipeline_of(tiny_scanner, segment_tokens=2 * tokens).run(requests(), Meter())
+    assert taken == 0
+    next(run)
+    assert taken in (4, 5)
+    assert len(list(run)) == 19
+    assert taken == 20
+
+
+@pytest.fixture
+def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are prepared in a thread, as beside an accelerator, in runs of one forward pass."""
+    monkeypatch.setattr(pipeline, "SERIAL_DEVICES", set())
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD_IN_THREAD", 1)
+
+
+@pytest.mark.usefixtures("in_thread")
+def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [Request(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)]
+    line = pipeline_of(tiny_scanner, segment_tokens=40)
+    threaded, threads = logits_of(line, *requests), set()
+    prepare = Reading.prepare
+
+    def seen(self: Reading, text: str, units: Any = None) -> Any:
+        threads.add(threading.current_thread())
+        return prepare(self, text, units)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reading, "prepare", seen)
+        assert len(list(line.run(requests, Meter()))) == 8
+    assert len(threads) == 2
+    monkeypatch.setattr(pipeline, "SERIAL_DEVICES", {"cpu"})
+    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 1)
+    for ours, serial in zip(threaded, logits_of(line, *requests), strict=True):
+        np.testing.assert_array_equal(ours, serial)
+
+
+@pytest.mark.usefixtures("in_thread")
+def test_an_error_in_the_thread_comes_after_the_answers_before_it(
+    tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = Reading.prepare
+
+    def failing(self: Reading, text: str, units: Any = None) -> Any:
+        if text == "bad":
+            raise RuntimeError("cannot be cut")
+        return prepare(self, text, units)
+
+    monkeypatch.setattr(Reading, "prepare", failing)
+    texts = [TEXT, f"1 {TEXT}", "bad", TEXT]
+    run = pipeline_of(tiny_scanner, segment_tokens=40).run([Request(QUERY, text) for text in texts], Meter())
+    assert [next(run).request.text for _ in range(2)] == texts[:2]
+    with pytest.raises(RuntimeError, match="cannot be cut"):
+        next(run)
+
+
+@pytest.mark.usefixtures("in_thread")
+@pytest.mark.parametrize("allowed", [0, 1, 2, 5, 9])
+def test_cancelled_while_a_thread_prepares(tiny_scanner: Scanner, allowed: int) -> None:
+    calls = 0
+
+    def cancelled() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > allowed
+
+    requests = [Request(QUERY, f"{number} {TEXT}") for number in range(9)]
+    run = pipeline_of(tiny_scanner, segment_tokens=40).run(requests, Meter(cancelled=cancelled))
+    answered: list[Any] = []
+    with pytest.raises(ScanCancelled):
+        answered.extend(run)
+    assert len(answered) <= allowed
+    assert not any(thread.name.startswith("spscanner-ahead") for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("window_tokens", [60, 100, 10_000, None])
+def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | None) -> None:
+    scanner = Scanner.from_pretrained(
+        windowed_checkpoint, device="cpu", dtype="float32", local_files_only=True
+    )
+    whole, short = TEXT * 3, "He signed it."
+    line = pipeline_of(scanner, window_tokens=window_tokens)
+    (scored,) = line.run([Request(QUERY, whole)], Meter())
+    windows = line._windows(scored.cut)
+    assert (len(windows) > 1) == (window_tokens in (60, 100))
+    sums, counts = np.zeros(len(scored.cut.units)), np.zeros(len(scored.cut.units))
+    one_pass = pipeline_of(scanner, window_tokens=None)
+    for first, last in windows:
+        (part,) = logits_of(one_pass, Request(QUERY, whole, scored.cut.units[first : last + 1]))
+        sums[first : last + 1] += part
+        counts[first : last + 1] += 1
+    assert counts.min() >= 1
+    np.testing.assert_allclose(scored.logits, sums / counts, atol=1e-3)
+    both = logits_of(line, Request(QUERY, short), Request(QUERY, whole))
+    np.testing.assert_allclose(both[1], scored.logits, atol=1e-4)
+
+
+def test_progress_counts_every_token_once(tiny_scanner: Scanner) -> None:
+    seen: list[tuple[int, int]] = []
+    meter = Meter(lambda done, total: seen.append((done, total)))
+    line = pipeline_of(tiny_scanner, segment_tokens=16)
+    assert len(list(line.run([Request(QUERY, TEXT), Request(QUERY, ""), Request("date", TEXT)], meter))) == 3
+    done = [tokens for tokens, _ in seen]
+    assert done == sorted(set(done))
+    assert seen[-1][0] == seen[-1][1] == meter.done == meter.total
+    assert meter.total >= 2 * len(tiny_scanner.checkpoint.tokenizer.encode(TEXT).ids)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2, 3, 6])
+def test_cancelled(tiny_scanner: Scanner, allowed: int) -> None:
+    """Asked before each of three texts is prepared, then after every forward pass."""
+    calls = 0
+
+    def cancelled() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > allowed
+
+    line = pipeline_of(tiny_scanner, segment_tokens=16)
+    run = line.run([Request(QUERY, TEXT)] * 3, Meter(cancelled=cancelled))
+    with pytest.raises(ScanCancelled, match=r"cancelled after \d+ of \d+ tokens") as error:
+        list(run)
+    assert calls == allowed + 1
+    assert str(error.value).startswith("cancelled after 0 of 0") == (allowed < 3)

@@ -1,0 +1,308 @@
+"""The units of the published scanners: the original's on its own vectors, and exact spans on any text."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.tokenize.punkt import PunktLanguageVars
+from tokenizers import Tokenizer
+
+from spscanner_rag.text import reference_segmentation
+from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
+from spscanner_rag.text.token_stream import tokenize_units
+from spscanner_rag.text.units import Unit
+
+HARD_PARTS = [
+    *(
+        "A cat sat. ",
+        "Dr. ",
+        "so, ",
+        "so; ",
+        ",;",
+        "a",
+        "word ",
+        "e\u0301",
+        ".) ",
+        '." ',
+        "“Why?” ",
+        ". ",
+        "...",
+        "! ",
+    ),
+    *(
+        " ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\n\n",
+        "\x0b",
+        "\x1c",
+        "\x85",
+        "\xa0",
+        "\u2003",
+        "\u2028",
+        "\u3000",
+        "\u200b",
+        "\u200d",
+    ),
+    *(
+        "\x00",
+        "\ud800",
+        "😀",
+        "👩\u200d👩\u200d👧",
+        "שלום. ",
+        "東京。",
+        "x" * 1100,
+        "five words are in here " * 11,
+        " " * 30,
+    ),
+]
+any_text = st.one_of(
+    st.text(st.characters(codec=None), max_size=60),
+    st.lists(st.sampled_from(HARD_PARTS), max_size=40).map("".join),
+)
+
+
+def words(text: str) -> int:
+    """A token count that is easy to follow."""
+    return len(text.split())
+
+
+def without_space(text: str) -> str:
+    return "".join(text.split())
+
+
+def assert_exact(text: str, units: list[Unit]) -> None:
+    """Spans are trimmed, ordered, disjoint and hold every visible character, as do the model's strings."""
+    position = 0
+    for unit in units:
+        span = text[unit.start : unit.end]
+        assert position <= unit.start < unit.end <= len(text)
+        assert span == span.strip()
+        assert not text[position : unit.start].strip()
+        assert without_space(unit.model_text) == without_space(span)
+        position = unit.end
+    assert not text[position:].strip()
+
+
+@pytest.fixture(scope="module")
+def make() -> Callable[[Callable[[str], int]], ReferenceSegmenter]:
+    def build(count_tokens: Callable[[str], int]) -> ReferenceSegmenter:
+        try:
+            return ReferenceSegmenter(count_tokens, local_files_only=True)
+        except FileNotFoundError as missing:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(missing))
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def by_words(make: Callable[[Callable[[str], int]], ReferenceSegmenter]) -> ReferenceSegmenter:
+    return make(words)
+
+
+@pytest.mark.parametrize("document", ["abbreviations", "meeting", "novel", "paper"])
+def test_units_ids_and_ends_are_the_originals(document: str, oracles: Path, make: Callable) -> None:
+    expected = json.loads((oracles / "segmentation" / f"{document}.json").read_text(encoding="utf-8"))
+    tokenizer = Tokenizer.from_file(str(oracles / "tokenizer" / "gpt-neox-20b.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    segmenter = make(lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
+    units = segmenter.segment(expected["text"])
+    assert_exact(expected["text"], units)
+    assert [unit.model_text for unit in units] == expected["segments"]
+    for piece_characters in (100, 5000, 32768):
+        tokens = tokenize_units(tokenizer, units, "contained", piece_characters)
+        assert tokens.input_ids.tolist() == expected["input_ids"]
+        assert tokens.unit_ends.tolist() == expected["end_token_indices"]
+
+
+@settings(max_examples=500)
+@given(text=any_text)
+def test_spans_are_exact_whatever_the_text(text: str, make: Callable) -> None:
+    def visible(part: str) -> int:
+        return len(without_space(part))
+
+    units = make(visible).segment(text)
+    assert_exact(text, units)
+    assert len(units) == 1 or all(visible(unit.model_text) >= 20 for unit in units)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "\r\n\t\u3000\x85 "])
+def test_nothing_visible_gives_no_units(text: str, by_words: ReferenceSegmenter) -> None:
+    assert by_words.segment(text) == []
+
+
+def test_cut_after_commas_and_semicolons_and_merged_to_twenty(by_words: ReferenceSegmenter) -> None:
+    seven, twenty = "one two three four five six seven", "word " * 19 + "last"
+    text = f"{seven}, {seven}; {seven}, {twenty}. {twenty}, end."
+    assert [unit.model_text for unit in by_words.segment(text)] == [
+        f"{seven}, {seven}; {seven},",
+        f" {twenty}.",
+        f"{twenty}, end.",  # the short last unit joined its predecessor
+    ]
+
+
+def test_white_space_between_sentences_is_not_read(by_words: ReferenceSegmenter) -> None:
+    sentence = "This one has words, namely more than twenty of them, " + "word " * 12 + "in all."
+    first, second = by_words.segment(f"\n\n {sentence}\n\n\n{sentence}")
+    assert first.model_text + second.model_text == sentence + sentence
+    assert (first.start, second.start) == (3, 3 + len(sentence) + 3)
+
+
+def test_long_pieces_are_cut_at_lines_then_every_fifty_words(by_words: ReferenceSegmenter) -> None:
+    line, long_line = "word " * 29 + "end\n", "a  \t b " * 60
+    units = by_words.segment(line + line + long_line)
+    assert [unit.model_text for unit in units] == [
+        line,
+        line,
+        *[" ".join("ab" * 25)] * 2,
+        " ".join("ab" * 10),
+    ]
+    assert_exact(line + line + long_line, units)
+
+
+def test_long_words_are_joined_with_single_spaces_too(by_words: ReferenceSegmenter) -> None:
+    units = by_words.segment(("z" * 30 + "\t ") * 100)
+    assert "".join(unit.model_text for unit in units) == " ".join(["z" * 30] * 50) * 2
+    assert all(len(unit.model_text) < 1000 for unit in units)
+
+
+def test_some_white_space_at_the_start_is_read(by_words: ReferenceSegmenter) -> None:
+    (unit,) = by_words.segment("\n\xa0 \u2028 Some words.")
+    assert unit == Unit(5, 16, "\u2028 Some words.")
+
+
+def test_fifty_words_are_not_too_long(by_words: ReferenceSegmenter) -> None:
+    text = "a  b\n" * 25
+    assert [unit.model_text for unit in by_words.segment(text)] == [text.rstrip()]
+
+
+@pytest.mark.parametrize(
+    "piece", ["x" * 5000, ("y" * 300 + " ") * 40, ("z" * 30 + "\t ") * 120, "é\u0301" * 1500]
+)
+def test_pieces_that_the_original_drops_are_cut_and_kept(piece: str, make: Callable) -> None:
+    text = f"Before it, {piece}, and behind it."
+    units = make(len).segment(text)
+    assert_exact(text, units)
+    assert all(len(unit.model_text) <= 1100 for unit in units)
+    assert len(units) >= len(piece) / 1000
+
+
+def test_characters_of_white_space_only_join_the_unit_before(make: Callable) -> None:
+    text = "Some words to begin with." + "\u200b " + "\x1c" * 60 + "; " + "\x1c" * 60 + ","
+    assert_exact(text, make(len).segment(text))
+
+
+def test_the_reading_counts_tokens_of_what_the_model_reads(make: Callable) -> None:
+    seen: list[str] = []
+
+    def count(text: str) -> int:
+        seen.append(text)
+        return len(text.encode())  # fails for a lone surrogate
+
+    units = make(count).segment("A lone \ud800 surrogate is here, and there \udfff too.")
+    assert any("\ufffd" in text for text in seen)
+    assert "\ud800" in units[0].model_text
+
+
+def test_long_documents_outlast_the_time_limit_of_nltk(
+    monkeypatch: pytest.MonkeyPatch, by_words: ReferenceSegmenter
+) -> None:
+    redos = pytest.importorskip("nltk.redos", reason="this NLTK has no time limit")
+    monkeypatch.setattr(redos, "DEFAULT_TIMEOUT", 1e-6)
+    text = "It was so, said he. " * 5000
+    with pytest.raises(TimeoutError):
+        list(PunktLanguageVars().period_context_re().finditer(text))
+    rules = by_words._sentence_spans.__self__._lang_vars  # type: ignore[attr-defined]
+    assert len(list(rules.period_context_re().finditer(text))) == 4999
+
+
+def test_a_word_of_a_megabyte_takes_no_longer_than_it_must(make: Callable) -> None:
+    text = "Stop! " + "!?" * 250_000 + " Then go on."
+    assert_exact(text, make(len).segment(text))
+
+
+@pytest.fixture
+def _nothing_loaded() -> Iterator[None]:
+    reference_segmentation._load_sentence_tokenizer.cache_clear()
+    yield
+    reference_segmentation._load_sentence_tokenizer.cache_clear()  # what the test loaded is no one else's
+
+
+@pytest.mark.usefixtures("_nothing_loaded")
+def test_a_missing_sentence_model_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
+    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    with pytest.raises(FileNotFoundError, match=re.escape("python -m nltk.downloader punkt_tab")) as caught:
+        ReferenceSegmenter(words, local_files_only=True)
+    assert "downloads are off" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("_nothing_loaded")
+def test_a_failed_download_is_silent_and_a_clear_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
+    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    with pytest.raises(FileNotFoundError, match="its download failed"):  # sockets are blocked
+        ReferenceSegmenter(words)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("_nothing_loaded")
+def test_the_model_in_the_data_path_of_nltk_comes_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
+    folder.mkdir(parents=True)
+    for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
+        (folder / name).write_text("", encoding="utf-8")
+    (folder / "abbrev_types.txt").write_text("qux\n", encoding="utf-8")
+    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
+    text = "He saw the qux. Then he left."
+    assert len(list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))) == 1
+    # another model, another answer
+    (folder / "abbrev_types.txt").write_text("quux\n", encoding="utf-8")
+    reference_segmentation._load_sentence_tokenizer.cache_clear()
+    assert len(list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))) == 2
+
+
+@pytest.mark.usefixtures("_nothing_loaded")
+def test_a_download_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundled = reference_segmentation._bundled_parameters()
+    if bundled is None:
+        pytest.skip("needs the sentence model of llama-index-core")
+    answers = [None, bundled]
+    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: answers.pop(0))
+    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    asked: list[str] = []
+    monkeypatch.setattr("nltk.download", lambda name, **_: asked.append(name))
+    assert ReferenceSegmenter(words).segment("One. Two.")
+    assert asked == ["punkt_tab"]
+
+
+def test_the_bundled_model_is_found_without_importing_llama_index(make: Callable) -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys; from spscanner_rag.text.reference_segmentation import ReferenceSegmenter as S;"
+        "S(len, True).segment('Hi.'); sys.exit('llama_index.core' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_looking_words_up_leaves_the_model_as_it_was(by_words: ReferenceSegmenter) -> None:
+    tokenizer = by_words._sentence_spans.__self__  # type: ignore[attr-defined]
+    before = len(tokenizer._params.ortho_context)
+    by_words.segment(" ".join(f"Unheard{number}. Of{number}" for number in range(500)))
+    assert len(tokenizer._params.ortho_context) == before

@@ -1,0 +1,270 @@
+"""Sentences: exact spans of whatever text, nothing lost, nothing twice."""
+
+import sys
+import unicodedata
+from typing import Any
+
+import pytest
+import sentencex
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.text.segmentation import SentenceSegmenter, Unit
+
+HARD_PARTS = [
+    *(
+        "A cat sat. ",
+        "Dr. ",
+        "e.g. ",
+        "2.1 ",
+        "\n3. ",
+        "“Why?” ",
+        '"No." ',
+        "(so. ",
+        "…",
+        ".",
+        ",",
+        "a",
+        "é",
+        "e\u0301",
+    ),
+    *(
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\r\n\r\n",
+        "\n \n",
+        "\x0b",
+        "\x0c",
+        "\x1c",
+        "\x85",
+        "\xa0",
+        "\u2028",
+    ),
+    *(
+        "\u3000",
+        "\u200b",
+        "\u200d",
+        "\ufeff",
+        "\u202e",
+        "\x00",
+        "\ud800",
+        "\udfff",
+        "😀",
+        "👩\u200d👩\u200d👧",
+        "🇩🇪",
+        "👍🏽",
+    ),
+    *("שלום. ", "ثم ذهب؟ ", "東京。", "नमस्ते। ", "각", "ᄀ\u1161\u11a8", "\u0301" * 40, "x" * 90, " " * 70),
+]
+any_text = st.one_of(
+    st.text(st.characters(codec=None), max_size=60),
+    st.lists(st.sampled_from(HARD_PARTS), max_size=60).map("".join),
+)
+
+
+def assert_exact(text: str, units: list[Unit]) -> None:
+    """Spans are trimmed, ordered, disjoint and hold every visible character; joined they are the text."""
+    position = 0
+    for unit in units:
+        assert position <= unit.start < unit.end <= len(text)
+        assert text[unit.start : unit.end] == text[unit.start : unit.end].strip()
+        assert not text[position : unit.start].strip()
+        position = unit.end
+    assert not text[position:].strip()
+    if units:
+        assert "".join(unit.model_text for unit in units) == text
+
+
+def sentences(text: str, **options: int) -> list[str]:
+    return [text[unit.start : unit.end] for unit in SentenceSegmenter(**options).segment(text)]
+
+
+@settings(max_examples=2000)
+@given(any_text, st.sampled_from([16, 100, 1000]))
+@example("“ x. \u3000J.", 1000)  # sentencex 1.0.32 panics on white space of several bytes
+def test_spans_are_exact_whatever_the_text(text: str, limit: int) -> None:
+    units = SentenceSegmenter(max_characters=limit).segment(text)
+    assert_exact(text, units)
+    assert all(unit.end - unit.start <= limit for unit in units)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "\r\n\t\u3000\x85 "])
+def test_nothing_visible_gives_no_units(text: str) -> None:
+    assert SentenceSegmenter().segment(text) == []
+
+
+def test_sentences_of_plain_prose() -> None:
+    text = (
+        '  Dr. Smith paid 3.5 million, e.g. in rents. "Why?" she asked; nobody knew!\r\n\r\nThe rain began.  '
+    )
+    assert sentences(text) == [
+        "Dr. Smith paid 3.5 million, e.g. in rents.",
+        '"Why?" she asked; nobody knew!',
+        "The rain began.",
+    ]
+    first, second, last = SentenceSegmenter().segment(text)
+    assert first.model_text == "  Dr. Smith paid 3.5 million, e.g. in rents. "
+    assert second.model_text.endswith("knew!\r\n\r\n")
+    assert last.model_text == "The rain began.  "
+
+
+def test_a_blank_line_ends_a_sentence_even_with_blanks_on_it() -> None:
+    assert sentences("A heading\n \t \nThe text below it.") == ["A heading", "The text below it."]
+
+
+@pytest.mark.parametrize("marker", ["2.", "2.1.", "3.)", "12.4.1."])
+def test_a_list_marker_stays_with_its_sentence(marker: str) -> None:
+    text = f"{marker} The tenant pays the rent. He pays it monthly."
+    assert sentences(text) == [f"{marker} The tenant pays the rent.", "He pays it monthly."]
+    assert sentences("The first ends\n" + text)[:2] == [
+        "The first ends",
+        f"{marker} The tenant pays the rent.",
+    ]
+
+
+@pytest.mark.parametrize("opening", ["“", '"', "(", "« ", "'til then "])
+def test_a_mark_that_is_never_closed_does_not_swallow_the_document(opening: str) -> None:
+    plain = [f"Sentence number {number} is here and is long enough." for number in range(100)]
+    found = sentences(opening + " ".join(plain))
+    assert [sentence.lstrip(opening) for sentence in found] == [plain[0].lstrip(opening), *plain[1:]]
+
+
+def test_closing_marks_stay_with_the_sentence_they_close() -> None:
+    inside = ["The bell rang twice and then the long rain began.", "Nobody in the whole town had heard it."]
+    text = "(" + " ".join(inside * 15) + ") She left."
+    found = sentences(text)
+    assert found[-2:] == [inside[1] + ")", "She left."]
+    quoted = ['He said "the bell rang twice in the night."', "She said “nobody in town had heard it.”"]
+    found = sentences("(" + " ".join(quoted * 20) + " So it was.) She left.")
+    assert found[1:] == [*(quoted * 20)[1:], "So it was.)", "She left."]
+
+
+@pytest.mark.parametrize(
+    "filler", ["a", ".", "0", "é", "東", "word ", "word\n", "w. ", "? ", "“", "\ud800", "\u0301"]
+)
+def test_a_run_without_a_sentence_end_is_capped(filler: str) -> None:
+    text = ("start " + filler * 60_000)[:60_000]
+    units = SentenceSegmenter().segment(text)
+    assert_exact(text, units)
+    assert all(unit.end - unit.start <= 1000 for unit in units)
+    assert len(units) <= 60_000 / 250 or filler == "w. "
+
+
+def test_a_cap_cuts_at_line_ends_first_then_clauses_then_words() -> None:
+    line, clause, word = "a table row, of words\n", "one clause of some words; ", "word "
+    assert all(part.endswith("words") for part in sentences(line * 200, max_characters=100))
+    assert all(part.endswith(";") for part in sentences(clause * 200, max_characters=100))
+    assert all(part.endswith("word") for part in sentences(word * 200, max_characters=100))
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        "e\u0301\u0323",
+        "👩\u200d👩\u200d👧\u200d👦",
+        "👍🏽",
+        "❤\ufe0f",
+        "🇩🇪",
+        "ᄀ\u1161\u11a8",
+        "षि",
+        "🏴\U000e0067\U000e0062\U000e007f",
+    ],
+)
+@pytest.mark.parametrize("limit", [16, 17, 50, 1000])
+def test_a_cap_does_not_tear_written_characters(character: str, limit: int) -> None:
+    text = character * (3 * limit)
+    for part in sentences(text, max_characters=limit):
+        assert len(part) % len(character) == 0
+        assert part.startswith(character)
+
+
+def test_combining_marks_alone_are_cut_anyway() -> None:
+    text = "e" + "\u0301" * 5000
+    assert_exact(text, SentenceSegmenter().segment(text))
+    assert all(unicodedata.combining(mark) for mark in text[1:])
+    assert max(map(len, sentences(text))) <= 1000
+
+
+@given(any_text)
+def test_a_lone_surrogate_reads_as_a_replacement_character(text: str) -> None:
+    plain = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    replaced = "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in plain)
+    spans = [unit[:2] for unit in SentenceSegmenter().segment(plain)]
+    assert spans == [unit[:2] for unit in SentenceSegmenter().segment(replaced)]
+
+
+@pytest.mark.parametrize(
+    "mark", ["", ". ", ", ", '"', "“a", "? ", "(a. ", '" "', "\n1. ", "\r\n", "\n\n", "a ", "'. "]
+)
+def test_a_megabyte_is_seen_in_pieces_and_never_many_times(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def watch(language: str, text: str) -> Any:
+        seen.append(len(text))
+        return boundaries(language, text)
+
+    boundaries = sentencex.get_sentence_boundaries
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", watch)
+    text = f"It was {mark}said" * (1_000_000 // (11 + len(mark))) if mark != "a " else mark * 500_000
+    units = SentenceSegmenter().segment(text)
+    assert_exact(text, units)
+    assert max(seen) <= 8192
+    # two passes (the second over long sentences only), each of which may read half of a piece again
+    assert sum(seen) <= 4 * len(text) + 8192
+
+
+@pytest.mark.parametrize("separator", [" ", "\n", "\n\n", "\r\n", "\xa0"])
+def test_long_texts_are_read_in_pieces_without_a_trace(separator: str) -> None:
+    expected = [
+        f"Mr. Brown wrote sentence {number} of them{' again' * (number % 7)}." for number in range(3000)
+    ]
+    assert sentences(separator.join(expected)) == expected
+
+
+def test_a_panic_in_sentencex_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):  # the name pyo3 gives it
+        pass
+
+    def panic(language: str, text: str) -> None:
+        raise PanicException
+
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", panic)
+    text = "The first one. And the second? Yes."
+    assert sentences(text) == ["The first one.", "And the second?", "Yes."]
+
+
+def test_other_failures_of_sentencex_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(language: str, text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", fail)
+    with pytest.raises(KeyboardInterrupt):
+        SentenceSegmenter().segment("Some text.")
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    for space in filter(str.isspace, map(chr, range(sys.maxunicode + 1))):
+        SentenceSegmenter().segment(
+            f"He met J.{space}K. Smith.{space}Then he left.{space}\n1.{space}A.{space}"
+        )
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_language_is_used() -> None:
+    text = "Siehe Abs. 3 der Verordnung. Er ging."
+    count = {language: len(SentenceSegmenter(language).segment(text)) for language in ("de", "en", "xx")}
+    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is no language: the general rule
+
+
+def test_settings_are_checked() -> None:
+    for limit in (0, 15, 5000):
+        with pytest.raises(ValueError, match=f"max_characters is {limit}, expected 16 to 4096"):
+            SentenceSegmenter(max_characters=limit)
+    with pytest.raises(ValueError, match="language is empty"):
+        SentenceSegmenter("")

@@ -1,0 +1,99 @@
+"""Token counters: a callable of the caller's, or a tiktoken encoding without a network."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag import ScanResult
+from spscanner_rag.text import token_counts
+from spscanner_rag.text.token_counts import check_counter, resolve_counter
+
+O200K_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
+
+
+def test_a_callable_is_asked_for_each_text() -> None:
+    counter = resolve_counter(lambda text: np.int64(len(text)))  # type: ignore[return-value,arg-type]
+    assert counter("four") == 4
+    assert type(counter("four")) is int
+
+
+@pytest.mark.parametrize("answer", [-1, 2.0, True, None, [1, 2]])
+def test_an_answer_that_is_no_count_is_refused(answer: Any) -> None:
+    counter = resolve_counter(lambda text: answer)
+    with pytest.raises(ValueError, match=r"for a text of 4 characters; expected an integer of at least 0"):
+        counter("four")
+
+
+def test_what_is_no_counter_is_refused() -> None:
+    with pytest.raises(ValueError, match="count_tokens: got list; expected a callable"):
+        check_counter(["o200k_base"])
+    with pytest.raises(ValueError, match=r"count_tokens: got 'gpt-4'.*use one of .*cl100k_base.*o200k_base"):
+        resolve_counter("gpt-4")
+    check_counter(None)
+    check_counter(len)
+    check_counter("o200k_base")
+
+
+@pytest.fixture
+def no_tiktoken_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither a cache of tiktoken's on disk nor an encoding that is already loaded."""
+    if token_counts._llama_index_cache(O200K_FILE) is None:
+        pytest.skip("llama-index-core, which bundles tiktoken's files, is not installed")
+    import tiktoken.registry
+
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
+
+
+@pytest.mark.usefixtures("no_tiktoken_cache")
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+def test_encodings_load_without_a_network_and_leave_no_trace(name: str, tmp_path: Path) -> None:
+    before = dict(os.environ)
+    counter = resolve_counter(name)
+    assert counter("Hello world") == 2
+    assert counter("") == 0
+    assert dict(os.environ) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("no_tiktoken_cache")
+def test_special_tokens_are_counted_as_text() -> None:
+    result = ScanResult("q", "Anne signed it. <|endoftext|>", [0, 16], [15, 29], [1, 2])  # type: ignore[arg-type]
+    counter = resolve_counter("cl100k_base")
+    assert counter("<|endoftext|>") > 1
+    assert counter("\ud800") > 0
+    within = result.select(max_tokens=counter("<|endoftext|>") - 1, count_tokens="cl100k_base")
+    assert [passage.text for passage in within] == ["Anne signed it."]
+
+
+@pytest.mark.usefixtures("no_tiktoken_cache")
+def test_an_encoding_that_cannot_be_fetched_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tiktoken.load
+
+    def offline(path: str) -> bytes:
+        raise ConnectionError(f"no network for {path}")
+
+    monkeypatch.setattr(tiktoken.load, "read_file", offline)
+    with pytest.raises(
+        OSError, match=r"p50k_base.*could not be fetched.*TIKTOKEN_CACHE_DIR .*or pass a callable"
+    ):
+        resolve_counter("p50k_base")
+
+
+def test_a_cache_that_the_user_chose_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    with token_counts._bundled_cache("o200k_base"):
+        assert os.environ["TIKTOKEN_CACHE_DIR"] == str(tmp_path)
+
+
+def test_looking_for_the_bundle_imports_nothing() -> None:
+    loaded = set(sys.modules)
+    token_counts._llama_index_cache(O200K_FILE)
+    assert not {name for name in set(sys.modules) - loaded if name.startswith("llama_index")}

@@ -1,0 +1,493 @@
+"""Token ids in pieces as of the whole, unit ends by both rules, and the question among the tokens."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_stream import DocumentTokens, build_stream, tokenize_question, tokenize_units
+from spscanner_rag.text.units import Unit, readable
+
+PROSE = """The keeper of the lighthouse wrote the date in his book; he signed the treaty on 14 May 1911.
+"Who signed it?" she asked. Nobody answered! Dr. Smith's report, of 400 pages, said:
+the harbour must be widened. Why did they leave the island? Because the well was dry.
+"""
+HARD_PARTS = [
+    *(
+        "The report ",
+        "of the ",
+        "Dr. S",
+        "don't ",
+        "1234567 ",
+        "3.14",
+        "x",
+        "naïve ",
+        "e\u0301 ",
+        "(so) ",
+        "...",
+        "!!\n",
+    ),
+    *(
+        " ",
+        "  ",
+        " " * 12,
+        " " * 70,
+        "\t",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\xa0",
+        "\u2028",
+        "\u3000",
+        "\u200b",
+        "\u200d",
+        "\u202e",
+    ),
+    *(
+        "\x00",
+        "\ud800",
+        "😀",
+        "👩\u200d👩\u200d👧",
+        "🇩🇪",
+        "שלום ",
+        "東京。",
+        "ｶﾞ",
+        "각",
+        "ᄀ\u1161",
+        "\u0301" * 9,
+        "y" * 90,
+    ),
+    *("<mask>", "<|endoftext|>", "a long added token " * 6, "ＡＢ", "İ", "Σας "),
+]
+any_text = st.one_of(
+    st.text(st.characters(codec=None), max_size=80),
+    st.lists(st.sampled_from(HARD_PARTS), max_size=80).map("".join),
+)
+
+CL100K = "|".join(
+    [
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+        r"[^\r\n\p{L}\p{N}]?\p{L}+",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    ]
+)
+byte_level = pre_tokenizers.ByteLevel
+
+
+def split_by(pattern: str) -> pre_tokenizers.PreTokenizer:
+    parts = pre_tokenizers.Split(Regex(pattern), "isolated")
+    return pre_tokenizers.Sequence([parts, byte_level(add_prefix_space=False, use_regex=False)])
+
+
+def train(model: Any, trainer: Any, pre_tokenizer: Any, normalizer: Any = None) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.normalizer = normalizer
+    tokenizer.train_from_iterator([PROSE], trainer)
+    return tokenizer
+
+
+def bpe(pre_tokenizer: Any, normalizer: Any = None, model: Any = None) -> Tokenizer:
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        initial_alphabet=byte_level.alphabet(),
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
+    )
+    return train(model or models.BPE(), trainer, pre_tokenizer, normalizer)
+
+
+def gpt_neox() -> Tokenizer:
+    """GPT-NeoX's kind: NFC, runs of spaces as added tokens, offsets without white space."""
+    tokenizer = bpe(byte_level(add_prefix_space=False), normalizers.NFC())
+    tokenizer.add_tokens([AddedToken(" " * width, normalized=True) for width in range(2, 25)])
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=False)
+    return tokenizer
+
+
+def trimmed_offsets() -> Tokenizer:
+    """RoBERTa's kind: the first space of a text belongs to its first token, no other space to any."""
+    tokenizer = bpe(byte_level(add_prefix_space=True))
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
+    return tokenizer
+
+
+def greedy_added_tokens() -> Tokenizer:
+    tokenizer = bpe(byte_level(add_prefix_space=False))
+    tokenizer.add_tokens(
+        [
+            AddedToken("<mask>", lstrip=True, rstrip=True, special=True),
+            AddedToken("of the", single_word=True),
+            AddedToken("a long added token " * 6),
+            AddedToken("Dr. S", normalized=False),
+        ]
+    )
+    return tokenizer
+
+
+def word_piece() -> Tokenizer:
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=["[UNK]"], show_progress=False)
+    model = models.WordPiece(unk_token="[UNK]")
+    return train(model, trainer, pre_tokenizers.BertPreTokenizer(), normalizers.BertNormalizer())
+
+
+def unigram(**options: Any) -> Tokenizer:
+    trainer = trainers.UnigramTrainer(
+        vocab_size=200, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
+    )
+    return train(models.Unigram(), trainer, pre_tokenizers.Metaspace(**options), normalizers.NFKC())
+
+
+def without_words() -> Tokenizer:
+    tokenizer = bpe(byte_level(add_prefix_space=False))
+    tokenizer.pre_tokenizer = None
+    return tokenizer
+
+
+KINDS: dict[str, Callable[[], Tokenizer]] = {
+    "gpt2": lambda: bpe(byte_level(add_prefix_space=False)),
+    "gpt2 with a prefix space": lambda: bpe(byte_level(add_prefix_space=True)),
+    "gpt-neox": gpt_neox,
+    "cl100k": lambda: bpe(split_by(CL100K)),
+    "five characters at a time": lambda: bpe(split_by(r"[\s\S]{1,5}")),
+    "behind and ahead": lambda: bpe(split_by(r"(?<=a)\s|\b[A-Z]\w*|(?<=\. )\w+|\w+(?=\s+\d)|\w+| +|[^\w ]")),
+    "nfkc, lower case": lambda: bpe(
+        byte_level(add_prefix_space=False),
+        normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]),
+    ),
+    "nfd, stripped": lambda: bpe(
+        byte_level(add_prefix_space=False), normalizers.Sequence([normalizers.NFD(), normalizers.Strip()])
+    ),
+    "greedy added tokens": greedy_added_tokens,
+    "gpt2 with a prefix space, trimmed": trimmed_offsets,
+    "wordpiece": word_piece,
+    "unigram": unigram,
+    "unigram, first word marked": lambda: unigram(prepend_scheme="first"),
+    "unigram, not split": lambda: unigram(split=False),
+    "no words": without_words,
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return KINDS[request.param]()
+
+
+class Watched:
+    """A tokenizer that remembers how much it was given at once."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.lengths: list[int] = []
+
+    def encode(self, text: str, **options: Any) -> Any:
+        self.lengths.append(len(text))
+        return self._tokenizer.encode(text, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+
+def as_units(*texts: str) -> list[Unit]:
+    """Units whose model_text is given; their spans do not matter to the token stream."""
+    return [Unit(0, 1, text) for text in texts]
+
+
+@settings(max_examples=60)
+@given(text=any_text, piece_characters=st.sampled_from([1, 10, 60, 200]))
+def test_pieces_give_the_ids_of_the_whole(tokenizer: Tokenizer, text: str, piece_characters: int) -> None:
+    whole = tokenizer.encode(readable(text), add_special_tokens=False)
+    if not whole.ids:
+        return
+    tokens = tokenize_units(tokenizer, as_units(text), "contained", piece_characters)
+    assert tokens.input_ids.tolist() == whole.ids
+    assert list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)) == whole.offsets
+    assert tokens.input_ids.dtype == tokens.starts.dtype == tokens.ends.dtype == np.int32
+    assert tokens.unit_ends.dtype == np.int64
+
+
+ENGLISH, LINES, JAPANESE = PROSE * 100, PROSE.replace(" ", "\n") * 100, "東京は大きい。そう、大きい！" * 1000
+WITHOUT_SPACES = ["gpt2", "gpt-neox", "cl100k", "nfkc, lower case", "wordpiece"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        *[(kind, ENGLISH) for kind in (*WITHOUT_SPACES, "gpt2 with a prefix space, trimmed", "unigram")],
+        *[(kind, text) for kind in WITHOUT_SPACES for text in (LINES, JAPANESE)],
+    ],
+)
+def test_ordinary_texts_are_never_tokenized_in_one_go(kind: str, text: str) -> None:
+    watched: Any = Watched(KINDS[kind]())
+    tokens = tokenize_units(watched, as_units(text), "contained", 1000)
+    assert max(watched.lengths) <= 2200
+    assert sum(watched.lengths) <= 2 * len(text)
+    assert tokens.input_ids.tolist() == watched.encode(text, add_special_tokens=False).ids
+
+
+def test_a_text_that_cannot_be_cut_is_read_whole_without_waste() -> None:
+    watched: Any = Watched(KINDS["gpt2"]())
+    tokenize_units(watched, as_units("a" * 50_000), "contained", 1000)
+    assert watched.lengths[-1] == 50_000
+    assert sum(watched.lengths) <= 3.2 * 50_000
+
+
+def test_random_tokenizers_are_not_asked_twice() -> None:
+    tokenizer = KINDS["gpt2"]()
+    assert isinstance(tokenizer.model, models.BPE)
+    tokenizer.model.dropout = 0.5
+    watched: Any = Watched(tokenizer)
+    tokenize_units(watched, as_units(PROSE * 10), "contained", 100)
+    assert watched.lengths == [len(PROSE) * 10]
+
+
+@given(text=any_text)
+def test_the_last_character_is_in_the_token(tiny_tokenizer: Tokenizer, text: str) -> None:
+    units = SentenceSegmenter(max_characters=60).segment(text)
+    tokens = tokenize_units(tiny_tokenizer, units, "last_character", 50)
+    assert len(tokens.unit_ends) == len(units)
+    for unit, end in zip(units, tokens.unit_ends, strict=True):
+        assert tokens.starts[end] < unit.end <= tokens.ends[end]
+        # the last of the tokens that share a character of several bytes
+        assert end + 1 == len(tokens.starts) or tokens.starts[end + 1] >= unit.end
+
+
+@given(texts=st.lists(any_text.filter(bool), max_size=12))
+def test_the_last_token_within_the_unit(tiny_tokenizer: Tokenizer, texts: list[str]) -> None:
+    tokens = tokenize_units(tiny_tokenizer, as_units(*texts), "contained", 50)
+    stop, before = 0, 0
+    for text, found in zip(texts, tokens.unit_ends.tolist(), strict=True):
+        stop += len(text)
+        inside = [index for index, end in enumerate(tokens.ends.tolist()) if end <= stop]
+        assert found == max(before, inside[-1] if inside else 0)
+        before = found
+
+
+def test_the_two_rules_differ_where_a_token_straddles_the_boundary() -> None:
+    words = {"one": 0, ".Two": 1, "three": 2}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="one"))
+    words_of_it = pre_tokenizers.Split(Regex(r"\.?\w+"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), words_of_it])
+    units = as_units("one.", "Two", " three")
+    assert tokenize_units(tokenizer, units, "contained").unit_ends.tolist() == [0, 1, 2]
+    assert tokenize_units(tokenizer, units, "last_character").unit_ends.tolist() == [1, 1, 2]
+
+
+def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer: Tokenizer) -> None:
+    blank = tokenize_units(tiny_tokenizer, as_units("ab", "\n\n", "cd"), "last_character")
+    assert blank.starts[blank.unit_ends].tolist() == [1, 2, 5]
+    empty = tokenize_units(tiny_tokenizer, as_units("", "ab", "", "xy", ""), "last_character")
+    assert empty.starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
+
+
+def test_an_emoji_ends_on_its_last_byte(tiny_tokenizer: Tokenizer) -> None:
+    units = as_units("Wow 😀 ", "next")
+    tokens = tokenize_units(tiny_tokenizer, units, "last_character")
+    end = int(tokens.unit_ends[0])
+    assert (tokens.starts[end], tokens.ends[end]) == (4, 5)
+    assert tokens.starts[end + 1] == 5
+    assert (tokens.starts[: end + 1] == 4).sum() > 1
+
+
+def test_no_units_no_tokens(tiny_tokenizer: Tokenizer) -> None:
+    tokens = tokenize_units(tiny_tokenizer, [], "last_character")
+    assert [len(array) for array in (tokens.input_ids, tokens.starts, tokens.ends, tokens.unit_ends)] == [
+        0
+    ] * 4
+    stream = build_stream(
+        np.array([1, 2], np.int32), tokens, reanchor_tokens=5, match_classes=np.zeros(0, np.uint8)
+    )
+    assert stream.input_ids.tolist() == [1, 2]
+    assert stream.unit_ends.shape == (0,)
+    assert stream.match_classes is not None
+    assert stream.match_classes.tolist() == [6, 6]
+
+
+def test_a_question_is_stripped_and_ends_its_line(tiny_tokenizer: Tokenizer) -> None:
+    found = tokenize_question(tiny_tokenizer, " \tWho signed \ud800 it?\n\n")
+    assert found.dtype == np.int32
+    assert found.tolist() == tiny_tokenizer.encode("Who signed \ufffd it?\n").ids
+
+
+def test_no_special_tokens_are_added() -> None:
+    tokenizer = word_piece()
+    tokenizer.add_special_tokens(["[CLS]"])
+    marker = tokenizer.token_to_id("[CLS]")
+    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $0", None, [("[CLS]", marker)])
+    assert marker not in tokenize_question(tokenizer, "Who?")
+    assert marker not in tokenize_units(tokenizer, as_units("He did."), "contained").input_ids
+
+
+@pytest.mark.parametrize("limit", ["truncation", "padding"])
+def test_a_tokenizer_that_truncates_or_pads_is_refused(tiny_tokenizer: Tokenizer, limit: str) -> None:
+    tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
+    if limit == "truncation":
+        tokenizer.enable_truncation(4)
+    else:
+        tokenizer.enable_padding(length=8)
+    with pytest.raises(ValueError, match="truncates or pads, expected neither"):
+        tokenize_units(tokenizer, as_units("text"), "contained")
+    with pytest.raises(ValueError, match="truncates or pads, expected neither"):
+        tokenize_question(tokenizer, "text")
+
+
+def test_bad_settings_are_refused(tiny_tokenizer: Tokenizer) -> None:
+    wrong: Any = "first_character"
+    with pytest.raises(ValueError, match="end_rule is 'first_character'"):
+        tokenize_units(tiny_tokenizer, [], wrong)
+    with pytest.raises(ValueError, match="piece_characters is 0, expected at least 1"):
+        tokenize_units(tiny_tokenizer, [], "contained", 0)
+    silent = Tokenizer(models.BPE())
+    silent.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    with pytest.raises(ValueError, match="gives no tokens for a text of 4 characters"):
+        tokenize_units(silent, as_units("text"), "contained")
+
+
+def counted(unit_ends: list[int]) -> DocumentTokens:
+    """A document whose tokens are 100, 101, ..."""
+    places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
+    return DocumentTokens(places + 100, places, places + 1, np.array(unit_ends, np.int64))
+
+
+def test_the_question_comes_first() -> None:
+    stream = build_stream(np.array([1, 2], np.int32), counted([1, 4]))
+    assert stream.input_ids.tolist() == [1, 2, 100, 101, 102, 103, 104]
+    assert stream.unit_ends.tolist() == [3, 6]
+    assert stream.match_classes is None
+    assert stream.input_ids.dtype == np.int32
+    assert stream.unit_ends.dtype == np.int64
+
+
+def test_the_question_is_repeated_at_unit_starts() -> None:
+    document = counted([1, 2, 4, 6])
+    classes = np.array([0, 1, 2, 3, 4, 5, 0], np.uint8)
+    stream = build_stream(np.array([1, 2], np.int32), document, reanchor_tokens=3, match_classes=classes)
+    assert stream.input_ids.tolist() == [1, 2, 100, 101, 102, 1, 2, 103, 104, 105, 106]
+    assert stream.unit_ends.tolist() == [3, 4, 8, 10]
+    assert stream.match_classes is not None
+    assert stream.match_classes.tolist() == [6, 6, 0, 1, 2, 6, 6, 3, 4, 5, 0]
+    assert stream.match_classes.dtype == np.uint8
+
+
+def test_some_of_the_units() -> None:
+    document = counted([1, 4, 6, 8])
+    stream = build_stream(np.array([1], np.int32), document, first_unit=1, last_unit=2)
+    assert stream.input_ids.tolist() == [1, 102, 103, 104, 105, 106]
+    assert stream.unit_ends.tolist() == [3, 5]
+
+
+def test_a_token_shared_with_the_unit_before_is_read() -> None:
+    document = counted([2, 2, 5])
+    stream = build_stream(np.array([1], np.int32), document, first_unit=1, last_unit=1)
+    assert stream.input_ids.tolist() == [1, 102]
+    assert stream.unit_ends.tolist() == [1]
+
+
+def test_tokens_behind_the_last_unit_are_left_out() -> None:
+    places = np.arange(6, dtype=np.int32)
+    document = DocumentTokens(places, places, places + 1, np.array([1, 3]))
+    assert build_stream(np.array([9], np.int32), document).input_ids.tolist() == [9, 0, 1, 2, 3]
+
+
+@given(
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    question=st.integers(0, 4),
+    every=st.none() | st.integers(1, 20),
+    data=st.data(),
+)
+def test_streams_hold_the_document_and_the_question(
+    lengths: list[int], question: int, every: int | None, data: st.DataObject
+) -> None:
+    document = counted(np.cumsum(lengths).tolist())
+    first = data.draw(st.integers(0, len(lengths) - 1))
+    last = data.draw(st.integers(first, len(lengths) - 1))
+    question_ids = np.arange(question, dtype=np.int32)
+    classes = np.full(len(document.input_ids), 2, np.uint8)
+    stream = build_stream(
+        question_ids, document, first_unit=first, last_unit=last, reanchor_tokens=every, match_classes=classes
+    )
+    ends = document.unit_ends[first : last + 1]
+    # each unit's position holds its token
+    assert stream.input_ids[stream.unit_ends].tolist() == document.input_ids[ends].tolist()
+    # without the questions, the document's tokens in one run up to the last unit's end
+    own = stream.input_ids[stream.input_ids >= 100]
+    assert own.tolist() == list(range(int(own[0]), 100 + int(ends[-1]) + 1))
+    assert stream.match_classes is not None
+    assert (stream.match_classes == np.where(stream.input_ids >= 100, 2, 6)).all()
+    if every is None:
+        assert len(stream.input_ids) == question + len(own)
+    elif question:
+        asked = np.flatnonzero(stream.input_ids == 0)
+        gaps = np.diff(asked) - question
+        assert (gaps >= every).all()
+        starts = set((document.unit_ends + 101).tolist())
+        assert all(int(stream.input_ids[place + question]) in starts for place in asked[1:])
+        # at the first unit start that may be
+        assert len(asked) == 1 + sum(1 for _ in _repeats(ends.tolist(), int(own[0]) - 100, every))
+
+
+def _repeats(ends: list[int], position: int, every: int) -> Any:
+    """Token by token: where the question is due again."""
+    for end in ends:
+        if end + 1 - position >= every and end < ends[-1]:
+            position = end + 1
+            yield position
+
+
+def stream_token_by_token(
+    question: list[int], unit_ends: list[int], first: int, last: int, every: int | None
+) -> tuple[list[int], list[int]]:
+    """Stream and unit ends of a document whose tokens are 100, 101, ..., the slow way."""
+    begin = 0 if first == 0 else min(unit_ends[first - 1] + 1, unit_ends[first])
+    ends, stream, place, since = unit_ends[first : last + 1], [*question], {}, 0
+    for token in range(begin, ends[-1] + 1):
+        if every is not None and since >= every and token - 1 in ends:
+            stream, since = [*stream, *question], 0
+        place[token] = len(stream)
+        stream.append(100 + token)
+        since += 1
+    return stream, [place[end] for end in ends]
+
+
+@settings(max_examples=500)
+@given(
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    question=st.integers(0, 4),
+    every=st.none() | st.integers(1, 20),
+    part=st.tuples(st.integers(0, 29), st.integers(0, 29)),
+)
+def test_streams_are_those_of_the_slow_way(
+    lengths: list[int], question: int, every: int | None, part: tuple[int, int]
+) -> None:
+    document = counted(np.cumsum(lengths).tolist())
+    first, last = sorted(place % len(lengths) for place in part)
+    question_ids = np.arange(question, dtype=np.int32)
+    stream = build_stream(question_ids, document, first_unit=first, last_unit=last, reanchor_tokens=every)
+    expected = stream_token_by_token(question_ids.tolist(), document.unit_ends.tolist(), first, last, every)
+    assert (stream.input_ids.tolist(), stream.unit_ends.tolist()) == expected
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 1), (1, 0), (0, 3), (3, 3)])
+def test_units_out_of_range_are_refused(first: int, last: int) -> None:
+    with pytest.raises(
+        ValueError, match=f"units {first} to {last} asked for, expected a range within 0 to 2"
+    ):
+        build_stream(np.zeros(1, np.int32), counted([1, 2, 3]), first_unit=first, last_unit=last)
+
+
+def test_bad_stream_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="reanchor_tokens is 0, expected at least 1"):
+        build_stream(np.zeros(1, np.int32), counted([1]), reanchor_tokens=0)
+    with pytest.raises(
+        ValueError, match=r"match_classes has 1 entries, expected one per document token \(2\)"
+    ):
+        build_stream(np.zeros(1, np.int32), counted([1]), match_classes=np.zeros(1, np.uint8))

@@ -1,0 +1,86 @@
+"""Spans: what is cut, where, and that nothing is lost."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.text.units import between, cut_long, readable, trimmed
+
+JOINED = ["\U0001f469\u200d\U0001f469\u200d\U0001f467", "🇩🇪", "e\u0301", "ᄀ\u1161\u11a8", "👍🏽"]
+any_text = st.one_of(
+    st.text(st.characters(codec=None), max_size=80),
+    st.lists(
+        st.tuples(st.sampled_from([*"ab .\n;\u2028\ud800\u0301\u200d", *JOINED]), st.integers(1, 40))
+    ).map(lambda runs: "".join(part * count for part, count in runs)),
+)
+
+
+@given(any_text, st.integers(0, 90), st.integers(0, 90))
+def test_trimmed_is_strip(text: str, start: int, length: int) -> None:
+    part = text[start : start + length]
+    span = trimmed(text, start, min(start + length, len(text)))
+    assert (span is None) == (not part.strip())
+    if span is not None:
+        assert text[slice(*span)] == part.strip()
+        assert start <= span[0] < span[1] <= start + length
+
+
+@settings(max_examples=600)
+@given(any_text, st.integers(16, 60))
+def test_long_spans_are_cut_without_loss(text: str, limit: int) -> None:
+    whole = trimmed(text, 0, len(text))
+    if whole is None:
+        return
+    spans = list(cut_long(text, *whole, limit))
+    assert (spans[0][0], spans[-1][1]) == whole
+    for start, end in spans:
+        assert 0 < end - start <= limit
+        assert text[start:end] == text[start:end].strip()
+    for (_, end), (start, _) in pairwise(spans):
+        assert end == start or text[end:start].isspace()
+    if len(spans) == 1:
+        assert whole[1] - whole[0] <= limit
+
+
+def test_pieces_are_of_similar_length() -> None:
+    lengths = [end - start for start, end in cut_long("x" * 1001, 0, 1001, 1000)]
+    assert sorted(lengths) == [500, 501]
+    assert list(cut_long("x" * 2000, 0, 2000, 1000)) == [(0, 1000), (1000, 2000)]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("word; word\nword. word word word", "word; word"),
+        ("some words; and some words. and some words", "some words;"),
+        ("some words and other words and words", "some words and other"),
+        ("x" * 30, "x" * 15),
+    ],
+)
+def test_line_ends_then_clauses_then_words_then_anywhere(text: str, first: str) -> None:
+    start, end = next(cut_long(text, 0, len(text), 20))
+    assert text[start:end] == first
+
+
+@pytest.mark.parametrize("shift", range(3))
+@pytest.mark.parametrize("character", JOINED)
+def test_written_characters_stay_whole(character: str, shift: int) -> None:
+    text = "x" * shift + character * 40
+    for start, _ in cut_long(text, shift, len(text), 24):
+        assert (start - shift) % len(character) == 0
+
+
+def test_between() -> None:
+    assert list(between(iter([2, 5, 9]), 12)) == [(2, 5), (5, 9), (9, 12)]
+    assert list(between(iter([]), 12)) == []
+
+
+@given(any_text)
+def test_readable_has_utf8_and_the_same_places(text: str) -> None:
+    result = readable(text)
+    result.encode()
+    assert len(result) == len(text)
+    assert result == re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -1,0 +1,126 @@
+"""Windows: the original's on its own vectors, and every unit in one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.text.token_stream import DocumentTokens, build_stream
+from spscanner_rag.text.windows import average_logits, require_question_fits, window_ranges
+
+unit_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=40)
+
+
+def document_of(unit_ends: np.ndarray) -> DocumentTokens:
+    places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
+    return DocumentTokens(places, places, places + 1, unit_ends)
+
+
+def test_windows_are_the_originals(committed_oracles: Path) -> None:
+    cases = json.loads((committed_oracles / "windows.json").read_text(encoding="utf-8"))
+    assert cases
+    for case in cases:
+        unit_ends = np.array(case["sentence_end_indices"]) - case["query_tokens"]
+        document, question = document_of(unit_ends), np.zeros(case["query_tokens"], np.int32)
+        found = []
+        for first, last in window_ranges(unit_ends, case["window_size"]):
+            stream = build_stream(question, document, first_unit=first, last_unit=last)
+            found.append(
+                {
+                    "sentence_range": [first, last],
+                    "n_tokens": len(stream.input_ids),
+                    "sentence_end_indices": stream.unit_ends.tolist(),
+                }
+            )
+        assert found == case["windows"]
+
+
+@given(unit_lengths, st.integers(1, 100))
+def test_every_unit_is_read_and_windows_are_no_larger_than_asked(
+    lengths: list[int], window_tokens: int
+) -> None:
+    unit_ends = np.cumsum(lengths) - 1
+    ranges = window_ranges(unit_ends, window_tokens)
+    read = {unit for first, last in ranges for unit in range(first, last + 1)}
+    assert read == set(range(len(lengths)))
+    assert ranges == sorted(ranges, key=lambda span: span[1])
+    for first, last in ranges:
+        tokens = sum(lengths[first : last + 1])
+        # The original's last window may hold one token more, and a unit that fills a window can bring a
+        # neighbour of one token.
+        fills = max(lengths[first : last + 1]) >= window_tokens
+        assert tokens <= window_tokens + 1 or (fills and last - first <= 1)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(1, 12))
+def test_units_that_share_a_token_are_read_too(lengths: list[int], window_tokens: int) -> None:
+    unit_ends = np.cumsum(lengths)
+    ranges = window_ranges(unit_ends, window_tokens)
+    assert {unit for first, last in ranges for unit in range(first, last + 1)} == set(range(len(lengths)))
+
+
+@given(unit_lengths)
+def test_a_document_that_fits_is_one_window(lengths: list[int]) -> None:
+    assert window_ranges(np.cumsum(lengths) - 1, sum(lengths)) == [(0, len(lengths) - 1)]
+
+
+def test_neighbouring_windows_overlap_by_half() -> None:
+    unit_ends = np.arange(9, 1000, 10)  # 100 units of ten tokens
+    for (_, last), (first, _) in zip(
+        window_ranges(unit_ends, 200), window_ranges(unit_ends, 200)[1:], strict=False
+    ):
+        assert 80 <= (last + 1 - first) * 10 <= 120
+
+
+def test_a_unit_longer_than_a_window_is_its_own() -> None:
+    unit_ends = np.cumsum([5, 5, 100, 5, 5]) - 1
+    assert (2, 2) in window_ranges(unit_ends, 20)
+
+
+def test_no_units_no_windows() -> None:
+    assert window_ranges(np.zeros(0, np.int64), 10) == []
+    assert average_logits([], [], 0).shape == (0,)
+
+
+@pytest.mark.parametrize("window_tokens", [0, -5])
+def test_a_window_holds_at_least_one_token(window_tokens: int) -> None:
+    with pytest.raises(ValueError, match=f"window_tokens is {window_tokens}, expected at least 1"):
+        window_ranges(np.array([3]), window_tokens)
+
+
+def test_logits_are_averaged_over_the_windows_that_hold_a_unit() -> None:
+    mean = average_logits([(0, 1), (1, 2), (1, 3)], [[1.0, 2.0], [4.0, 5.0], [6.0, 7.0, 8.0]], 4)
+    assert mean.dtype == np.float32
+    assert mean.tolist() == [1.0, 4.0, 6.0, 8.0]
+
+
+@given(unit_lengths, st.integers(1, 60))
+def test_logits_that_agree_stay_as_they_are(lengths: list[int], window_tokens: int) -> None:
+    logits = np.random.default_rng(len(lengths)).normal(size=len(lengths)).astype(np.float32)
+    ranges = window_ranges(np.cumsum(lengths) - 1, window_tokens)
+    mean = average_logits(ranges, (logits[first : last + 1] for first, last in ranges), len(lengths))
+    np.testing.assert_allclose(mean, logits, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: average_logits([(0, 1)], [[1.0]], 2), r"logits of shape \(1,\) for units 0 to 1"),
+        (lambda: average_logits([(0, 0)], [[1.0]], 2), "unit 1 is in no window"),
+        (lambda: average_logits([(0, 0)], [], 1), "zip"),
+    ],
+)
+def test_logits_must_fit_the_windows(attempt: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attempt()
+
+
+def test_a_question_longer_than_a_window_is_refused() -> None:
+    require_question_fits(10, 10)
+    require_question_fits(10_000, None)
+    with pytest.raises(ValueError, match="the query has 11 tokens, expected at most 10"):
+        require_question_fits(11, 10)

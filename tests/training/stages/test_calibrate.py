@@ -1,0 +1,65 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spscanner_rag import Scanner
+from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.evidence.questions import Document, Question, relevant_units
+from spscanner_rag.training.stages.calibrate import calibrate
+
+
+@pytest.fixture
+def scanner(tiny_checkpoint: Path) -> Scanner:
+    """Random, but for some sense of which words the question has."""
+    checkpoint = load_checkpoint(tiny_checkpoint, dtype=torch.float32)
+    assert checkpoint.model.lexical_prior is not None
+    torch.nn.init.constant_(checkpoint.model.lexical_prior.weight, 8.0)
+    return Scanner(checkpoint)
+
+
+def test_probabilities_add_up_to_the_relevant_sentences_and_ranks_stay(
+    scanner: Scanner, documents: list[Document]
+) -> None:
+    asked = [(document, question) for document in documents[:5] for question in document.questions]
+    document, question = asked[0]  # and one label is wrong, for else a threshold would part them all
+    asked[0] = document, replace(question, evidence=document.questions[1].evidence)
+    pairs = [(question.text, document.text) for document, question in asked]
+    before = scanner.scan_many(pairs)
+    fitted = calibrate(scanner, iter(asked))
+    assert fitted is not None
+    scale, shift = fitted
+    assert scale > 0
+    after = scanner.scan_many(pairs)
+    assert any(abs(old.logits - new.logits).max() > 0.1 for old, new in zip(before, after, strict=True))
+    expected = found = 0.0
+    for (_, question), old, new in zip(asked, before, after, strict=True):
+        np.testing.assert_allclose(new.logits, scale * old.logits + shift, rtol=1e-4, atol=1e-4)
+        expected += relevant_units(new.starts, new.ends, question.evidence).sum()
+        found += sum(sentence.score for sentence in new.sentences)
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_questions_that_say_nothing_leave_the_scanner_as_it_is(scanner: Scanner) -> None:
+    one = Document("d", "s", "", "All of it is evidence.", (Question("q", "What?", ((0, 22),)),))
+    blank = Document("e", "s", "", "Some. More.     ", (Question("q", "What?", ((13, 14),)),))
+    head = scanner.checkpoint.model.binary_head
+    assert head is not None
+    bias = head.bias.clone()
+    assert calibrate(scanner, [(one, one.questions[0])]) is None
+    assert calibrate(scanner, [(blank, blank.questions[0])]) is None
+    assert calibrate(scanner, []) is None
+    torch.testing.assert_close(head.bias, bias)
+
+
+def test_a_scanner_that_prefers_what_is_irrelevant_is_left_as_it_is(
+    scanner: Scanner, documents: list[Document]
+) -> None:
+    prior = scanner.checkpoint.model.lexical_prior
+    assert prior is not None
+    torch.nn.init.constant_(prior.weight, -8.0)
+    asked = [(document, question) for document in documents[:3] for question in document.questions]
+    assert calibrate(scanner, asked) is None
+    assert prior.weight.item() == pytest.approx(-8.0)

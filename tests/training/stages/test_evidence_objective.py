@@ -1,0 +1,114 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+from spscanner_rag.checkpoint import load_model
+from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+from spscanner_rag.training.data.examples import Example
+from spscanner_rag.training.passes import Pass
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.evidence_objective import EvidenceBatch, listwise_divergence
+
+RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
+POSITIONS = np.array([9, 19, 29])
+
+
+def example(relevant: list[bool], teacher: list[float] | None = None, seed: int = 0) -> Example:
+    draw = np.random.default_rng(seed)
+    sequence = TokenSequence(
+        draw.integers(0, 300, 30).astype(np.int32),
+        POSITIONS,
+        draw.integers(0, 6, 30).astype(np.uint8),
+        draw.normal(size=(3, 4)).astype(np.float32),
+    )
+    scores = None if teacher is None else np.array(teacher, np.float32)
+    return Example(sequence, np.array(relevant), scores)
+
+
+def loss(checkpoint: Path, recipe: Recipe, *examples: Example, head: nn.Module | None = None) -> float:
+    model = load_model(checkpoint)
+    together = Pass(range(len(examples)), len(examples), 64)
+    return EvidenceBatch(examples, recipe, head).loss(model, together).item()
+
+
+def logits(checkpoint: Path, given: Example) -> torch.Tensor:
+    return torch.from_numpy(read_logits(load_model(checkpoint), [given.sequence], 512)[0])
+
+
+def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_checkpoint: Path) -> None:
+    first, second = example([True, False, False]), example([False, False, True], seed=1)
+    expected = [
+        F.binary_cross_entropy_with_logits(
+            logits(tiny_checkpoint, e), torch.tensor(e.relevant).float(), pos_weight=torch.tensor(3.0)
+        ).item()
+        for e in (first, second)
+    ]
+    assert loss(tiny_checkpoint, RECIPE, first, second) == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
+    recipe = replace(RECIPE, ranking_weight=0.5)
+    given, model = [example([False, True, False])], load_model(tiny_checkpoint)
+    together = Pass(range(1), 1, 64)
+    shifted = EvidenceBatch(given, recipe, None, 1.5).loss(model, together).item()
+    plain = EvidenceBatch(given, recipe, None).loss(model, together).item()
+    assert model.binary_head is not None
+    with torch.no_grad():
+        model.binary_head.bias += 1.5
+    assert shifted == pytest.approx(EvidenceBatch(given, recipe, None).loss(model, together).item(), rel=1e-5)
+    assert shifted != pytest.approx(plain, rel=1e-3)
+
+
+def test_ranking_is_a_softmax_over_the_sequence_and_nothing_without_evidence(tiny_checkpoint: Path) -> None:
+    ranked = replace(RECIPE, ranking_weight=0.5)
+    answered, unanswered = example([False, True, False]), example([False, False, False], seed=1)
+    added = loss(tiny_checkpoint, ranked, answered) - loss(tiny_checkpoint, RECIPE, answered)
+    expected = -logits(tiny_checkpoint, answered).log_softmax(0)[1].item()
+    assert added == pytest.approx(0.5 * expected, rel=1e-3)
+    assert loss(tiny_checkpoint, ranked, unanswered) == pytest.approx(
+        loss(tiny_checkpoint, RECIPE, unanswered)
+    )
+
+
+def test_distillation_draws_the_scanners_own_logits_to_the_teacher(tiny_checkpoint: Path) -> None:
+    distilled = replace(RECIPE, distillation_weight=2.0, distillation_temperature=0.5)
+    taught = example([False, True, False], [0.1, 0.9, 0.3])
+    added = loss(tiny_checkpoint, distilled, taught) - loss(tiny_checkpoint, RECIPE, taught)
+    wanted = (torch.tensor([0.1, 0.9, 0.3]) / 0.5).softmax(0)
+    got = logits(tiny_checkpoint, taught).softmax(0)
+    assert added == pytest.approx(2.0 * (wanted * (wanted / got).log()).sum().item(), rel=1e-3)
+    without = example([False, True, False])
+    assert loss(tiny_checkpoint, distilled, without) == pytest.approx(loss(tiny_checkpoint, RECIPE, without))
+
+
+def test_the_second_head_learns_the_teachers_scores(tiny_checkpoint: Path) -> None:
+    head = nn.Linear(32, 1)
+    nn.init.zeros_(head.weight)
+    nn.init.constant_(head.bias, 1.0)
+    taught = example([False, True, False], [1.0, 3.0, 1.0])
+    weighed = replace(RECIPE, teacher_weight=0.3)
+    added = loss(tiny_checkpoint, weighed, taught, head=head) - loss(tiny_checkpoint, weighed, taught)
+    assert added == pytest.approx(0.3 * 4 / 3, rel=1e-3)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.floats(-5, 5), st.floats(0.1, 4))
+def test_divergence_is_zero_where_both_agree_and_never_below(
+    values: list[float], shift: float, temperature: float
+) -> None:
+    targets = torch.tensor(values)
+    assert listwise_divergence(targets / temperature + shift, targets, temperature).item() == pytest.approx(
+        0, abs=1e-5
+    )
+    assert listwise_divergence(targets.flip(0), targets, temperature).item() > -1e-5
+    if math.isclose(max(values), min(values)):
+        return
+    lower, higher = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.0])
+    assert listwise_divergence(lower, higher, 1.0).item() > 0.1

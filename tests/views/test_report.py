@@ -1,0 +1,204 @@
+"""The HTML page: everything of a document is text in it, and every link leads somewhere."""
+
+import base64
+import hashlib
+import re
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.results import ScanResult
+from spscanner_rag.views.documents import Document, ScannedDocument, visible
+from spscanner_rag.views.report import LEVELS, Shading, render_report
+
+HOSTILE = """<script>alert(1)</script> </style> <img src=x onerror=alert(2)> javascript:alert(3) &lt;b&gt; "'`
+[/INST] [bold]x[/bold] </textarea><!-- --> ]]> \x1b]8;;http://x.example\x07link\x1b]8;;\x07 \x9b31m
+\x00 \x08 \x0c \rreturn \u202egnirts\u202c \u2066 \ud800 \U000e0041 {{7*7}} ${x} </div></main></html> last.
+"""
+
+
+def scan(text: str, *, path: str = "a.txt", top_k: int = 5, seed: int = 0) -> ScannedDocument:
+    spans = [match.span() for match in re.finditer(r"[^\s.]+(?:\s+[^\s.]+){0,9}\.?", text)]
+    logits = np.random.default_rng(seed).normal(-3, 3, size=len(spans)).astype(np.float32)
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    result = ScanResult("Who?", text, starts, ends, logits)
+    picks = result.select(top_k=top_k, order="score")
+    return ScannedDocument(Document(path, text), result, picks, picks)
+
+
+class Page(HTMLParser):
+    """Tags, attributes, ids, links and the shown text of each document."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.classes: dict[str, str] = {}
+        self.texts: list[str] = []
+        self._blocks = 0
+        self._open: list[tuple[str, str]] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.tags.add(tag)
+        self.attributes.update(values)
+        if "id" in values:
+            self.ids.append(values["id"])
+            self.classes[values["id"]] = values.get("class", "")
+        if "href" in values:
+            self.links.append(values["href"])
+        if values.get("class") == "text":
+            self.texts.append("")
+            self._blocks = 0
+        elif tag == "div" and ("div", "text") in self._open:
+            self._blocks += 1
+            if self._blocks > 1:
+                self.texts[-1] += "\n"  # a block begins a line
+        if tag != "meta":
+            self._open.append((tag, values.get("class", "")))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        classes = [name for _, name in self._open]
+        if "text" in classes and "back" not in classes:
+            self.texts[-1] += data
+
+
+ALLOWED_TAGS = set(
+    "html head meta title style body header p h1 h2 span div nav details summary ol li a main article mark"
+    " code".split()
+)
+ALLOWED_ATTRIBUTES = set(
+    "lang charset http-equiv content name class dir aria-label open id href title".split()
+)
+
+
+def check(page: str) -> Page:
+    parsed = Page(page)
+    assert parsed.tags <= ALLOWED_TAGS
+    assert parsed.attributes <= ALLOWED_ATTRIBUTES
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    assert all(link.startswith("#") and link[1:] in parsed.ids for link in parsed.links)
+    page.encode()
+    return parsed
+
+
+WORDS = st.sampled_from(
+    [*HOSTILE.split(" "), "Plain words. ", "\n", "\r\n", "\n\n\n", "Ωμέγα 東京. ", "שלום. "]
+)
+
+
+@given(st.lists(WORDS, max_size=40).map(" ".join) | st.text(st.characters(), max_size=60))
+def test_the_shown_text_is_the_document(text: str) -> None:
+    parsed = check(render_report("Who?", "m", [scan(text)]))
+    assert parsed.texts == [visible(text)]
+
+
+def test_blocks_do_not_change_the_text() -> None:
+    prose = ("A sentence of some words stands here.\n" * 3 + "\n") * 400
+    crlf = prose.replace("\n", "\r\n")
+    one_line = "A sentence of some words stands here. " * 4000
+    page = render_report("Who?", "m", [scan(prose), scan(one_line), scan(crlf), scan("\n\nOne. ")])
+    assert page.count("</div><div>") > 10
+    shown = check(page).texts
+    assert shown[0] == shown[2] == prose
+    assert shown[1].count("\n") == 2  # the only breaks that the document does not have
+    assert shown[1].replace("\n", "") == one_line
+    assert shown[3] == "\n\nOne. "
+
+
+def test_hostile_names_are_text_too() -> None:
+    page = render_report(HOSTILE, HOSTILE, [scan("One. Two.", path=HOSTILE), scan("Three.", path=HOSTILE)])
+    check(page)
+    assert "<script" not in page
+    assert "\\x1b]8;;http://x.example" in page
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page)
+
+
+def test_the_policy_allows_the_own_style_and_nothing_else() -> None:
+    page = render_report("Who?", "m", [scan(HOSTILE)])
+    (style,) = re.findall("<style>(.*?)</style>", page, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_best_are_listed_in_the_order_asked_for_with_their_rank() -> None:
+    document = scan("One one. Two two.\nThree three. Four four.", top_k=3)
+    in_order = ScannedDocument(
+        document.document, document.result, document.passages, document.result.select(top_k=3)
+    )
+    for scanned in (document, in_order):
+        page = render_report("Who?", "m", [scanned])
+        items = re.findall(
+            r'<li id="l1-(\d+)"><a href="#d1-(\d+)"><span class="rank">(\d)</span>'
+            r'<span class="score">([\d.]+)</span><span class="place">([\d:]+)</span>',
+            page,
+        )
+        assert [int(item[0]) for item in items] == [scanned.number(passage) for passage in scanned.picks]
+        for sentence, target, rank, score, place in items:
+            number = int(sentence)
+            assert sentence == target
+            better = [s for s in scanned.picks if s.score > scanned.result.scores[number]]
+            assert int(rank) == len(better) + 1
+            assert score == f"{scanned.result.scores[number]:.3f}"
+            assert place == ["1:1", "1:10", "2:1", "2:14"][number]
+
+
+def test_shades_rise_with_the_score() -> None:
+    scanned = scan(" ".join(f"Sentence number {number}." for number in range(200)), top_k=200)
+    parsed = check(render_report("Who?", "m", [scanned]))
+    levels = [int(parsed.classes[f"d1-{number}"].removeprefix("s")) for number in range(200)]
+    by_logit = [levels[number] for number in np.argsort(scanned.result.logits)]
+    assert by_logit == sorted(by_logit)
+    assert by_logit[0] == by_logit[99] == 0
+    assert by_logit[-1] == LEVELS
+    assert len(set(by_logit)) == LEVELS + 1
+
+
+@pytest.mark.parametrize("logits", [[], [3.0], [1.0, 1.0, 1.0]])
+def test_equal_scores_have_no_shade(logits: list[float]) -> None:
+    array = np.array(logits, dtype=np.float32)
+    assert not Shading([array]).levels(array).any()
+    assert len(Shading([array]).scores()) == LEVELS
+
+
+def test_a_document_of_which_nothing_was_selected() -> None:
+    page = render_report("Who?", "m", [scan("One. Two.", top_k=1), ScannedDocument(*_unselected())])
+    check(page)
+    assert "No sentence was selected." in page
+
+
+def _unselected() -> tuple[Document, ScanResult, tuple[()], tuple[()]]:
+    scanned = scan("Nothing here. At all.")
+    return scanned.document, scanned.result, (), ()
+
+
+def test_the_page_is_little_larger_than_the_document() -> None:
+    text = "A sentence of some words stands here, and it is as long as most.\n" * 45_000
+    page = render_report("Who?", "m", [scan(text, top_k=50)])
+    assert len(page) < 1.5 * len(text)
+    assert page.count("<span") < 60_000
+
+
+@pytest.mark.slow
+def test_the_wheel_ships_the_style_sheet(tmp_path: Path) -> None:
+    wheel = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
+    builder = wheel.WheelBuilder(str(Path(__file__).parents[2]))
+    built = next(iter(builder.build(directory=str(tmp_path), versions=["standard"])))
+    with zipfile.ZipFile(built) as archive:
+        assert b"--shade" in archive.read("spscanner_rag/views/report.css")
