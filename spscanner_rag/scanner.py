@@ -18,9 +18,10 @@ from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.devices import Choice, choose
-from spscanner_rag.scan.pipeline import Cancelled, Meter, Pipeline, Progress, Request, ScanCancelled
+from spscanner_rag.scan.pipeline import Meter, Pipeline, Request
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scan.segment_tokens import default_segment_tokens
+from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled, check_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.token_stream import tokenize_question
@@ -324,16 +325,13 @@ class Scanner:
         return SentenceSegmenter()
 
     def _checked(self, query: object, text: object) -> tuple[str, str]:
-        for name, value in (("query", query), ("text", text)):
-            if not isinstance(value, str):
-                raise TypeError(f"{name} is {type(value).__name__}; expected a string (decode bytes first)")
-        query, text = str(query), str(text)
-        if not query.strip():
-            raise ValueError("query is empty; expected a question or key words")
+        query = check_query(query)
+        if not isinstance(text, str):
+            raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
         if self.window_tokens is not None:
             question_ids = tokenize_question(self.checkpoint.tokenizer, query)
             require_question_fits(len(question_ids), self.window_tokens)
-        return query, text
+        return query, str(text)
 
 
 def bundled_token_counter() -> CountTokens:

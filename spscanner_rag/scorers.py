@@ -1,4 +1,7 @@
-"""What gives the units of a text their scores: the scanner, or a baseline in its place."""
+"""The seam: what scores the units of a text, how far it is, and how it is stopped.
+
+The scanner is a `Scorer`, and so is every baseline. A third party needs numpy alone to write another one.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -6,11 +9,49 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.scan.pipeline import ScanCancelled
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
 Request = tuple[str, str, Sequence[Unit]]
+"""A query, a text and the units of the text that are scored."""
+
+Progress = Callable[[int, int], None]
+"""Called with (tokens done, tokens in all that are known so far)."""
+
+Cancelled = Callable[[], bool]
+"""Asked now and then; True ends the work with `ScanCancelled`."""
+
+
+class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
+    """The caller asked to stop; nothing was returned."""
+
+
+def never() -> bool:
+    """Answer for work that nobody cancels."""
+    return False
+
+
+def stop_if(cancelled: Cancelled, where: str = "between two forward passes") -> None:
+    """Raise `ScanCancelled` if the caller wants to stop."""
+    if cancelled():
+        raise ScanCancelled(f"cancelled {where}")
+
+
+def check_query(query: object, name: str = "query") -> str:
+    """Return a query that can be asked.
+
+    Raises
+    ------
+    TypeError
+        If it is not a string.
+    ValueError
+        If it is empty or white space; the message calls it ``name``.
+    """
+    if not isinstance(query, str):
+        raise TypeError(f"{name}: got {type(query).__name__}; expected a string (decode bytes first)")
+    if not query.strip():
+        raise ValueError(f"{name}: got {query!r:.60}; expected a question or key words")
+    return str(query)
 
 
 @runtime_checkable
@@ -36,7 +77,7 @@ def segment(scorer: Scorer, text: str) -> list[Unit]:
 
 
 def score_batch(
-    scorer: Scorer, requests: Sequence[Request], cancelled: Callable[[], bool]
+    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled = never
 ) -> Iterator[NDArray[np.float32]]:
     """Logits of the units of several texts.
 
@@ -47,7 +88,7 @@ def score_batch(
     ScanCancelled
         If ``cancelled`` returned True.
     """
-    filled = [request for request in requests if request[2]]  # a baseline need not bear a text of no units
+    filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)
     scored: Iterator[Any]
     if many is None:
@@ -77,9 +118,8 @@ def _checked(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32
 
 
 def _one_by_one(
-    scorer: Scorer, requests: Sequence[Request], cancelled: Callable[[], bool]
+    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled
 ) -> Iterator[NDArray[np.float32]]:
     for query, text, units in requests:
-        if cancelled():
-            raise ScanCancelled("cancelled between two texts")
+        stop_if(cancelled, "between two texts")
         yield scorer.score_units(query, text, units)

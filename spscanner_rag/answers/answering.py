@@ -87,7 +87,7 @@ def retrieved_context(
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
     units = segment(scorer, text) if units is None else units
-    (logits,) = score_batch(scorer, [(question, text, units)], lambda: False)
+    (logits,) = score_batch(scorer, [(question, text, units)])
     result = ScanResult(
         query=question,
         text=text,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from spscanner_rag.baselines.units import DocumentSegmenter
 from spscanner_rag.results.document_score import RankedDocument, best_first
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment
 
 Aggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
 
@@ -58,7 +58,7 @@ def rank_documents(
     texts: Sequence[str],
     aggregation: Aggregation = "max_p",
     *,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Cancelled = never,
 ) -> list[RankedDocument]:
     """Rank documents by their passages' probabilities, the sigmoids of the scorer's logits.
 
@@ -90,8 +90,7 @@ def rank_documents(
         raise ValueError(
             f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
         )
-    if not query.strip():
-        raise ValueError("query is empty; expected a question or key words")
+    check_query(query)
     whole = DocumentSegmenter()
     scores: list[float] = []
     for start in range(0, len(texts), _TEXTS_AT_ONCE):

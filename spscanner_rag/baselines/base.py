@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.scorers import check_query
 from spscanner_rag.text.units import Segmenter, Unit
 
 
@@ -57,8 +58,7 @@ class Baseline(ABC):
         ValueError
             If the query is empty.
         """
-        if not query.strip():
-            raise ValueError("query is empty; expected a question or key words")
+        check_query(query)
         if not units:
             return np.empty(0, np.float32)
         return self.logits(self.raw_scores(query, text, units))

@@ -11,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.loading import load
-from spscanner_rag.baselines.pointwise import Cancelled, Pair, Pointwise, stop_if
+from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.scan.devices import choose
+from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.units import Segmenter
 
 _LOGGER = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.pointwise import Cancelled, Pair, Pointwise, stop_if
+from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.config_file import (
@@ -36,6 +36,7 @@ from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scan.pipeline import in_runs
 from spscanner_rag.scan.segment_tokens import default_segment_tokens
+from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter
 

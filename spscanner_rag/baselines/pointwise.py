@@ -1,27 +1,20 @@
 """Rerankers that read the query with one unit at a time, whatever else is in the text."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline
-from spscanner_rag.scan.pipeline import ScanCancelled
-from spscanner_rag.scorers import Request
+from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.units import Unit, readable
 
 PAIRS_AT_ONCE = 4096
 """Pairs that are tokenized, sorted by length and read together."""
 
 Pair = tuple[str, str]
-Cancelled = Callable[[], bool]
-
-
-def never() -> bool:
-    """Go on: what `cancelled` says if nobody asked to stop."""
-    return False
 
 
 class Pointwise(Baseline):
@@ -62,8 +55,8 @@ class Pointwise(Baseline):
             If ``cancelled`` returned True.
         """
         asked = list(requests)
-        if not all(query.strip() for query, _, _ in asked):
-            raise ValueError("query is empty; expected a question or key words")
+        for query, _, _ in asked:
+            check_query(query)
         return list(self._scored(asked, cancelled))
 
     def _scored(self, requests: list[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
@@ -89,9 +82,3 @@ class Pointwise(Baseline):
                 " try dtype='float32', or another model"
             )
         return scores
-
-
-def stop_if(cancelled: Cancelled) -> None:
-    """Raise ``ScanCancelled`` if the caller wants to stop."""
-    if cancelled():
-        raise ScanCancelled("cancelled between two forward passes")

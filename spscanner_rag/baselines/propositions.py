@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline
 from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
 from spscanner_rag.baselines.decomposition_cache import DecompositionCache
-from spscanner_rag.baselines.pointwise import Cancelled, never, stop_if
 from spscanner_rag.baselines.prepared import PreparedTexts
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.scorers import Request
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 

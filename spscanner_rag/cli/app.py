@@ -14,7 +14,7 @@ from spscanner_rag.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.cli.info import info
 from spscanner_rag.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.cli.train import train
-from spscanner_rag.views.documents import one_line
+from spscanner_rag.views.escaping import one_line
 
 app = typer.Typer(
     name="spscanner",

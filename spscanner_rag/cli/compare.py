@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spscanner_rag.views.documents import Document, check_output, read_documents, write_output
+from spscanner_rag.files.documents import TextFile, read_text_files
+from spscanner_rag.files.output import check_output, write_output
+from spscanner_rag.scorers import check_query
 
 if TYPE_CHECKING:
     from spscanner_rag.comparison.comparison import Comparison
@@ -118,12 +120,11 @@ def compare(
     A column for each retriever, with what only that one found and, where evidence is given, what it missed.
     Each FILE is a document of its own.
     """
-    if not query.strip():
-        raise ValueError(f"--query: got {query!r}; expected a question: write it in quotes after -q")
+    check_query(query, "--query")
     settings = _settings(_words("--retrievers", retrievers), _words("--unit", unit), top_k)
     _check(settings, count_tokens)
     spans = _parse_evidence(evidence, len(files))
-    documents = read_documents(files)
+    documents = read_text_files(files)
     _check_evidence(spans, documents)
     if out is not None:
         check_output(out, files)
@@ -209,7 +210,7 @@ def _check(settings: Settings, count_tokens: str | None) -> None:
         check_name(name)
 
 
-def _check_evidence(spans: list[tuple[int, int]], documents: Sequence[Document]) -> None:
+def _check_evidence(spans: list[tuple[int, int]], documents: Sequence[TextFile]) -> None:
     from spscanner_rag.comparison.arguments import check_evidence_spans
 
     check_evidence_spans(spans, documents[0].text)
@@ -226,7 +227,7 @@ def _load(settings: Settings, device: str, dtype: str, trust_remote_code: bool) 
 
 def _compare_all(
     query: str,
-    documents: Sequence[Document],
+    documents: Sequence[TextFile],
     scorers: "Mapping[str, Scorer]",
     numbers: list[int],
     evidence: list[tuple[int, int]],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.views.documents import one_line
+from spscanner_rag.views.escaping import one_line
 
 if TYPE_CHECKING:
     from spscanner_rag.baselines.named import Options

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from spscanner_rag.views.documents import (
-    Document,
-    ScannedDocument,
-    check_output,
-    read_documents,
-    write_output,
-)
+from spscanner_rag.files.documents import TextFile, read_text_files
+from spscanner_rag.files.output import check_output, write_output
+from spscanner_rag.scorers import check_query
+from spscanner_rag.views.scanned_document import ScannedDocument
 
 if TYPE_CHECKING:
     from spscanner_rag.results import ScanResult
@@ -168,7 +165,7 @@ def scan(
         "order": order.value,
     }
     _check(query, selection)
-    documents = read_documents(files)
+    documents = read_text_files(files)
     if out is not None:
         check_output(out, files)
     scanner = _load_scanner(model, device, dtype, segment_tokens)
@@ -182,8 +179,7 @@ def _check(query: str, selection: dict[str, Any]) -> None:
     """Raise ``ValueError`` for a bad option before a file is read or a model is loaded."""
     from spscanner_rag.results import ScanResult
 
-    if not query.strip():
-        raise ValueError(f"--query: got {query!r}; expected a question: write it in quotes after -q")
+    check_query(query, "--query")
     nothing = ScanResult(query, "", [], [], [], count_tokens=len)  # type: ignore[arg-type]
     nothing.select(**selection)
 
@@ -197,7 +193,7 @@ def _load_scanner(model: str | None, device: str, dtype: str, segment_tokens: in
 def _scan_documents(
     scanner: "Scanner",
     query: str,
-    documents: Sequence[Document],
+    documents: Sequence[TextFile],
     selection: dict[str, Any],
     show_progress: bool,
 ) -> list[ScannedDocument]:
@@ -211,7 +207,7 @@ def _scan_documents(
     return scanned
 
 
-def _select(document: Document, result: "ScanResult", selection: dict[str, Any]) -> ScannedDocument:
+def _select(document: TextFile, result: "ScanResult", selection: dict[str, Any]) -> ScannedDocument:
     passages = result.select(**selection)
     without_neighbours = result.select(**{**selection, "context": 0})
     best = {passage.start for passage in without_neighbours}

@@ -9,12 +9,6 @@ MOST_RETRIEVERS = 8
 """That stand side by side."""
 
 
-def check_question(query: str) -> None:
-    """Raise ``ValueError`` for a question without words."""
-    if not query.strip():
-        raise ValueError(f"query: got {query!r}; expected a question")
-
-
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
     """One number of picks for each retriever.
 

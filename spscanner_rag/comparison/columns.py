@@ -7,8 +7,8 @@ from functools import cached_property
 
 from spscanner_rag.comparison.comparison import Comparison, Pick
 from spscanner_rag.comparison.layout import Breaks, Layout, Stretch, lay_out
-from spscanner_rag.views.documents import Document, one_line
-from spscanner_rag.views.html_page import escaped
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.views.escaping import escaped, one_line
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
 THINNEST, REACH = 5, 20  # of a tick, and of where it can be clicked, in the strip's units
@@ -26,7 +26,7 @@ class Columns:
 
     def __init__(self, number: int, comparison: Comparison) -> None:
         self.number, self.comparison = number, comparison
-        self.document = Document(comparison.path, comparison.text)
+        self.document = TextFile(comparison.path, comparison.text)
         self._breaks = Breaks(comparison.text)
         self.layout: Layout = lay_out(comparison, self._breaks)
         self._in_order = [

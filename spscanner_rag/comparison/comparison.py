@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.comparison.arguments import check_evidence_spans, check_question, check_top_k
+from spscanner_rag.comparison.arguments import check_evidence_spans, check_top_k
 from spscanner_rag.evidence.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.scorers import Scorer, check_query, score_batch, segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
 
@@ -165,7 +165,7 @@ def compare(
         For an empty query, no retriever or too many, a ``top_k`` out of range, evidence outside the text, or
         a scorer that does not return one finite number for each unit.
     """
-    check_question(query)
+    check_query(query)
     numbers = check_top_k(top_k, len(scorers))
     spans = check_evidence_spans(evidence, text)
     check_counter(count_tokens)
@@ -217,7 +217,7 @@ def _scan(query: str, text: str, scorer: Scorer) -> tuple[ScanResult, float]:
     """All units with their scores, and the seconds that took."""
     began = time.perf_counter()
     units = segment(scorer, text)
-    logits = next(score_batch(scorer, [(query, text, units)], lambda: False))
+    logits = next(score_batch(scorer, [(query, text, units)]))
     spent = time.perf_counter() - began
     return ScanResult(query, text, *Spans.of(units), logits), spent
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from spscanner_rag.comparison.comparison import Comparison, Retrieval
-from spscanner_rag.views.documents import Document
+from spscanner_rag.files.documents import TextFile
 
 
 def render_json(comparisons: Sequence[Comparison]) -> str:
@@ -19,7 +19,7 @@ def render_json(comparisons: Sequence[Comparison]) -> str:
 
 
 def _describe(comparison: Comparison) -> dict[str, object]:
-    document = Document(comparison.path, comparison.text)
+    document = TextFile(comparison.path, comparison.text)
     return {
         "path": comparison.path,
         "characters": len(comparison.text),
@@ -29,7 +29,7 @@ def _describe(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _describe_retrieval(document: Document, retrieval: Retrieval) -> dict[str, object]:
+def _describe_retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, object]:
     return {
         "name": retrieval.name,
         "units": retrieval.units,
@@ -45,6 +45,6 @@ def _describe_retrieval(document: Document, retrieval: Retrieval) -> dict[str, o
     }
 
 
-def _place(document: Document, start: int, end: int) -> dict[str, object]:
+def _place(document: TextFile, start: int, end: int) -> dict[str, object]:
     line, column = document.position(start)
     return {"start": start, "end": end, "line": line, "column": column, "text": document.text[start:end]}

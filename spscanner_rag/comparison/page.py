@@ -10,8 +10,9 @@ from importlib.resources import files
 
 from spscanner_rag.comparison.columns import Columns
 from spscanner_rag.comparison.comparison import Comparison, Pick, Retrieval
-from spscanner_rag.views.documents import STANDARD_INPUT, one_line
-from spscanner_rag.views.html_page import escaped, page_head
+from spscanner_rag.files.documents import STANDARD_INPUT
+from spscanner_rag.views.escaping import escaped, one_line
+from spscanner_rag.views.html_page import page_head
 
 QUOTE = 240  # characters of a pick in the list by rank
 

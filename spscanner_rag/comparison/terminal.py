@@ -11,7 +11,8 @@ from rich.text import Text
 
 from spscanner_rag.comparison.comparison import Comparison, Pick, Retrieval
 from spscanner_rag.comparison.page import name_of
-from spscanner_rag.views.documents import Document, one_line
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.views.escaping import one_line
 from spscanner_rag.views.terminal import encodable, open_console
 
 LONGEST = 400  # characters shown of a pick
@@ -35,7 +36,7 @@ def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
 class _View:
     def __init__(self, console: Console, comparison: Comparison, encoding: str) -> None:
         self.console, self.comparison, self.encoding = console, comparison, encoding
-        self.document = Document(comparison.path, comparison.text)
+        self.document = TextFile(comparison.path, comparison.text)
 
     def show(self) -> None:
         comparison = self.comparison

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.retrieval.shared_scanners import shared_scanner
-from spscanner_rag.scan.pipeline import Cancelled
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Scorer
+from spscanner_rag.scorers import Cancelled, Scorer
 from spscanner_rag.text.units import Unit
 
 ALONE = "scanner, sentence alone"

@@ -139,7 +139,7 @@ def _records(
     text = cut.document.text
     memory, begun = PeakMemory(), time.perf_counter()
     requests = [(question.text, text, cut.units) for question in questions]
-    scores = list(score_batch(scorer, requests, lambda: False))
+    scores = list(score_batch(scorer, requests))
     seconds, megabytes = (time.perf_counter() - begun) / len(questions), memory.megabytes()
     for question, values in zip(questions, scores, strict=True):
         record = Record(

@@ -1,6 +1,6 @@
 """Several texts scanned for one query, and the best sentences of all of them, with where they come from."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from spscanner_rag.results import Passage, ScanResult, selection
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
-from spscanner_rag.scan.pipeline import ScanCancelled
-from spscanner_rag.scorers import Scorer, score_batch, segment
+from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment, stop_if
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 from spscanner_rag.text.units import Unit
 
@@ -100,7 +99,7 @@ def search(
     choose: Selection,
     *,
     batch_size: int = 64,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Cancelled = never,
 ) -> list[Hit]:
     """Score the sentences of several texts and keep the best.
 
@@ -131,8 +130,7 @@ def search(
     ScanCancelled
         If ``cancelled`` returned True.
     """
-    if not query.strip():
-        raise ValueError("query is empty; expected a question or key words")
+    check_query(query)
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
     counter = _counter(scorer, choose)
@@ -163,14 +161,13 @@ def _scored(
     query: str,
     texts: Sequence[JoinedText],
     batch_size: int,
-    cancelled: Callable[[], bool],
+    cancelled: Cancelled,
 ) -> Iterator[tuple[int, list[Unit], NDArray[np.float32]]]:
     numbers = iter(range(len(texts)))
     while batch := list(islice(numbers, batch_size)):
         cuts = []
         for number in batch:
-            if cancelled():
-                raise ScanCancelled(f"cancelled before text {number + 1} of {len(texts)}")
+            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
             cuts.append(_cut(scorer, texts[number]))
         requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
         yield from zip(batch, cuts, score_batch(scorer, requests, cancelled), strict=True)

@@ -12,6 +12,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.prefetch import one_ahead
 from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
+from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 
@@ -26,13 +27,6 @@ few enough that reading starts early and has something to run beside."""
 
 SERIAL_DEVICES = {"cpu"}
 """Kinds of devices on which texts are not prepared in a thread, because the model takes all cores itself."""
-
-Progress = Callable[[int, int], None]
-Cancelled = Callable[[], bool]
-
-
-class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
-    """The caller asked to stop; nothing was returned."""
 
 
 class Request(NamedTuple):

@@ -4,17 +4,9 @@ import base64
 import hashlib
 import html
 
-from spscanner_rag.views.documents import one_line, split_unshowable, written_out
+from spscanner_rag.views.escaping import one_line
 
 _TITLE_CHARACTERS = 200
-
-
-def escaped(text: str) -> str:
-    """Text of a document as HTML, with what would not be shown written out."""
-    pieces = split_unshowable(text)
-    for place, piece in enumerate(pieces):
-        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
-    return "".join(pieces)
 
 
 def page_head(title: str, style: str, script: str | None = None) -> str:

@@ -11,9 +11,11 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.files.documents import STANDARD_INPUT
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.views.documents import STANDARD_INPUT, ScannedDocument, one_line
-from spscanner_rag.views.html_page import escaped, page_head
+from spscanner_rag.views.escaping import escaped, one_line
+from spscanner_rag.views.html_page import page_head
+from spscanner_rag.views.scanned_document import ScannedDocument
 
 LEVELS = 8  # shades, beside none
 _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view

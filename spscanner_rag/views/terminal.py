@@ -13,8 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from spscanner_rag.files.documents import STANDARD_INPUT
 from spscanner_rag.results import Passage
-from spscanner_rag.views.documents import STANDARD_INPUT, ScannedDocument, one_line
+from spscanner_rag.views.escaping import one_line
+from spscanner_rag.views.scanned_document import ScannedDocument
 
 SetProgress = Callable[[int, int], None]
 

@@ -332,5 +332,5 @@ def test_bad_replies_and_scores() -> None:
         baseline = Propositions(FakeModel(), lambda _, __, scores=scores: scores)
         with pytest.raises(ValueError, match="for 4 propositions; expected one finite number for each"):
             baseline.score_units("q", TEXT, units)
-    with pytest.raises(ValueError, match="query is empty"):
+    with pytest.raises(ValueError, match="query: got"):
         Propositions(FakeModel(), shared_words).score_units(" ", TEXT, units)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.comparison import Comparison, compare
+from spscanner_rag.files.whole_file import write_whole
 from spscanner_rag.text.units import Unit
-from spscanner_rag.views.documents import one_line, visible, write_file
+from spscanner_rag.views.escaping import one_line, visible
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
@@ -104,7 +105,7 @@ class Visit:
 def page_file(tmp_path: Path) -> Path:
     lines = list(LINES)
     lines[300] = f"Line 300 {HOSTILE}"
-    write_file(tmp_path / "compare.html", comparison_of(lines, query=HOSTILE, path=HOSTILE).page)
+    write_whole(tmp_path / "compare.html", comparison_of(lines, query=HOSTILE, path=HOSTILE).page)
     return tmp_path / "compare.html"
 
 
@@ -231,7 +232,7 @@ def test_light_dark_and_print(browser: Any, page_file: Path) -> None:
 def test_the_policy_stops_what_would_run_and_load(browser: Any, tmp_path: Path) -> None:
     page = comparison_of(LINES).page
     injected = page.replace("</main>", "<script>document.title='owned'</script><img src='data:,x'></main>")
-    write_file(tmp_path / "compare.html", injected)
+    write_whole(tmp_path / "compare.html", injected)
     visit = Visit(browser, tmp_path / "compare.html")
     assert visit.page.title() == "Who?"
     assert sum("Content Security Policy" in trouble for trouble in visit.troubles) >= 2
@@ -240,7 +241,7 @@ def test_the_policy_stops_what_would_run_and_load(browser: Any, tmp_path: Path) 
 
 def test_the_frame_of_a_notebook_works(browser: Any, tmp_path: Path) -> None:
     notebook = f"<!doctype html><meta charset=utf-8><title>nb</title>{comparison_of(LINES)._repr_html_()}"
-    write_file(tmp_path / "notebook.html", notebook)
+    write_whole(tmp_path / "notebook.html", notebook)
     visit = Visit(browser, tmp_path / "notebook.html", viewport={"width": 1280, "height": 900})
     frame = visit.page.frame_locator("iframe")
     frame.locator('svg a[href="#p1-1-3"] .reach').click()
@@ -263,7 +264,7 @@ def test_three_million_characters_and_a_line_of_300_000(browser: Any, tmp_path: 
     scorers = {"a": Prefers(["Line 29000 ", "Line 7 "]), "b": Prefers(["unbroken"], "document")}
     comparison = compare("Who?", text, scorers, top_k=[2, 1], count_tokens=words)
     assert len(text) > 3_000_000
-    write_file(tmp_path / "compare.html", comparison.page)
+    write_whole(tmp_path / "compare.html", comparison.page)
     assert (tmp_path / "compare.html").stat().st_size < 2_000_000
     visit = Visit(browser, tmp_path / "compare.html", viewport={"width": 1280, "height": 800})
     assert visit.press("b") == "p1-1-1"

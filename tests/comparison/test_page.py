@@ -19,7 +19,7 @@ from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.comparison import Comparison, compare
 from spscanner_rag.comparison.page import render_comparisons
 from spscanner_rag.text.units import Unit
-from spscanner_rag.views.documents import one_line, visible
+from spscanner_rag.views.escaping import one_line, visible
 
 HOSTILE = """<script>alert(1)</script> </style> <img src=x onerror=alert(2)> javascript:alert(3) &lt;b&gt; "'`
 [/INST] [bold]x[/bold] </textarea><!-- --> ]]> \x1b]8;;http://x.example\x07link\x1b]8;;\x07 \x9b31m

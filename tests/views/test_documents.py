@@ -12,15 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.views.documents import (
-    Document,
-    check_output,
-    one_line,
-    read_documents,
-    split_unshowable,
-    visible,
-    write_file,
-)
+from spscanner_rag.files.documents import TextFile, read_text_files
+from spscanner_rag.files.output import check_output
+from spscanner_rag.files.whole_file import write_whole
+from spscanner_rag.views.escaping import one_line, split_unshowable, visible
 
 
 @pytest.mark.parametrize(
@@ -40,35 +35,35 @@ from spscanner_rag.views.documents import (
 def test_files_that_are_not_text_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(ValueError, match=message):
-        read_documents([str(tmp_path / "file")])
+        read_text_files([str(tmp_path / "file")])
 
 
 def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="got a folder; expected a text file"):
-        read_documents([str(tmp_path)])
+        read_text_files([str(tmp_path)])
     with pytest.raises(ValueError, match="no such file; expected a text file"):
-        read_documents([str(tmp_path / "absent")])
+        read_text_files([str(tmp_path / "absent")])
     with pytest.raises(ValueError, match="cannot be read"):
-        read_documents(["a\0b"])
+        read_text_files(["a\0b"])
     with pytest.raises(ValueError, match="cannot be read"):
-        read_documents(["x" * 5000])
+        read_text_files(["x" * 5000])
     with pytest.raises(ValueError, match="got standard input more than once"):
-        read_documents(["-", "-"])
+        read_text_files(["-", "-"])
 
 
 def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n")
-    (document,) = read_documents([str(tmp_path / "a")])
+    (document,) = read_text_files([str(tmp_path / "a")])
     assert document.text == "one\r\ntwo\rthree\n"
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα\r\n".encode())))
-    assert read_documents(["-"]) == [Document("-", "Ωμέγα\r\n")]
+    assert read_text_files(["-"]) == [TextFile("-", "Ωμέγα\r\n")]
 
 
 def test_lines_end_at_lf_crlf_and_cr() -> None:
-    document = Document("a", "ab\ncd\r\n\rx\u2028y")
+    document = TextFile("a", "ab\ncd\r\n\rx\u2028y")
     positions = [document.position(offset) for offset in range(len(document.text))]
     assert positions == [
         *[(1, 1), (1, 2), (1, 3)],
@@ -80,7 +75,7 @@ def test_lines_end_at_lf_crlf_and_cr() -> None:
 
 @given(st.text(alphabet="ab\r\n", max_size=30))
 def test_positions_against_universal_newlines(text: str) -> None:
-    document = Document("a", text)
+    document = TextFile("a", text)
     for offset in range(len(text)):
         before = text[:offset]
         if text[offset] == "\n" and before.endswith("\r"):
@@ -132,7 +127,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     out.write_text("old")
     out.chmod(0o640)
     with pytest.raises(UnicodeEncodeError):
-        write_file(out, "\ud800")
+        write_whole(out, "\ud800")
 
     def disk_full(descriptor: int) -> None:
         raise OSError("no space left on device")
@@ -140,10 +135,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", disk_full)
         with pytest.raises(OSError, match="no space"):
-            write_file(out, "new")
+            write_whole(out, "new")
     assert out.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
-    write_file(out, "new Ω")
+    write_whole(out, "new Ω")
     assert out.read_text(encoding="utf-8") == "new Ω"
     assert stat.S_IMODE(out.stat().st_mode) == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
@@ -151,7 +146,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
 def test_a_link_stays_and_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_file(tmp_path / "link", "x")
+    write_whole(tmp_path / "link", "x")
     assert (tmp_path / "link").is_symlink()
     (tmp_path / "usual").touch()
     assert (tmp_path / "target").stat().st_mode == (tmp_path / "usual").stat().st_mode
@@ -162,6 +157,6 @@ def test_a_named_pipe_is_written_to(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
     reader.start()
-    write_file(tmp_path / "pipe", "through")
+    write_whole(tmp_path / "pipe", "through")
     reader.join(timeout=10)
     assert read == ["through"]

@@ -2,7 +2,8 @@ import base64
 import hashlib
 import re
 
-from spscanner_rag.views.html_page import escaped, page_head
+from spscanner_rag.views.escaping import escaped
+from spscanner_rag.views.html_page import page_head
 
 
 def test_text_stays_text() -> None:

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
-from spscanner_rag.views.documents import Document, ScannedDocument, visible
+from spscanner_rag.views.escaping import visible
 from spscanner_rag.views.report import LEVELS, Shading, render_report
+from spscanner_rag.views.scanned_document import ScannedDocument
 
 HOSTILE = """<script>alert(1)</script> </style> <img src=x onerror=alert(2)> javascript:alert(3) &lt;b&gt; "'`
 [/INST] [bold]x[/bold] </textarea><!-- --> ]]> \x1b]8;;http://x.example\x07link\x1b]8;;\x07 \x9b31m
@@ -28,7 +30,7 @@ def scan(text: str, *, path: str = "a.txt", top_k: int = 5, seed: int = 0) -> Sc
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     result = ScanResult("Who?", text, starts, ends, logits)
     picks = result.select(top_k=top_k, order="score")
-    return ScannedDocument(Document(path, text), result, picks, picks)
+    return ScannedDocument(TextFile(path, text), result, picks, picks)
 
 
 class Page(HTMLParser):
@@ -183,7 +185,7 @@ def test_a_document_of_which_nothing_was_selected() -> None:
     assert "No sentence was selected." in page
 
 
-def _unselected() -> tuple[Document, ScanResult, tuple[()], tuple[()]]:
+def _unselected() -> tuple[TextFile, ScanResult, tuple[()], tuple[()]]:
     scanned = scan("Nothing here. At all.")
     return scanned.document, scanned.result, (), ()
 

@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.whole_file import write_whole
 from spscanner_rag.results import ScanResult
-from spscanner_rag.views.documents import Document, ScannedDocument, one_line, visible, write_file
+from spscanner_rag.views.escaping import one_line, visible
 from spscanner_rag.views.report import render_report
+from spscanner_rag.views.scanned_document import ScannedDocument
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
@@ -28,7 +31,7 @@ def scanned(sentences: list[str], best: list[int], path: str = "a.txt") -> Scann
     logits[best] = np.linspace(4, 2, num=len(best))
     result = ScanResult("Who?", text, starts, ends, logits)
     picks = result.select(top_k=len(best), order="score")
-    return ScannedDocument(Document(path, text), result, picks, picks)
+    return ScannedDocument(TextFile(path, text), result, picks, picks)
 
 
 class Visit:
@@ -64,7 +67,7 @@ def hostile_page(tmp_path: Path) -> Path:
     sentences = [f"Sentence {number} is like the others." for number in range(300)]
     sentences[250] = HOSTILE
     page = render_report(HOSTILE, HOSTILE, [scanned(sentences, [250, 30], path=HOSTILE)])
-    write_file(tmp_path / "report.html", page)
+    write_whole(tmp_path / "report.html", page)
     return tmp_path / "report.html"
 
 
@@ -85,7 +88,7 @@ def test_a_hostile_document_stays_text(browser: Any, hostile_page: Path) -> None
 def test_the_policy_stops_what_would_run_and_load(browser: Any, tmp_path: Path) -> None:
     page = render_report("Who?", "m", [scanned(["One.", "Two."], [1])])
     injected = page.replace("</main>", "<script>document.title='owned'</script><img src='data:,x'></main>")
-    write_file(tmp_path / "report.html", injected)
+    write_whole(tmp_path / "report.html", injected)
     visit = Visit(browser, tmp_path / "report.html")
     assert visit.page.title() == "Who?"
     assert sum("Content Security Policy" in trouble for trouble in visit.troubles) >= 2
@@ -135,7 +138,7 @@ def test_a_document_of_three_million_characters(browser: Any, tmp_path: Path) ->
         ),
     ):
         assert len(page.document.text) > 2_900_000
-        write_file(tmp_path / f"{name}.html", render_report("Who?", "m", [page]))
+        write_whole(tmp_path / f"{name}.html", render_report("Who?", "m", [page]))
         visit = Visit(browser, tmp_path / f"{name}.html")
         for passage in page.picks:
             target = f"d1-{page.number(passage)}"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
-from spscanner_rag.views.documents import Document, ScannedDocument
+from spscanner_rag.views.scanned_document import ScannedDocument
 from spscanner_rag.views.terminal import encodable, print_facts, render_documents, scan_progress
 
 HOSTILE = (
@@ -39,7 +40,7 @@ def view(
     passages = result.select(top_k=top_k, context=context, order="score", **options)
     best = {passage.start for passage in result.select(top_k=top_k, order="score", **options)}
     picks = tuple(passage for passage in passages if passage.start in best)
-    return ScannedDocument(Document(path, text), result, passages, picks)
+    return ScannedDocument(TextFile(path, text), result, passages, picks)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from spscanner_rag.evaluation.report.sections import Section, percent
 from spscanner_rag.evaluation.report.table import Index, Row, index_of, sources_of
 from spscanner_rag.evaluation.run import Setting
 from spscanner_rag.evidence.metrics import CUTOFFS
-from spscanner_rag.views.documents import one_line
+from spscanner_rag.views.escaping import one_line
 
 
 def to_markdown(

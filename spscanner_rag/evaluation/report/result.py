@@ -16,7 +16,8 @@ from spscanner_rag.evaluation.report.sections import Section
 from spscanner_rag.evaluation.report.table import Row, index_of, sources_of, to_csv
 from spscanner_rag.evaluation.run import Setting
 from spscanner_rag.evidence.metrics import CUTOFFS
-from spscanner_rag.views.documents import one_line, write_file
+from spscanner_rag.files.whole_file import write_whole
+from spscanner_rag.views.escaping import one_line
 
 _SHORT = 8  # characters: numbers that are not broken, however narrow the terminal
 
@@ -51,11 +52,11 @@ class Result:
         rows = [*self.rows, *self.more_rows]
         content = {"results.json": rows, "differences.json": self.differences, **self.files}
         for name, value in content.items():
-            write_file(out / name, json.dumps(value, indent=1) + "\n")
+            write_whole(out / name, json.dumps(value, indent=1) + "\n")
         shown = (self.rows, self.differences, self.settings)
-        write_file(out / "results.csv", to_csv(rows))
-        write_file(out / "results.md", to_markdown(*shown, self.sections))
-        write_file(out / "results.html", render_page(*shown, facts, self.sections))
+        write_whole(out / "results.csv", to_csv(rows))
+        write_whole(out / "results.md", to_markdown(*shown, self.sections))
+        write_whole(out / "results.html", render_page(*shown, facts, self.sections))
 
     def show(self, out: Path) -> None:
         """Tables on standard output, and where the files are."""

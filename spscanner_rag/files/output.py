@@ -1,0 +1,35 @@
+"""Where a result goes: a file that is checked before the work and written after it, or standard output."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from spscanner_rag.files.documents import STANDARD_INPUT
+from spscanner_rag.files.whole_file import is_special, write_whole
+
+
+def check_output(out: Path, inputs: Sequence[str]) -> None:
+    """Raise ``ValueError`` when ``out`` cannot be written, or would overwrite one of the documents."""
+    if out.is_dir():
+        raise ValueError(f"--out {out}: got a folder; expected a file: add a file name")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out {out}: there is no folder {out.parent}; expected an existing one: create it")
+    if not os.access(out if is_special(out) else out.resolve().parent, os.W_OK):
+        raise ValueError(f"--out {out}: no permission to write; expected a writable place: choose another")
+    for path in inputs:
+        if path != STANDARD_INPUT and out.exists() and Path(path).exists() and out.samefile(path):
+            raise ValueError(f"--out {out}: got a document to scan; expected another file: change the name")
+
+
+def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
+    """Write a result to a file, or to standard output; a page in UTF-8, as it says of itself."""
+    if out is not None:
+        write_whole(out, content)
+    elif is_page and hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.encode())
+        sys.stdout.buffer.flush()
+    else:
+        sys.stdout.write(content)
+        sys.stdout.flush()

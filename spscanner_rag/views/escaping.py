@@ -1,0 +1,43 @@
+"""Text of a document as it is shown: control and bidirectional characters written out, markup as text."""
+
+import html
+import re
+
+# What a terminal or a page would act on instead of showing: control characters other than tab and line
+# feed, bidirectional and other invisible format characters, line separators, tags, lone surrogates.
+_UNSHOWABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Write out what would not be shown: an escape character becomes the four characters ``\x1b``.
+
+    Line feeds and tabs stay, and CR LF becomes a line feed.
+    """
+    return _UNSHOWABLE.sub(lambda match: written_out(match.group()), text.replace("\r\n", "\n"))
+
+
+def split_unshowable(text: str) -> list[str]:
+    """Split at the characters that :func:`visible` writes out; these are at the odd places."""
+    return re.split(f"({_UNSHOWABLE.pattern})", text.replace("\r\n", "\n"))
+
+
+def written_out(character: str) -> str:
+    r"""Return the Python escape of a character, such as ``\x1b`` or ``\u202e``."""
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def one_line(text: str) -> str:
+    """Return the text visible and on one line, each run of white space as one space."""
+    return " ".join(visible(text).split())
+
+
+def escaped(text: str) -> str:
+    """Text of a document as HTML, with what would not be shown written out."""
+    pieces = split_unshowable(text)
+    for place, piece in enumerate(pieces):
+        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
+    return "".join(pieces)

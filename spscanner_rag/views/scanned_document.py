@@ -1,0 +1,40 @@
+"""A document with its scores and what was selected of it, as terminal and page show it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.results import Passage, ScanResult
+from spscanner_rag.results.selection import rank
+
+
+@dataclass(frozen=True)
+class ScannedDocument:
+    """A document, its scores and what was selected from it.
+
+    Attributes
+    ----------
+    passages
+        The selected sentences and their neighbours, unmerged, in the order asked for.
+    picks
+        Those of them that were selected for their score, in the same order.
+    """
+
+    document: TextFile
+    result: ScanResult
+    passages: tuple[Passage, ...]
+    picks: tuple[Passage, ...]
+
+    def number(self, passage: Passage) -> int:
+        """Return which sentence of the document, from 0, an unmerged passage is."""
+        return int(np.searchsorted(self.result.starts, passage.start))
+
+    @cached_property
+    def ranks(self) -> dict[int, int]:
+        """Rank from 1 of each pick, by the offset at which it starts."""
+        best_first = rank(self.result.logits)
+        starts = self.result.starts[best_first].tolist()
+        picked = {passage.start for passage in self.picks}
+        return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}
