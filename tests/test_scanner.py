@@ -472,7 +472,7 @@ def test_empty_query(tiny_scanner: Scanner, query: str) -> None:
         lambda: tiny_scanner.score_units(query, TEXT, []),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="query: got .*expected a question") as caught:
+        with pytest.raises(ValueError, match=r"query: got .*expected a question") as caught:
             call()
         assert_one_line(caught.value)
 

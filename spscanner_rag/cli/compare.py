@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spscanner_rag.cli.arguments import names_in
 from spscanner_rag.files.documents import TextFile, read_text_files
 from spscanner_rag.files.output import check_output, write_output
 from spscanner_rag.scorers import check_query
@@ -121,7 +122,7 @@ def compare(
     Each FILE is a document of its own.
     """
     check_query(query, "--query")
-    settings = _settings(_words("--retrievers", retrievers), _words("--unit", unit), top_k)
+    settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
     _check(settings, count_tokens)
     spans = _parse_evidence(evidence, len(files))
     documents = read_text_files(files)
@@ -135,15 +136,6 @@ def compare(
     chosen = output_format or _format_of(out)
     content = _render(chosen, comparisons, out)
     write_output(content, out, is_page=chosen is ComparisonFormat.HTML)
-
-
-def _words(option: str, value: str) -> list[str]:
-    words = [word.strip() for word in value.split(",")]
-    if not all(words):
-        raise ValueError(f"{option}: got {value!r}; expected names with a comma between two")
-    if len(set(words)) < len(words):
-        raise ValueError(f"{option}: got {value!r}, a name twice; expected each once")
-    return words
 
 
 Settings = dict[str, tuple[str, str, int]]

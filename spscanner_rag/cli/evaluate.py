@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spscanner_rag import __version__
+from spscanner_rag.cli.arguments import names_in
 from spscanner_rag.views.escaping import one_line
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def evaluate(
     from spscanner_rag.evaluation.run import Setting, settings_of
     from spscanner_rag.evaluation.study import study_of
 
-    names, units = _words(retrievers), _words(unit)
+    names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
     check_names(names)
     for kind in units:
         segmenter_of(kind)  # type: ignore[arg-type]  # which says what it takes
@@ -135,10 +136,6 @@ def _facts(bad: int) -> dict[str, str]:
     }
 
 
-def _words(value: str) -> list[str]:
-    return [word.strip() for word in value.split(",") if word.strip()]
-
-
 def _documents(
     paths: Sequence[Path], held_out: Sequence[str], skip_bad: bool
 ) -> tuple[list["Document"], int]:
@@ -162,16 +159,14 @@ def _scorers(settings: Sequence["Setting"], options: "Options") -> dict[str, "Sc
 
 
 def _run(study: "Study", scorers: dict[str, "Scorer"], file: "RecordFile") -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from spscanner_rag.evaluation.run import run_setting
     from spscanner_rag.scanner import bundled_token_counter
+    from spscanner_rag.views.progress import open_console, progress_bars
 
     count_tokens = bundled_token_counter()  # the same for all, and offline
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+    console = open_console(sys.stderr)
+    with progress_bars(console, disable=not console.is_terminal) as bars:
         for ask in study.asks:
             bar = bars.add_task(one_line(ask.setting.label), total=None)
 

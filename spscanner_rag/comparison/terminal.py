@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -13,7 +13,8 @@ from spscanner_rag.comparison.comparison import Comparison, Pick, Retrieval
 from spscanner_rag.comparison.page import name_of
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.views.escaping import one_line
-from spscanner_rag.views.terminal import encodable, open_console
+from spscanner_rag.views.progress import open_console, progress_bars
+from spscanner_rag.views.terminal import encodable
 
 LONGEST = 400  # characters shown of a pick
 COLUMN = 48  # characters, where the output is no terminal
@@ -118,14 +119,8 @@ def retriever_progress(enabled: bool, turns: int, stream: TextIO) -> Iterator[Ca
     if not enabled:
         yield None
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
     console = open_console(stream)
-    with Progress(*columns, console=console, transient=console.is_terminal) as progress:
+    with progress_bars(console, TimeElapsedColumn(), transient=console.is_terminal) as progress:
         task = progress.add_task("", total=turns)
         begun = iter(range(turns))
 

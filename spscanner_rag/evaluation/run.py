@@ -21,8 +21,9 @@ from spscanner_rag.evidence.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.evidence.questions import Document, Question, relevant_units
 from spscanner_rag.evidence.sampling import Asked, by_document
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scorers import Scorer, score_batch
+from spscanner_rag.scorers import Progress, Scorer, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
@@ -39,9 +40,6 @@ class LaidOut(NamedTuple):
 
 Layout = Callable[[Document, Sequence[Question], Sequence[Unit]], Iterator[LaidOut]]
 """How a document is laid out for its questions, such as rotated; the sentences are the document's."""
-
-CountTokens = Callable[[str], int]
-Progress = Callable[[int, int], None]
 
 
 class Setting(NamedTuple):

@@ -65,6 +65,35 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
     return count
 
 
+def budget_counter(
+    max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
+) -> CountTokens | None:
+    """What counts the tokens of a budget; None if there is no budget.
+
+    Parameters
+    ----------
+    max_tokens
+        The budget.
+    count_tokens
+        As for `resolve_counter`; None if there is none.
+    owner
+        Who should count where the caller names nothing, for the message.
+
+    Raises
+    ------
+    ValueError
+        For a budget without a counter.
+    """
+    if max_tokens is None:
+        return None
+    if count_tokens is None:
+        raise ValueError(
+            f"max_tokens: got {max_tokens}, but {owner} counts no tokens; expected count_tokens as well, "
+            'for example count_tokens="o200k_base"'
+        )
+    return resolve_counter(count_tokens)
+
+
 def check_counter(count_tokens: object) -> None:
     """Raise ``ValueError`` unless ``count_tokens`` is None, callable or a known encoding; load nothing."""
     if count_tokens is None or callable(count_tokens):

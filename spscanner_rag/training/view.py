@@ -4,11 +4,9 @@ import sys
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from spscanner_rag.training.loop import StepReport
 from spscanner_rag.training.stages.stage import Validation
+from spscanner_rag.views.progress import open_console, progress_bars
 
 STEPS_PER_LINE = 20
 
@@ -25,16 +23,9 @@ class TrainingView:
     """
 
     def __init__(self, steps: int, enabled: bool) -> None:
-        self._console = Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+        self._console = open_console(sys.stderr)
         self._steps, self._enabled = steps, enabled
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not (enabled and self._console.is_terminal),
-        )
+        self._bar = progress_bars(self._console, disable=not (enabled and self._console.is_terminal))
         self._task = self._bar.add_task("training", total=steps)
         self._mean_loss: float | None = None
 

@@ -9,26 +9,21 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from spscanner_rag.files.documents import STANDARD_INPUT
 from spscanner_rag.results import Passage
+from spscanner_rag.scorers import Progress
 from spscanner_rag.views.escaping import one_line
+from spscanner_rag.views.progress import open_console, progress_bars
 from spscanner_rag.views.scanned_document import ScannedDocument
-
-SetProgress = Callable[[int, int], None]
 
 
 def encodable(text: str, encoding: str) -> str:
     """Write out the characters that ``encoding`` cannot hold, as Python escapes."""
     return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def open_console(stream: TextIO) -> Console:
-    """Return a console on ``stream`` that takes every string as it is."""
-    return Console(file=stream, markup=False, highlight=False, emoji=False)
 
 
 def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
@@ -102,7 +97,7 @@ def _print_sentence(
 
 
 @contextmanager
-def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], SetProgress | None]]:
+def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Progress | None]]:
     """Show a bar of tokens for each document that is scanned inside the ``with`` block.
 
     Yields a function that takes a document's path and returns the callback for ``Scanner.scan``, or None
@@ -111,17 +106,11 @@ def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Set
     if not enabled:
         yield lambda path: None
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("tokens"),
-        TimeRemainingColumn(),
-    )
     console = open_console(stream)
-    with Progress(*columns, console=console, transient=console.is_terminal) as progress:
+    columns = TextColumn("tokens"), TimeRemainingColumn()
+    with progress_bars(console, *columns, transient=console.is_terminal) as progress:
 
-        def start(path: str) -> SetProgress:
+        def start(path: str) -> Progress:
             name = encodable(one_line(path), getattr(stream, "encoding", None) or "utf-8")
             task = progress.add_task(name[-40:], total=None)
             return lambda done, total: progress.update(task, completed=done, total=total)

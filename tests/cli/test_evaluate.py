@@ -267,8 +267,8 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--retrievers", "elastic"], "retriever 'elastic' does not exist; expected one of: scanner"),
-        (["--retrievers", "bm25,bm25"], "got a retriever twice"),
-        (["--retrievers", ","], "got no retriever"),
+        (["--retrievers", "bm25,bm25"], "a name twice; expected each once"),
+        (["--retrievers", ","], "expected names with a comma between two"),
         (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
         (["--retrievers", "bm25:x"], "not complete or too long"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),

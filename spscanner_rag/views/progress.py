@@ -1,0 +1,35 @@
+"""Progress bars on a terminal, the same for every command."""
+
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+
+def open_console(stream: TextIO) -> Console:
+    """Return a console on ``stream`` that takes every string as it is."""
+    return Console(file=stream, markup=False, highlight=False, emoji=False)
+
+
+def progress_bars(console: Console, *further: ProgressColumn, **options: Any) -> Progress:  # noqa: ANN401 - of Progress
+    """Bars that show what is done, how much of it, and ``further`` columns.
+
+    Parameters
+    ----------
+    console : Console
+        From `open_console`.
+    *further : ProgressColumn
+        Default: the time that remains.
+    **options
+        Of `rich.progress.Progress`.
+    """
+    name = TextColumn("{task.description}", markup=False)
+    columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))
+    return Progress(*columns, console=console, **options)
