@@ -1,14 +1,9 @@
 """Find, verify, load and save checkpoints: a folder of ``config.json``, weights and ``tokenizer.json``."""
 
-from spscanner_rag.checkpoint.checkpoint import (
-    Checkpoint,
-    load_checkpoint,
-    load_model,
-    locate,
-    new_model,
-    save_checkpoint,
-)
-from spscanner_rag.checkpoint.config_file import ScannerSettings
+from spscanner_rag.checkpoint.folders import locate
+from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model, new_model
+from spscanner_rag.checkpoint.save import save_checkpoint
+from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import CheckpointError
 
 __all__ = [

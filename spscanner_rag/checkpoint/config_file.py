@@ -1,25 +1,24 @@
-"""What ``config.json`` says: the model, in either of two layouts, and how a scanner reads documents.
+"""The model that a ``config.json`` describes: its configuration, and the names and shapes of its tensors.
 
-``mamba_ssm``'s keys and tensor names are used everywhere else; those of transformers (``model_type: mamba2``)
-are turned into them here.
+Everywhere else keys and tensor names are those of ``mamba_ssm``; those of transformers (``model_type:
+mamba2``) are turned into them here.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
 
+from spscanner_rag.checkpoint.tensor_files import CheckpointError
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import MATCH_CLASSES, SURROUNDINGS
 
 CONFIG: Final = "config.json"
 PUBLISHED_VOCAB_SIZE: Final = 50277
 
-FORMAT: Final = 1
-"""Of the object "spscanner" in ``config.json``."""
-
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
 
-# Of transformers' Mamba2Config, which differ from those of mamba_ssm.
+# The defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
 _TRANSFORMERS_DEFAULTS: Final[dict[str, Any]] = {
     "num_heads": 128,
     "head_dim": 64,
@@ -38,7 +37,7 @@ _TRANSFORMERS_DEFAULTS: Final[dict[str, Any]] = {
 }
 _TRANSFORMERS_REQUIRED: Final = ("hidden_size", "num_hidden_layers", "vocab_size")
 
-# Where transformers' key stands as a field of our configuration; `time_step_limit` is read apart.
+# From transformers' keys to the fields of our configuration; `time_step_limit` is read apart.
 _TRANSFORMERS_FIELDS: Final = {
     "hidden_size": "d_model",
     "num_hidden_layers": "n_layer",
@@ -56,132 +55,16 @@ _TRANSFORMERS_FIELDS: Final = {
     "tie_word_embeddings": "tie_embeddings",
 }
 
-LEXICAL_PARTS: Final = {
-    "match": "match embedding",
-    "prior": "BM25 prior",
-    "surroundings": "BM25 of the surroundings",
-}
-"""The keys of the object "spscanner.lexical" that stand for weights, and what a reader calls them."""
 
-
-@dataclass(frozen=True)
-class ScannerSettings:
-    """How a scanner reads documents: the object "spscanner" of ``config.json``.
-
-    Parameters
-    ----------
-    segmenter : {"sentence", "reference"}, default "sentence"
-        How a document is cut into units.
-    window_tokens : int, optional
-        Document tokens per window; None: one pass however long.
-    reanchor_tokens : int, optional
-        Document tokens after which the question is read again, at the next unit; None: never.
-    match : bool, default False
-        With match embeddings of the lexical channel (key ``lexical.match``).
-    prior : bool, default False
-        With a weight on the lexical prior (key ``lexical.prior``).
-    surroundings : bool, default False
-        With weights on the lexical scores of a unit's surroundings (key ``lexical.surroundings``).
-    training : dict
-        What the weights were trained on and how; free.
-    least_units : int, default 0
-        The lexical channel takes a document of fewer units for one of so many (key ``lexical.least_units``).
-    """
-
-    segmenter: Literal["sentence", "reference"] = "sentence"
-    window_tokens: int | None = None
-    reanchor_tokens: int | None = None
-    match: bool = False
-    prior: bool = False
-    surroundings: bool = False
-    training: dict[str, Any] = field(default_factory=dict)
-    least_units: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse wrong types, by the key they have in ``config.json``."""
-        if self.segmenter not in ("sentence", "reference"):
-            raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
-        for key in ("window_tokens", "reanchor_tokens"):
-            value = getattr(self, key)
-            if value is not None and (type(value) is not int or value < 1):
-                raise ValueError(
-                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1"
-                )
-        for key, value in self.lexical.items():
-            if type(value) is not bool:
-                raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
-        if type(self.least_units) is not int or self.least_units < 0:
-            raise ValueError(
-                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0"
-            )
-        if self.surroundings and not self.prior:
-            raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
-        if not isinstance(self.training, dict):
-            raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
-
-    @property
-    def lexical(self) -> dict[str, bool]:
-        """Which parts of the lexical channel there are."""
-        return {key: getattr(self, key) for key in LEXICAL_PARTS}
-
-    @property
-    def lexical_names(self) -> list[str]:
-        """What a reader calls the parts of the lexical channel that there are."""
-        names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
-        if names and self.least_units:
-            names.append(f"as if of {self.least_units} units at least")
-        return names
-
-    @classmethod
-    def from_dict(cls, value: object) -> "ScannerSettings":
-        """Read the object "spscanner".
-
-        Parameters
-        ----------
-        value : object
-            The parsed JSON.
-
-        Returns
-        -------
-        ScannerSettings
-
-        Raises
-        ------
-        ValueError
-            For another format, unknown keys and wrong types; the message names the key.
-        """
-        if not isinstance(value, Mapping):
-            raise ValueError(f"spscanner is {value!r}; expected an object")
-        number = value.get("format")
-        if type(number) is not int or number < 1:
-            raise ValueError(f"spscanner.format is {number!r}; expected {FORMAT}")
-        if number > FORMAT:
-            raise ValueError(
-                f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
-                " pip install --upgrade spscanner-rag"
-            )
-        lexical = value.get("lexical", {})
-        if not isinstance(lexical, Mapping):
-            raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
-        plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
-        unknown = [key for key in value if key not in (*plain, "format", "lexical")]
-        unknown += [f"lexical.{key}" for key in lexical if key not in (*LEXICAL_PARTS, "least_units")]
-        if unknown:
-            raise ValueError(f"spscanner.{unknown[0]} is no key of format {FORMAT}; expected no such key")
-        if "segmenter" not in value:
-            raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
-        return cls(**{key: value[key] for key in plain if key in value}, **lexical)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the object to write; `from_dict` reads it back."""
-        return {
-            "format": FORMAT,
-            "segmenter": self.segmenter,
-            "window_tokens": self.window_tokens,
-            "reanchor_tokens": self.reanchor_tokens,
-            "lexical": self.lexical | {"least_units": self.least_units},
-            "training": self.training,
-        }
+@contextmanager
+def faults_of(path: Path) -> Iterator[None]:
+    """Turn a ``ValueError`` about what a file says into a `CheckpointError` that names the file."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from None
 
 
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
@@ -192,10 +75,6 @@ def read_config(config: Mapping[str, Any]) -> Mamba2Config:
     config : mapping
         The parsed JSON object. ``hidden_size`` marks the layout of transformers, ``d_model`` that of
         ``mamba_ssm``.
-
-    Returns
-    -------
-    Mamba2Config
 
     Raises
     ------
@@ -236,19 +115,15 @@ def tensor_shapes(
     Parameters
     ----------
     config : Mamba2Config
-    match : bool, default False
-        With the match embedding of the lexical channel.
-    prior : bool, default False
-        With the weight of the lexical prior.
-    surroundings : bool, default False
-        With the weights of the lexical scores of a unit's surroundings.
+    match, prior, surroundings : bool, default False
+        With these parts of the lexical channel, as in `ScannerSettings`.
     head : bool, default True
         With the binary head.
 
     Yields
     ------
     tuple of str and tuple of int
-        In the order of the layers.
+        In the order of the layers, so that an absurd number of them costs nothing.
     """
     yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
     for layer in range(config.n_layer):

@@ -3,36 +3,18 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from spscanner_rag.checkpoint.tensor_files import CheckpointError
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
 
 
-def is_local_path(name: str) -> bool:
-    """Whether a name can only be meant as a path: no Hub repository is called that."""
-    return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
-
-
-def download(
-    repository: str,
-    patterns: Sequence[str],
-    *,
-    revision: str | None = None,
-    token: str | bool | None = None,
-    cache_dir: str | Path | None = None,
-    local_files_only: bool = False,
-    progress: bool = False,
-) -> Path:
-    """Return the cached folder of a repository, after downloading what of it is not there yet.
+class HubOptions(TypedDict, total=False):
+    """How a model is fetched from the Hub; the keyword arguments of everything that may download.
 
     Parameters
     ----------
-    repository : str
-        ``owner/name``.
-    patterns : sequence of str
-        Names or patterns of the files wanted. Those that the repository has not are left out.
     revision : str, optional
         Branch, tag or commit; default: the main branch.
     token : str or bool, optional
@@ -41,8 +23,49 @@ def download(
         Default: the cache of ``huggingface_hub``.
     local_files_only : bool, default False
         Never use the network.
+    """
+
+    revision: str | None
+    token: str | bool | None
+    cache_dir: str | Path | None
+    local_files_only: bool
+
+
+def check_hub_options(given: HubOptions) -> None:
+    """Raise ``TypeError`` for a keyword argument that is none of `HubOptions`."""
+    unknown = sorted(given.keys() - HubOptions.__annotations__.keys())
+    if unknown:
+        raise TypeError(
+            f"got an unexpected keyword argument {unknown[0]!r}; of the Hub's options there are"
+            f" {', '.join(HubOptions.__annotations__)}"
+        )
+
+
+def is_local_path(name: str) -> bool:
+    """Whether a name can only be meant as a path: no Hub repository is called that."""
+    return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
+
+
+def without_token(message: str, token: str | bool | None) -> str:
+    """A message in which an access token is blotted out."""
+    return message.replace(token, "***") if isinstance(token, str) and token else message
+
+
+def download(
+    repository: str, patterns: Sequence[str], *, progress: bool = False, **hub: Unpack[HubOptions]
+) -> Path:
+    """Return the cached folder of a repository, after downloading the files that are missing.
+
+    Parameters
+    ----------
+    repository : str
+        ``owner/name``.
+    patterns : sequence of str
+        Names or patterns of the files wanted. Those that the repository lacks are left out.
     progress : bool, default False
         Show progress bars.
+    **hub
+        See `HubOptions`.
 
     Returns
     -------
@@ -60,26 +83,24 @@ def download(
         return Path(
             snapshot_download(
                 repository,
-                revision=revision,
-                token=token,
-                cache_dir=cache_dir,
-                local_files_only=local_files_only,
                 allow_patterns=list(patterns),
                 tqdm_class=None if progress else _silent_bar(),
+                **hub,
             )
         )
     except Exception as error:  # whatever the HTTP library of the day raises
-        reason = _explain(error, repository, revision, cache_dir)
-    if isinstance(token, str) and token:
-        reason = reason.replace(token, "***")
+        reason = _explain(error, repository, hub)
     # Raised here, since the caught error keeps the request with its authorization header.
-    raise CheckpointError(f"cannot get {repository} from the Hugging Face Hub: {reason}")
+    raise CheckpointError(
+        f"cannot get {repository} from the Hugging Face Hub: {without_token(reason, hub.get('token'))}"
+    )
 
 
-def _explain(error: Exception, repository: str, revision: str | None, cache_dir: str | Path | None) -> str:
+def _explain(error: Exception, repository: str, hub: HubOptions) -> str:
     """Why a download failed and what to do, in one line."""
     from huggingface_hub import errors
 
+    revision, cache_dir = hub.get("revision"), hub.get("cache_dir")
     if isinstance(error.__cause__, errors.HfHubHTTPError):
         error = error.__cause__  # of the look-up, behind the complaint that the cache has nothing either
     if isinstance(error, errors.GatedRepoError):
@@ -98,8 +119,8 @@ def _explain(error: Exception, repository: str, revision: str | None, cache_dir:
     if isinstance(error, errors.HfHubHTTPError):
         status = getattr(error.response, "status_code", "an error")
         return f"the Hub answered {status}; check the token and the name, or try again later"
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0][:200]}; try again, or pass a local folder"
+    first_line = str(error).strip().partition("\n")[0][:200]
+    return f"{type(error).__name__}: {first_line}; try again, or pass a local folder"
 
 
 def _silent_bar() -> Any:  # noqa: ANN401 - a class of an untyped library

@@ -1,7 +1,7 @@
-"""Tensor files: what they hold according to their headers, and reading them one tensor at a time.
+"""Tensor files: what their headers promise, and reading them one tensor at a time.
 
-Nothing is unpickled but tensors, and nothing large is allocated before names, shapes and dtypes are known to
-be those of the model.
+Only tensors are unpickled, and nothing large is allocated before names, shapes and dtypes are known to be those
+of the model.
 """
 
 import json
@@ -20,24 +20,11 @@ SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 PICKLED: Final = "pytorch_model.bin"
 
-_FLOATS: Final = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-}
+_FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
-_FLOAT32_TENSORS: Final = frozenset(
-    {
-        "binary_head.weight",
-        "binary_head.bias",
-        "lexical_prior.weight",
-        "surroundings.weight",
-        "surroundings.bias",
-    }
-)
-"""Logits are computed in float32, and calibration scales these: rounded, it would change ranks."""
+# Logits are computed in float32, and calibration scales these: rounded, it would change ranks.
+_FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundings"})
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 
@@ -49,17 +36,8 @@ class CheckpointError(ValueError):
 class TensorHeader:
     """One tensor of a file, before it is read.
 
-    Parameters
-    ----------
-    file : Path
-        The file that holds it.
-    stored_name : str
-        Its name in that file.
-    shape : tuple of int
-    dtype : str
-        As torch or safetensors name it.
-    readable : bool
-        Whether it is a dense tensor of 16, 32 or 64 bit floating-point numbers.
+    ``dtype`` is called as torch or safetensors call it; ``readable`` are dense tensors of floating-point numbers
+    of 16, 32 or 64 bits.
     """
 
     file: Path
@@ -72,31 +50,23 @@ class TensorHeader:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a file that holds one JSON object.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    dict
-
     Raises
     ------
     CheckpointError
-        If it is absent, a git-LFS pointer, no JSON or no object.
+        If it is absent, a git-LFS pointer, not JSON or not an object.
     """
-    refuse_pointer(path)
+    content = read_bytes(path)
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not JSON ({_one_line(error)}); expected a JSON object") from None
+        raise CheckpointError(f"{path}: not JSON ({first_line(error)}); expected a JSON object") from None
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: a JSON {type(value).__name__}; expected an object")
     return value
 
 
-def refuse_pointer(path: Path) -> None:
-    """Refuse an absent or unreadable file, and the few lines that git leaves in place of a large one.
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """Read a file, or the first bytes of it; refuse one that is absent, or is what git leaves of a large one.
 
     Raises
     ------
@@ -104,11 +74,18 @@ def refuse_pointer(path: Path) -> None:
     """
     try:
         with path.open("rb") as file:
-            start = file.read(len(_LFS_POINTER))
+            content = file.read(most)
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
-    if start == _LFS_POINTER:
+    if content.startswith(_LFS_POINTER):
         raise CheckpointError(f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there")
+    return content
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a message, or the kind of the error where there is none."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
 
 
 def has_weights(folder: Path) -> bool:
@@ -125,17 +102,12 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
         ``model.safetensors`` is read if there, else the shards of ``model.safetensors.index.json``, else
         ``pytorch_model.bin``.
     rename : callable, default the name itself
-        From the name in the file to the name in the model.
-
-    Returns
-    -------
-    dict from str to TensorHeader
-        By the renamed name.
+        From the name in the file to the name in the model, which the headers are returned by.
 
     Raises
     ------
     CheckpointError
-        If no weights are there, a file is truncated or no tensor file, holds other objects than tensors, or
+        If there are no weights, a file is truncated or not a tensor file, holds other objects than tensors, or
         two tensors get the same name.
     """
     if (folder / SAFETENSORS).is_file():
@@ -160,14 +132,7 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
 def verify_headers(
     headers: Mapping[str, TensorHeader], expected: Iterable[tuple[str, tuple[int, ...]]], folder: Path
 ) -> None:
-    """Check that a checkpoint holds exactly the tensors of a model. ``lm_head.weight`` is left alone.
-
-    Parameters
-    ----------
-    headers : mapping from str to TensorHeader
-    expected : iterable of name and shape
-    folder : Path
-        Named where a tensor is missing.
+    """Check that a checkpoint holds exactly the expected tensors, by name and shape; ``lm_head.weight`` may be.
 
     Raises
     ------
@@ -205,9 +170,8 @@ def read_tensors(
     headers : mapping from str to TensorHeader
         Already verified. ``lm_head.weight`` is skipped.
     device : torch.device or str
-        Where to put them.
     dtype : torch.dtype
-        What to turn them into; ``A_log``, ``dt_bias``, ``D`` and the head become float32 whatever it is.
+        The dtype of the tensors, except those that are always float32; see `stored_dtype`.
 
     Yields
     ------
@@ -227,8 +191,9 @@ def read_tensors(
 
 
 def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype of a parameter in a model of the given dtype."""
-    is_float32 = name in _FLOAT32_TENSORS or name.rpartition(".")[2] in _FLOAT32_PARAMETERS
+    """Return the dtype of a tensor in a model of this dtype: decays, time steps and the head stay float32."""
+    module, _, parameter = name.rpartition(".")
+    is_float32 = module in _FLOAT32_MODULES or parameter in _FLOAT32_PARAMETERS
     return torch.float32 if is_float32 else dtype
 
 
@@ -245,7 +210,7 @@ def refuse_not_finite(tensor: Tensor, where: str) -> None:
 
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
     """Headers of one safetensors file, which the library checks against the length of the file."""
-    refuse_pointer(path)
+    read_bytes(path, len(_LFS_POINTER))  # refuses a pointer
     try:
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 - not a mapping
@@ -254,7 +219,7 @@ def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
                 yield TensorHeader(path, name, tuple(part.get_shape()), dtype, dtype in _FLOATS)
     except SafetensorError as error:
         raise CheckpointError(
-            f"{path}: truncated, or no safetensors file ({_one_line(error)}); download or save it again"
+            f"{path}: truncated, or not a safetensors file ({first_line(error)}); download or save it again"
         ) from None
 
 
@@ -280,7 +245,7 @@ def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
 
 
 def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
-    """Headers of a file of torch: on the meta device tensors have no storage."""
+    """Headers of a pickled state dict: on the meta device tensors have no storage."""
     size = path.stat().st_size
     for name, tensor in _unpickle(path, "meta").items():
         if tensor.numel() * tensor.element_size() > size:
@@ -303,7 +268,7 @@ def _stored_tensors(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str
 
 def _unpickle(path: Path, device: str) -> dict[str, Tensor]:
     """Map a state dict saved by torch. ``weights_only`` builds tensors and plain containers, nothing else."""
-    refuse_pointer(path)
+    read_bytes(path, len(_LFS_POINTER))  # refuses a pointer
     if not zipfile.is_zipfile(path):
         raise CheckpointError(
             f"{path}: truncated, or older than torch 1.6; download it, or save it with torch.save, again"
@@ -317,7 +282,7 @@ def _unpickle(path: Path, device: str) -> dict[str, Tensor]:
         ) from None
     except Exception as error:  # a damaged stream can lead the unpickler to raise anything
         raise CheckpointError(
-            f"{path}: damaged, or no file of torch.save ({_one_line(error)}); download or save it again"
+            f"{path}: damaged, or not written by torch.save ({first_line(error)}); download or save it again"
         ) from None
     if not isinstance(state, dict):
         raise CheckpointError(
@@ -327,9 +292,3 @@ def _unpickle(path: Path, device: str) -> dict[str, Tensor]:
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise CheckpointError(f"{path}: entry {name!r} is a {type(value).__name__}; expected a tensor")
     return state
-
-
-def _one_line(error: BaseException) -> str:
-    """The first line of a message, or the kind of the error where there is none."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__

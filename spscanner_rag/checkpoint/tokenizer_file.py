@@ -1,12 +1,12 @@
 """The tokenizer that belongs to a checkpoint: its own ``tokenizer.json``, another, or that of the paper."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Unpack
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import hub
-from spscanner_rag.checkpoint.tensor_files import CheckpointError, refuse_pointer
+from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
+from spscanner_rag.checkpoint.tensor_files import CheckpointError, read_bytes
 from spscanner_rag.mamba2.config import Mamba2Config
 
 TOKENIZER: Final = "tokenizer.json"
@@ -14,7 +14,12 @@ PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
 
 def find_tokenizer(
-    given: Tokenizer | str | Path | None, folder: Path, published: bool, hub_options: dict[str, Any]
+    given: Tokenizer | str | Path | None,
+    folder: Path,
+    published: bool,
+    *,
+    progress: bool = False,
+    **hub: Unpack[HubOptions],
 ) -> Tokenizer:
     """Return the tokenizer asked for, else the checkpoint's own, else that of all published scanners.
 
@@ -26,8 +31,10 @@ def find_tokenizer(
         The checkpoint's.
     published : bool
         Whether the tokenizer of the published scanners belongs to it, if it has none of its own.
-    hub_options : dict
-        Keyword arguments of `hub.download`.
+    progress : bool, default False
+        Show progress bars of a download.
+    **hub
+        For a download; ``revision`` is the checkpoint's, and ignored.
 
     Returns
     -------
@@ -46,20 +53,22 @@ def find_tokenizer(
             f"tokenizer is a {type(given).__name__};"
             " expected a tokenizers.Tokenizer, a tokenizer.json, a folder that holds one, or a Hub id"
         )
-    if given is None and (folder / TOKENIZER).is_file():
-        return read_tokenizer(folder / TOKENIZER)
-    if given is None and not published:
-        raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
-    if given is not None:
+    if given is None:
+        if (folder / TOKENIZER).is_file():
+            return read_tokenizer(folder / TOKENIZER)
+        if not published:
+            raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
+    else:
         path = Path(given).expanduser()
         if path.exists():
             return read_tokenizer(path / TOKENIZER if path.is_dir() else path)
-        if isinstance(given, Path) or hub.is_local_path(given):
+        if isinstance(given, Path) or is_local_path(given):
             raise CheckpointError(
                 f"tokenizer {given}: no such file or folder; expected a {TOKENIZER} or a Hub id"
             )
+    hub.pop("revision", None)
     try:
-        fetched = hub.download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), **hub_options)
+        fetched = download(given or PUBLISHED_TOKENIZER, (TOKENIZER,), progress=progress, **hub)
     except CheckpointError as error:
         raise CheckpointError(f"no tokenizer for {folder}: {error}; or pass tokenizer=PATH") from None
     return read_tokenizer(fetched / TOKENIZER)
@@ -71,19 +80,19 @@ def read_tokenizer(path: Path) -> Tokenizer:
     Raises
     ------
     CheckpointError
-        If it is absent, a git-LFS pointer or no tokenizer.
+        If it is absent, a git-LFS pointer or not a tokenizer.
     """
-    refuse_pointer(path)
+    content = read_bytes(path)
     try:
-        return without_limits(Tokenizer.from_file(str(path)))
+        return without_limits(Tokenizer.from_buffer(content))
     except Exception as error:  # the library raises nothing more precise
         raise CheckpointError(
-            f"{path}: no tokenizer ({error}); expected a {TOKENIZER} of tokenizers"
+            f"{path}: not a tokenizer ({error}); expected a {TOKENIZER} of the tokenizers library"
         ) from None
 
 
 def without_limits(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer without truncation and padding: a copy if it has them, for it is the caller's."""
+    """Return the tokenizer without truncation and padding: a copy if it has them, since it is the caller's."""
     if tokenizer.truncation is None and tokenizer.padding is None:
         return tokenizer
     tokenizer = Tokenizer.from_str(tokenizer.to_str())
@@ -93,19 +102,7 @@ def without_limits(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def refuse_small_vocabulary(config: Mamba2Config, tokenizer: Tokenizer, path: Path) -> None:
-    """Refuse a tokenizer with ids beyond the vocabulary of the model.
-
-    Parameters
-    ----------
-    config : Mamba2Config
-    tokenizer : tokenizers.Tokenizer
-    path : Path
-        The configuration's, to name in the message.
-
-    Raises
-    ------
-    CheckpointError
-    """
+    """Raise `CheckpointError`, naming the configuration's path, for token ids beyond the model's vocabulary."""
     ids = tokenizer.get_vocab(with_added_tokens=True).values()
     highest = max(ids, default=-1)
     if highest >= config.vocab_size:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag import __version__
-from spscanner_rag.checkpoint.config_file import ScannerSettings
+from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.mamba2.model import ScannerModel
 
 MODEL_CARD = "README.md"

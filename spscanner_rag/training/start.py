@@ -8,8 +8,7 @@ from pathlib import Path
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
-from spscanner_rag.checkpoint.config_file import HEAD_TENSORS, canonical_name
-from spscanner_rag.checkpoint.tensor_files import read_headers, read_json
+from spscanner_rag.checkpoint.tensor_files import read_json
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -75,7 +74,7 @@ def start_checkpoint(
         return _from_nothing(files, recipe, documents, device, head=True)
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     own = base.settings
-    if not is_scanner(base.folder):
+    if not base.has_head:
         return _with_parts(base, _with_reading(own, recipe))
     grown = replace(
         own,
@@ -99,12 +98,6 @@ def start_language_model(
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     base.model.binary_head = None
     return base
-
-
-def is_scanner(folder: Path) -> bool:
-    """Whether a checkpoint's folder holds a scanner, rather than a language model."""
-    headers = read_headers(folder, canonical_name)
-    return any(name in headers for name in HEAD_TENSORS)
 
 
 def _from_nothing(
@@ -144,7 +137,7 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
     wanted = model.state_dict()
     if model.match_embedding is not None:
         torch.nn.init.zeros_(model.match_embedding.weight)
-    if model.lexical_prior is not None and is_scanner(base.folder):
+    if model.lexical_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.lexical_prior.weight)
     model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
     return replace(base, model=model, settings=settings)

@@ -41,7 +41,7 @@ def folder(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
 
 def test_own_tokenizer_reads_everything_and_no_more(folder: Path, tiny_tokenizer: Tokenizer) -> None:
     text = "The keeper of the lighthouse wrote the date."
-    found = find_tokenizer(None, folder, False, OFFLINE)
+    found = find_tokenizer(None, folder, False, **OFFLINE)
     assert found.encode(text).ids == tiny_tokenizer.encode(text).ids
     assert found.encode("a").ids == tiny_tokenizer.encode("a").ids
 
@@ -50,15 +50,15 @@ def test_own_tokenizer_reads_everything_and_no_more(folder: Path, tiny_tokenizer
 def test_another_tokenizer_by_path(folder: Path, tmp_path_factory: pytest.TempPathFactory, kind: str) -> None:
     given: Path | str = folder if kind.startswith("folder") else folder / "tokenizer.json"
     empty = tmp_path_factory.mktemp("empty")
-    found = find_tokenizer(str(given) if "name" in kind else given, empty, False, OFFLINE)
+    found = find_tokenizer(str(given) if "name" in kind else given, empty, False, **OFFLINE)
     assert found.truncation is None
     assert found.padding is None
 
 
 def test_a_given_tokenizer_is_not_changed(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
-    assert find_tokenizer(tiny_tokenizer, tmp_path, False, OFFLINE) is tiny_tokenizer
+    assert find_tokenizer(tiny_tokenizer, tmp_path, False, **OFFLINE) is tiny_tokenizer
     given = limited(tiny_tokenizer)
-    found = find_tokenizer(given, tmp_path, False, OFFLINE)
+    found = find_tokenizer(given, tmp_path, False, **OFFLINE)
     assert found.truncation is None
     assert found.padding is None
     assert given.truncation is not None
@@ -71,9 +71,7 @@ def test_without_limits_keeps_special_tokens(tiny_tokenizer: Tokenizer) -> None:
 
 
 def test_published_scanner_takes_its_own_first(folder: Path) -> None:
-    assert (
-        find_tokenizer(None, folder, True, OFFLINE | {"cache_dir": folder / "none"}).get_vocab_size() == 384
-    )
+    assert find_tokenizer(None, folder, True, **OFFLINE, cache_dir=folder / "none").get_vocab_size() == 384
 
 
 def test_published_scanner_takes_that_of_the_paper_from_the_cache(
@@ -81,27 +79,27 @@ def test_published_scanner_takes_that_of_the_paper_from_the_cache(
 ) -> None:
     cache = tmp_path / "cache"
     fill_cache(cache, "EleutherAI/gpt-neox-20b", {"tokenizer.json": tiny_tokenizer.to_str().encode()})
-    found = find_tokenizer(None, tmp_path, True, OFFLINE | {"cache_dir": cache})
+    found = find_tokenizer(None, tmp_path, True, **OFFLINE, cache_dir=cache)
     assert found.to_str() == tiny_tokenizer.to_str()
 
 
 def test_tokenizer_by_hub_id(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
     fill_cache(tmp_path, "owner/name", {"tokenizer.json": tiny_tokenizer.to_str().encode()})
-    found = find_tokenizer("owner/name", tmp_path, False, OFFLINE | {"cache_dir": tmp_path})
+    found = find_tokenizer("owner/name", tmp_path, False, **OFFLINE, cache_dir=tmp_path)
     assert found.to_str() == tiny_tokenizer.to_str()
 
 
 def test_hub_repository_without_tokenizer(tmp_path: Path) -> None:
     fill_cache(tmp_path, "owner/name", {"config.json": b"{}"})
     with pytest.raises(CheckpointError, match=r"tokenizer\.json: No such file"):
-        find_tokenizer("owner/name", tmp_path, False, OFFLINE | {"cache_dir": tmp_path})
+        find_tokenizer("owner/name", tmp_path, False, **OFFLINE, cache_dir=tmp_path)
 
 
 def test_published_scanner_offline_without_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(
         CheckpointError, match=r"no tokenizer for .*EleutherAI/gpt-neox-20b.*pass tokenizer=PATH"
     ) as e:
-        find_tokenizer(None, tmp_path, True, OFFLINE | {"cache_dir": tmp_path})
+        find_tokenizer(None, tmp_path, True, **OFFLINE, cache_dir=tmp_path)
     assert "\n" not in str(e.value)
 
 
@@ -116,21 +114,21 @@ def test_published_scanner_offline_without_tokenizer(tmp_path: Path) -> None:
 )
 def test_no_tokenizer(tmp_path: Path, given: Any, message: str) -> None:
     with pytest.raises(CheckpointError, match=message):
-        find_tokenizer(given, tmp_path, False, OFFLINE)
+        find_tokenizer(given, tmp_path, False, **OFFLINE)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{}", "no tokenizer"),
-        (b"\x80 not json", "no tokenizer"),
+        (b"{}", "not a tokenizer"),
+        (b"\x80 not json", "not a tokenizer"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "a git-LFS pointer"),
     ],
 )
 def test_bad_file(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(CheckpointError, match=f"tokenizer.json: {message}"):
-        find_tokenizer(None, tmp_path, False, OFFLINE)
+        find_tokenizer(None, tmp_path, False, **OFFLINE)
 
 
 def test_vocabulary_smaller_than_the_tokenizer(tiny_tokenizer: Tokenizer) -> None:

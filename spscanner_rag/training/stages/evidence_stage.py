@@ -22,7 +22,7 @@ from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 from spscanner_rag.training.stages.level import loss_shift
 from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.training.stages.validation import Recall, validate
-from spscanner_rag.training.start import RunFiles, is_scanner, start_checkpoint
+from spscanner_rag.training.start import RunFiles, start_checkpoint
 
 CHOICE_CUTOFF = 10
 """Weights are chosen by macro recall at this many sentences."""
@@ -84,7 +84,7 @@ class EvidenceStage:
         pseudo = {source_of(path) for path in self._files.text}
         self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
         shift = 0.0
-        if self._files.base is not None and is_scanner(start.folder):
+        if self._files.base is not None and start.has_head:
             numbers = range(_LEVEL_STEPS * recipe.sequences_per_step)
             first = [self._source.example(number, min(recipe.sequence_tokens)) for number in numbers]
             shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)

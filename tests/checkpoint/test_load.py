@@ -1,63 +1,37 @@
-"""Finding, loading and saving checkpoints, in every layout, and refusing what is wrong with one."""
+"""Loading checkpoints in every layout, and refusing what is wrong with one."""
 
 import json
-import stat
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import pytest
 import torch
-from huggingface_hub import errors
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import (
     CheckpointError,
     ScannerSettings,
-    checkpoint,
     load_checkpoint,
     load_model,
-    locate,
     save_checkpoint,
+    tensor_files,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.start import RunFiles, start_checkpoint
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
 SETTINGS = ScannerSettings(
     reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
 )
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FLOAT32_PARAMETERS = ("A_log", "dt_bias", "D")
 Edit = Callable[[dict[str, Any]], None]
-
-
-@pytest.fixture
-def model() -> ScannerModel:
-    return ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer) -> Path:
-    save_checkpoint(tmp_path / "ours", model, SETTINGS, tiny_tokenizer)
-    return tmp_path / "ours"
-
-
-@pytest.fixture
-def published(tmp_path: Path) -> Path:
-    """The published layout: no "spscanner", a pickled state dict with the tied language-model head."""
-    plain = ScannerModel(CONFIG)
-    folder = tmp_path / "published"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(CONFIG.to_dict()))
-    state = plain.state_dict()
-    torch.save(state | {"lm_head.weight": state["backbone.embedding.weight"]}, folder / "pytorch_model.bin")
-    return folder
 
 
 def edit_config(folder: Path, edit: Edit) -> None:
@@ -70,6 +44,10 @@ def edit_weights(folder: Path, edit: Edit) -> None:
     tensors = load_file(folder / "model.safetensors")
     edit(tensors)
     save_file(tensors, folder / "model.safetensors")
+
+
+def drop_head(tensors: dict[str, Any]) -> None:
+    del tensors["binary_head.weight"], tensors["binary_head.bias"]
 
 
 def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
@@ -115,31 +93,6 @@ def test_loaded_model_can_be_used_and_trained(folder: Path) -> None:
     assert all(parameter.requires_grad for parameter in model.parameters())
 
 
-def test_saved_files(folder: Path) -> None:
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-    ]
-    config = json.loads((folder / "config.json").read_text())
-    assert config["spscanner"] == SETTINGS.to_dict()
-    assert config["ssm_cfg"]["layer"] == "Mamba2"
-    assert not any(stat.S_IMODE(path.stat().st_mode) & 0o111 for path in folder.iterdir())
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    assert len(modes) == 1, modes  # all as the umask has it, none private
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_saved_in_another_precision(tmp_path: Path, model: ScannerModel, dtype: torch.dtype) -> None:
-    save_checkpoint(tmp_path / "small", model, SETTINGS, None, dtype=dtype)
-    for name, tensor in load_file(tmp_path / "small" / "model.safetensors").items():
-        kept = is_float32(name)
-        assert tensor.dtype == (torch.float32 if kept else dtype), name
-    once = load_model(tmp_path / "small")
-    save_checkpoint(tmp_path / "again", once, SETTINGS, None, dtype=dtype)
-    assert_same_weights(load_model(tmp_path / "again"), once)
-
-
 def test_loaded_in_another_precision(folder: Path, model: ScannerModel) -> None:
     loaded = load_model(folder, dtype=torch.bfloat16)
     assert loaded.dtype == torch.bfloat16
@@ -157,13 +110,6 @@ def test_no_other_integer_precision(folder: Path, dtype: torch.dtype) -> None:
         load_model(folder, dtype=dtype)
 
 
-def test_a_model_in_int8_is_not_saved(folder: Path, tmp_path: Path, int8: torch.dtype) -> None:
-    model = load_model(folder, dtype=int8)
-    with pytest.raises(CheckpointError, match="computes in int8; load it in float32 or bfloat16 to save it"):
-        save_checkpoint(tmp_path / "small", model, SETTINGS, None)
-    assert not (tmp_path / "small").exists()
-
-
 def test_loading_does_not_pull_in_the_compiler(folder: Path) -> None:
     program = (
         "import sys; from spscanner_rag.checkpoint import load_model; "
@@ -172,102 +118,53 @@ def test_loading_does_not_pull_in_the_compiler(folder: Path) -> None:
     assert subprocess.run([sys.executable, "-c", program, str(folder)], check=False).returncode == 0
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are opened, once each time; a header is read whenever its file is opened."""
+    names: list[str] = []
+    open_path, open_safetensors = Path.open, tensor_files.safe_open
+
+    def counted(self: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+        names.append(self.name)
+        return open_path(self, mode, *args, **options)
+
+    def counted_safetensors(path: Path, **options: Any) -> Any:
+        names.append(f"tensors of {path.name}")
+        return open_safetensors(path, **options)
+
+    monkeypatch.setattr(Path, "open", counted)
+    monkeypatch.setattr(tensor_files, "safe_open", counted_safetensors)
+    return names
+
+
+LOADED = {
+    "config.json": 1,
+    "tokenizer.json": 1,
+    "model.safetensors": 1,  # is it a git-LFS pointer?
+    "tensors of model.safetensors": 2,  # the header, to check it; the tensors
+}
+
+
+def test_every_file_is_read_once(folder: Path, opened: list[str]) -> None:
+    load_checkpoint(folder)
+    assert Counter(opened) == LOADED
+
+
+@pytest.mark.parametrize("head", [True, False])
+def test_training_reads_no_file_again(folder: Path, opened: list[str], head: bool) -> None:
+    if not head:
+        edit_weights(folder, drop_head)
+    files = RunFiles((), (), folder.parent / "out", str(folder), None, folder.parent / "scores")
+    opened.clear()
+    start = start_checkpoint(files, Recipe(lexical_prior=True), (), torch.device("cpu"))
+    assert start.has_head is head
+    assert Counter(opened) == LOADED
+
+
 def test_loading_draws_no_random_numbers(folder: Path) -> None:
     before = torch.get_rng_state()
     load_model(folder)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-# Saving
-
-
-def test_saving_again_replaces_its_own_files_only(folder: Path, tiny_tokenizer: Tokenizer) -> None:
-    (folder / "notes.md").write_text("mine")
-    (folder / "runs").mkdir()
-    (folder / "runs" / "log").write_text("mine too")
-    other = ScannerModel(CONFIG)
-    save_checkpoint(folder, other, ScannerSettings(), tiny_tokenizer)
-    assert_same_weights(load_checkpoint(folder).model, other)
-    assert (folder / "notes.md").read_text() == "mine"
-    assert (folder / "runs" / "log").read_text() == "mine too"
-    assert len(list(folder.iterdir())) == 5
-
-
-def test_saving_over_a_loaded_checkpoint(folder: Path, tiny_tokenizer: Tokenizer) -> None:
-    loaded = load_checkpoint(folder)
-    expected = outputs(loaded.model)
-    save_checkpoint(folder, loaded.model, loaded.settings, tiny_tokenizer)
-    assert torch.equal(outputs(load_model(folder)), expected)
-
-
-def test_new_parents_are_made(tmp_path: Path, model: ScannerModel) -> None:
-    save_checkpoint(tmp_path / "a" / "b", model, SETTINGS, None)
-    assert_same_weights(load_model(tmp_path / "a" / "b"), model)
-
-
-@pytest.mark.parametrize("existing", [False, True])
-def test_a_failed_save_leaves_nothing_half_written(
-    folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch, existing: bool
-) -> None:
-    target = folder if existing else folder.parent / "new"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    def full(*args: Any, **kwargs: Any) -> None:
-        Path(args[1]).write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(checkpoint, "save_file", full)
-    with pytest.raises(
-        CheckpointError, match=rf"{target}: cannot write .*No space left on device.*; pass a folder"
-    ):
-        save_checkpoint(target, model, SETTINGS, None)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert [path.name for path in folder.parent.iterdir()] == ["ours"]
-
-
-@pytest.mark.parametrize("place", ["file", "file/below"])
-def test_a_place_that_cannot_be_written(tmp_path: Path, model: ScannerModel, place: str) -> None:
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(CheckpointError, match="cannot write the checkpoint") as caught:
-        save_checkpoint(tmp_path / place, model, SETTINGS, None)
-    assert "\n" not in str(caught.value)
-    assert (tmp_path / "file").read_text() == "mine"
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
-    with torch.no_grad():
-        model.backbone.norm_f.weight[3] = float("nan")
-    with pytest.raises(CheckpointError, match=r"tensor backbone\.norm_f\.weight holds NaN"):
-        save_checkpoint(tmp_path / "new", model, SETTINGS, None)
-    assert not (tmp_path / "new").exists()
-
-
-def test_settings_that_do_not_fit_the_model_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
-    with pytest.raises(CheckpointError, match=r"tensor match_embedding\.weight: the model and its settings"):
-        save_checkpoint(tmp_path / "new", model, ScannerSettings(prior=True), None)
-
-
-def test_a_tokenizer_that_does_not_fit_is_not_saved(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
-    small = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=100, headdim=8))
-    with pytest.raises(CheckpointError, match="vocab_size is 100"):
-        save_checkpoint(tmp_path / "new", small, ScannerSettings(), tiny_tokenizer)
-
-
-def test_training_notes_that_are_not_json_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
-    settings = replace(SETTINGS, training={"when": object()})
-    with pytest.raises(CheckpointError, match=r"settings\.training.*expected what JSON can hold"):
-        save_checkpoint(tmp_path / "new", model, settings, None)
-
-
-def test_the_saved_tokenizer_has_no_limits(
-    tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
-) -> None:
-    limited = Tokenizer.from_str(tiny_tokenizer.to_str())
-    limited.enable_truncation(max_length=4)
-    save_checkpoint(tmp_path / "new", model, SETTINGS, limited)
-    assert json.loads((tmp_path / "new" / "tokenizer.json").read_text())["truncation"] is None
-    assert limited.truncation is not None
 
 
 # The published layout
@@ -338,7 +235,7 @@ def test_oracle_with_the_published_vocabulary_loads(oracles: Path) -> None:
 
 @pytest.fixture
 def base(folder: Path) -> Path:
-    edit_weights(folder, lambda tensors: [tensors.pop(f"binary_head.{part}") for part in ("weight", "bias")])
+    edit_weights(folder, drop_head)
     return folder
 
 
@@ -472,126 +369,6 @@ def test_truncated_weights(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(data[:-4])
     with pytest.raises(CheckpointError, match=r"model\.safetensors: truncated"):
         load_checkpoint(folder)
-
-
-# Finding
-
-
-def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_BUNDLED", folder)
-    assert locate(None) == folder
-    assert load_checkpoint().source == "default"
-
-
-def test_the_bundled_checkpoint_by_name(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoint, "_BUNDLED", folder)
-    monkeypatch.chdir(tmp_path)
-    assert locate("default") == folder
-    (tmp_path / "default").mkdir()  # a folder that is called so is meant
-    assert locate("default") == Path("default")
-
-
-def test_the_bundled_checkpoint_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_BUNDLED", tmp_path / "default")
-    with pytest.raises(
-        CheckpointError, match="the bundled checkpoint is missing; install spscanner-rag again"
-    ):
-        locate(None)
-
-
-def test_a_local_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert locate(str(folder)) == folder
-    assert locate(folder) == folder
-    monkeypatch.chdir(folder.parent)
-    assert locate("ours") == Path("ours")
-    monkeypatch.setenv("HOME", str(folder.parent))
-    assert locate("~/ours") == folder
-
-
-@pytest.mark.parametrize("name", ["./absent", "/absent/folder", "a/b/c", Path("absent")])
-def test_an_absent_folder(name: str | Path) -> None:
-    with pytest.raises(CheckpointError, match=f"{name}: no such folder; expected the folder of a checkpoint"):
-        locate(name)
-
-
-def test_a_file_instead_of_a_folder(folder: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"config\.json: a file; expected the folder"):
-        locate(folder / "config.json")
-
-
-@pytest.mark.parametrize("name", ["", 17, b"x"])
-def test_no_name(name: Any) -> None:
-    with pytest.raises(CheckpointError, match="expected a folder, a Hub id owner/name, or None"):
-        locate(name)
-
-
-def fill_cache(cache: Path, folder: Path) -> Path:
-    """Lay a checkpoint down as the Hub client's cache does."""
-    root = cache / "models--owner--name"
-    (root / "refs").mkdir(parents=True)
-    (root / "refs" / "main").write_text(COMMIT)
-    (root / "snapshots").mkdir()
-    return folder.rename(root / "snapshots" / COMMIT)
-
-
-def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerModel) -> None:
-    snapshot = fill_cache(tmp_path / "cache", folder)
-    loaded = load_checkpoint(
-        "owner/name", cache_dir=tmp_path / "cache", local_files_only=True, token="hf_secret"
-    )
-    assert_same_weights(loaded.model, model)
-    assert (loaded.source, loaded.folder) == ("owner/name", snapshot)
-    assert "hf_secret" not in repr(loaded)
-
-
-def test_a_hub_id_from_the_cache_with_pickled_weights(published: Path, tmp_path: Path) -> None:
-    snapshot = fill_cache(tmp_path / "cache", published)
-    assert locate("owner/name", cache_dir=tmp_path / "cache", local_files_only=True) == snapshot
-
-
-def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
-    snapshot = fill_cache(tmp_path / "cache", folder)
-    options: dict[str, Any] = {"cache_dir": tmp_path / "cache", "local_files_only": True}
-    assert locate("owner/name", revision=COMMIT, **options) == snapshot
-    with pytest.raises(CheckpointError, match="at revision 'v2', and the network is off"):
-        locate("owner/name", revision="v2", **options)
-
-
-def test_pickled_weights_are_fetched_only_if_there_are_no_others(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def answer(repository: str, **kwargs: Any) -> str:
-        asked.append((kwargs["revision"], kwargs["allow_patterns"]))
-        return str(found)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", answer)
-    found = folder
-    locate("owner/name", revision="v1")
-    assert [revision for revision, _ in asked] == ["v1"]
-    assert "pytorch_model.bin" not in asked[0][1]
-    assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(asked[0][1])
-    found = tmp_path / COMMIT
-    found.mkdir()
-    locate("owner/name", revision="v1")
-    assert [revision for revision, _ in asked] == ["v1", "v1", COMMIT]
-    assert "pytorch_model.bin" in asked[2][1]
-
-
-def test_a_hub_id_with_the_network_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def off(*args: Any, **kwargs: Any) -> str:
-        raise errors.OfflineModeIsEnabled(f"offline, with {kwargs['token']}")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", off)
-    with pytest.raises(
-        CheckpointError, match=r"cannot get owner/name.*not.* in the cache.*pass a local folder"
-    ) as e:
-        load_checkpoint("owner/name", token="hf_secret")
-    assert "hf_secret" not in str(e.value)
-    assert "\n" not in str(e.value)
 
 
 # transformers' layout

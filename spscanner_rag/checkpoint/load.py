@@ -1,0 +1,253 @@
+"""Load a checkpoint: the model, its tokenizer and the way it reads documents; each file is read once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Unpack
+
+import torch
+from tokenizers import Tokenizer
+from torch.overrides import TorchFunctionMode
+
+from spscanner_rag.checkpoint.config_file import (
+    CONFIG,
+    HEAD_TENSORS,
+    PUBLISHED_VOCAB_SIZE,
+    canonical_name,
+    faults_of,
+    read_config,
+    tensor_shapes,
+)
+from spscanner_rag.checkpoint.folders import locate
+from spscanner_rag.checkpoint.hub import HubOptions
+from spscanner_rag.checkpoint.settings import ScannerSettings
+from spscanner_rag.checkpoint.tensor_files import (
+    CheckpointError,
+    read_headers,
+    read_json,
+    read_tensors,
+    verify_headers,
+)
+from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.int8_linear import require_int8, use_int8_projections, with_int8_projections
+from spscanner_rag.mamba2.model import ScannerModel
+
+PUBLISHED_WINDOW_TOKENS: Final = 120_000
+
+
+@dataclass
+class Checkpoint:
+    """A loaded checkpoint.
+
+    Parameters
+    ----------
+    model : ScannerModel
+    settings : ScannerSettings
+    tokenizer : tokenizers.Tokenizer
+        Without truncation and padding.
+    source : str
+        As the caller named it; ``"default"`` for the bundled one.
+    folder : Path
+        Where its files lie.
+    published : bool
+        Whether it is a published scanner of the paper, rather than one of ours.
+    has_head : bool, default True
+        Whether its files hold a binary head; False for a language model, which the loader gave a new one.
+    """
+
+    model: ScannerModel
+    settings: ScannerSettings
+    tokenizer: Tokenizer
+    source: str
+    folder: Path
+    published: bool
+    has_head: bool = True
+
+
+def load_checkpoint(
+    name: str | Path | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    tokenizer: Tokenizer | str | Path | None = None,
+    require_head: bool = True,
+    progress: bool = False,
+    **hub: Unpack[HubOptions],
+) -> Checkpoint:
+    """Load a scanner: model, tokenizer and the way it reads documents.
+
+    Parameters
+    ----------
+    name : str, Path or None, default None
+        A folder, a Hub id, or None for the bundled checkpoint; see `locate`.
+    device : torch.device or str, default "cpu"
+    dtype : torch.dtype, default float32
+        See `load_model`.
+    tokenizer : tokenizers.Tokenizer, str or Path, optional
+        Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub
+        id.
+    require_head : bool, default True
+        False takes a language model without ``binary_head`` too, and starts a head for training.
+    progress : bool, default False
+        Show progress bars of a download.
+    revision, token, cache_dir, local_files_only
+        See `HubOptions`.
+
+    Raises
+    ------
+    CheckpointError
+        In one line that names the file, and the tensor or key.
+    """
+    folder = locate(name, progress=progress, **hub)
+    config, settings, published = _read_settings(folder)
+    found = find_tokenizer(tokenizer, folder, published, progress=progress, **hub)
+    refuse_small_vocabulary(config, found, folder / CONFIG)
+    model, has_head = _load_weights(folder, config, settings, device, dtype, require_head)
+    source = "default" if name is None else str(name)
+    return Checkpoint(model, settings, found, source, folder, published, has_head)
+
+
+def load_model(
+    folder: str | Path,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    require_head: bool = True,
+) -> ScannerModel:
+    """Load the model of a local folder, for token ids; no tokenizer is needed.
+
+    Parameters
+    ----------
+    folder : str or Path
+        With ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers.
+    device : torch.device or str, default "cpu"
+    dtype : torch.dtype, default float32
+        The dtype of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32.
+        torch.int8 applies to both projections of every layer, on a CPU, and leaves all else in float32: such a
+        model cannot be saved.
+    require_head : bool, default True
+        False takes a language model without ``binary_head`` too, and starts a head for training, each time
+        the same.
+
+    Returns
+    -------
+    ScannerModel
+        In evaluation mode.
+
+    Raises
+    ------
+    CheckpointError
+        If the configuration is not supported, or a tensor is missing, extra, wrongly shaped, not
+        floating-point or not finite; any weights are allocated only in the last case.
+    ValueError
+        For torch.int8 on a device that cannot compute in it.
+    """
+    folder = Path(folder)
+    config, settings, _ = _read_settings(folder)
+    return _load_weights(folder, config, settings, device, dtype, require_head)[0]
+
+
+def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+    """A model of first values, with the parts of the lexical channel that the settings have."""
+    return ScannerModel(
+        config,
+        match_embedding=settings.match,
+        lexical_prior=settings.prior,
+        surroundings=settings.surroundings,
+        head=head,
+    )
+
+
+def model_of(
+    config: Mamba2Config,
+    settings: ScannerSettings,
+    tensors: Mapping[str, torch.Tensor],
+    *,
+    int8: bool = False,
+) -> ScannerModel:
+    """A model in evaluation mode that holds these very tensors; no other weights are allocated."""
+    with torch.device("meta"), _WithoutFirstValues():
+        model = new_model(config, settings)
+        if int8:
+            use_int8_projections(model)
+    model.load_state_dict(tensors, assign=True)
+    return model.eval()
+
+
+def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool]:
+    """Model, way of reading, and whether it is a published scanner, from ``config.json``."""
+    path = folder / CONFIG
+    with faults_of(path):
+        raw = read_json(path)
+        config = read_config(raw)
+        if "spscanner" in raw:
+            return config, ScannerSettings.from_dict(raw["spscanner"]), False
+    if config.vocab_size == PUBLISHED_VOCAB_SIZE:
+        return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True
+    return config, ScannerSettings(), False
+
+
+def _load_weights(
+    folder: Path,
+    config: Mamba2Config,
+    settings: ScannerSettings,
+    device: torch.device | str,
+    dtype: torch.dtype,
+    require_head: bool,
+) -> tuple[ScannerModel, bool]:
+    """The model, and whether its head was in the files."""
+    int8 = dtype == torch.int8
+    if int8:
+        require_int8(device)
+        dtype = torch.float32
+    if not dtype.is_floating_point:
+        raise CheckpointError(
+            f"dtype is {dtype}; expected a floating-point one, as torch.float32, or torch.int8"
+        )
+    headers = read_headers(folder, canonical_name)
+    has_head = any(name in headers for name in HEAD_TENSORS)
+    if require_head and not has_head:
+        raise CheckpointError(
+            f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only for training;"
+            " expected a scanner: train one with it as --base"
+        )
+    verify_headers(headers, tensor_shapes(config, **settings.lexical, head=has_head), folder)
+    stored = read_tensors(headers, device=device, dtype=dtype)
+    tensors = dict(with_int8_projections(stored) if int8 else stored)
+    if not has_head:
+        tensors |= _new_head(config, device, dtype)
+    return model_of(config, settings, tensors, int8=int8), has_head
+
+
+def _new_head(
+    config: Mamba2Config, device: torch.device | str, dtype: torch.dtype
+) -> dict[str, torch.Tensor]:
+    """A head to start training from, as torch.nn.Linear would start it, but the same every time."""
+    bound = config.d_model**-0.5
+    weight = torch.empty(1, config.d_model).uniform_(
+        -bound, bound, generator=torch.Generator().manual_seed(0)
+    )
+    new = dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
+    return {name: tensor.to(device=device, dtype=dtype) for name, tensor in new.items()}
+
+
+class _WithoutFirstValues(TorchFunctionMode):
+    """Leave out the arithmetic of first values, which a model on the meta device has none of.
+
+    The first such operation there has torch import 800 modules, for more than a second.
+    """
+
+    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # less their underscores
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "").strip("_") in self._SAME_SHAPE:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)

@@ -1,0 +1,117 @@
+"""Save a checkpoint: a folder that appears, or changes, as a whole."""
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint.config_file import CONFIG, HEAD_TENSORS, tensor_shapes
+from spscanner_rag.checkpoint.settings import ScannerSettings
+from spscanner_rag.checkpoint.tensor_files import (
+    SAFETENSORS,
+    CheckpointError,
+    first_line,
+    refuse_not_finite,
+    stored_dtype,
+)
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, refuse_small_vocabulary, without_limits
+from spscanner_rag.mamba2.int8_linear import projection_dtype
+from spscanner_rag.mamba2.model import ScannerModel
+
+
+def save_checkpoint(
+    folder: str | Path,
+    model: ScannerModel,
+    settings: ScannerSettings,
+    tokenizer: Tokenizer | None,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+
+    A new folder appears complete or not at all. In an existing one each of the three files is replaced by a
+    complete one, the weights last but for the configuration; every other file is left alone.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Created if absent, with its parents.
+    model : ScannerModel
+    settings : ScannerSettings
+    tokenizer : tokenizers.Tokenizer or None
+        Written without truncation and padding; None writes none.
+    dtype : torch.dtype, optional
+        The dtype of the saved weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always
+        float32. Default: as in the model.
+
+    Raises
+    ------
+    CheckpointError
+        If a weight is not finite, model, settings and tokenizer do not belong together, or the folder cannot
+        be written. Nothing is written then.
+    """
+    folder = Path(folder)
+    tensors = _tensors_to_save(model, settings, dtype)
+    if tokenizer is not None:
+        refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
+    try:
+        config = json.dumps(model.config.to_dict() | {"spscanner": settings.to_dict()}, indent=2)
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"settings.training: {error}; expected what JSON can hold") from None
+    inside = folder.is_dir()
+    staging = (folder if inside else folder.parent) / f".{folder.name}-{uuid.uuid4().hex}.partial"
+    try:
+        staging.mkdir(parents=True)
+        if tokenizer is not None:
+            (staging / TOKENIZER).write_text(without_limits(tokenizer).to_str(), encoding="utf-8")
+        save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
+        (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
+        shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
+        _publish(staging, folder, inside=inside)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise CheckpointError(
+            f"{folder}: cannot write the checkpoint ({reason}); pass a folder that can be written"
+        ) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
+    """Move complete files to their place."""
+    for path in staging.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    if not inside:
+        staging.rename(folder)
+        return
+    for name in (TOKENIZER, SAFETENSORS, CONFIG):
+        if (staging / name).exists():
+            (staging / name).replace(folder / name)
+
+
+def _tensors_to_save(
+    model: ScannerModel, settings: ScannerSettings, dtype: torch.dtype | None
+) -> dict[str, torch.Tensor]:
+    """The state dict on the CPU, after checking that it is what `load_model` will expect."""
+    if projection_dtype(model) == torch.int8:
+        raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
+    stored = model.state_dict()
+    head = any(name in stored for name in HEAD_TENSORS)
+    shapes = dict(tensor_shapes(model.config, **settings.lexical, head=head))
+    if shapes != {name: tuple(tensor.shape) for name, tensor in stored.items()}:
+        odd = sorted(shapes.keys() ^ stored.keys()) or sorted(shapes)
+        raise CheckpointError(
+            f"tensor {odd[0]}: the model and its settings do not agree; expected the same of both"
+        )
+    for name, tensor in stored.items():
+        refuse_not_finite(tensor, f"the model's tensor {name}")
+    return {
+        name: tensor.detach().to("cpu", stored_dtype(name, dtype or tensor.dtype)).contiguous()
+        for name, tensor in stored.items()
+    }

@@ -1,0 +1,129 @@
+"""How a scanner reads documents: the object "spscanner" of ``config.json``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+FORMAT: Final = 1
+"""The format of the object "spscanner"."""
+
+LEXICAL_PARTS: Final = {
+    "match": "match embedding",
+    "prior": "BM25 prior",
+    "surroundings": "BM25 of the surroundings",
+}
+"""The keys of the object "spscanner.lexical" that stand for weights, and what a reader calls them."""
+
+
+@dataclass(frozen=True)
+class ScannerSettings:
+    """How a scanner reads documents.
+
+    Parameters
+    ----------
+    segmenter : {"sentence", "reference"}, default "sentence"
+        How a document is cut into units.
+    window_tokens : int, optional
+        Document tokens per window; None: one pass however long.
+    reanchor_tokens : int, optional
+        Document tokens after which the question is read again, at the next unit; None: never.
+    match, prior, surroundings : bool, default False
+        The parts of the lexical channel: match embeddings, a weight on the lexical prior, and weights on the
+        lexical scores of a unit's surroundings (keys of the object ``lexical``).
+    training : dict
+        What the weights were trained on and how; free.
+    least_units : int, default 0
+        The lexical channel treats a document of fewer units as one of so many (key ``lexical.least_units``).
+    """
+
+    segmenter: Literal["sentence", "reference"] = "sentence"
+    window_tokens: int | None = None
+    reanchor_tokens: int | None = None
+    match: bool = False
+    prior: bool = False
+    surroundings: bool = False
+    training: dict[str, Any] = field(default_factory=dict)
+    least_units: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse wrong types, by the key they have in ``config.json``."""
+        if self.segmenter not in ("sentence", "reference"):
+            raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
+        for key in ("window_tokens", "reanchor_tokens"):
+            value = getattr(self, key)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ValueError(
+                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1"
+                )
+        for key, value in self.lexical.items():
+            if type(value) is not bool:
+                raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
+        if type(self.least_units) is not int or self.least_units < 0:
+            raise ValueError(
+                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0"
+            )
+        if self.surroundings and not self.prior:
+            raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
+        if not isinstance(self.training, dict):
+            raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
+
+    @property
+    def lexical(self) -> dict[str, bool]:
+        """Which parts of the lexical channel are on."""
+        return {key: getattr(self, key) for key in LEXICAL_PARTS}
+
+    @property
+    def lexical_names(self) -> list[str]:
+        """What a reader calls the parts of the lexical channel that are on."""
+        names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
+        if names and self.least_units:
+            names.append(f"as if of {self.least_units} units at least")
+        return names
+
+    @classmethod
+    def from_dict(cls, value: object) -> "ScannerSettings":
+        """Read the parsed object "spscanner".
+
+        Raises
+        ------
+        ValueError
+            For another format, unknown keys and wrong types; the message names the key.
+        """
+        if not isinstance(value, Mapping):
+            raise ValueError(f"spscanner is {value!r}; expected an object")
+        number = value.get("format")
+        if type(number) is not int or number < 1:
+            raise ValueError(f"spscanner.format is {number!r}; expected {FORMAT}")
+        if number > FORMAT:
+            raise ValueError(
+                f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
+                " pip install --upgrade spscanner-rag"
+            )
+        lexical = value.get("lexical", {})
+        if not isinstance(lexical, Mapping):
+            raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
+        plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
+        parts = (*LEXICAL_PARTS, "least_units")
+        for where, given, known in (
+            ("", value, ("format", *plain, "lexical")),
+            ("lexical.", lexical, parts),
+        ):
+            unknown = [key for key in given if key not in known]
+            if unknown:
+                raise ValueError(
+                    f"spscanner.{where}{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
+                )
+        if "segmenter" not in value:
+            raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
+        return cls(**{key: value[key] for key in plain if key in value}, **lexical)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object to write; `from_dict` reads it back."""
+        return {
+            "format": FORMAT,
+            "segmenter": self.segmenter,
+            "window_tokens": self.window_tokens,
+            "reanchor_tokens": self.reanchor_tokens,
+            "lexical": self.lexical | {"least_units": self.least_units},
+            "training": self.training,
+        }

@@ -1,0 +1,173 @@
+"""Saving checkpoints: what is written, and nothing half written."""
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import (
+    CheckpointError,
+    ScannerSettings,
+    load_checkpoint,
+    load_model,
+    save,
+    save_checkpoint,
+)
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+
+CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
+SETTINGS = ScannerSettings(
+    reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
+)
+FLOAT32_PARAMETERS = ("A_log", "dt_bias", "D")
+
+
+def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
+    assert left.state_dict().keys() == right.state_dict().keys()
+    for name, tensor in left.state_dict().items():
+        assert torch.equal(tensor, right.state_dict()[name]), name
+
+
+def outputs(model: ScannerModel, tokens: int = 40) -> torch.Tensor:
+    ids = torch.arange(tokens)[None] % model.config.vocab_size
+    classes = ids % 7 if model.match_embedding is not None else None
+    with torch.no_grad():
+        hidden, _ = model(ids, match_classes=classes)
+        width = 1 if model.surroundings is None else 4
+        prior = torch.ones(tokens, width) if model.lexical_prior is not None else None
+        return model.score(hidden[0], prior)
+
+
+def is_float32(name: str) -> bool:
+    """Decays, time steps, and what logits are made of."""
+    return name.rpartition(".")[2] in FLOAT32_PARAMETERS or name.startswith(
+        ("binary_head.", "lexical_prior.", "surroundings.")
+    )
+
+
+def test_saved_files(folder: Path) -> None:
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
+    config = json.loads((folder / "config.json").read_text())
+    assert config["spscanner"] == SETTINGS.to_dict()
+    assert config["ssm_cfg"]["layer"] == "Mamba2"
+    assert not any(stat.S_IMODE(path.stat().st_mode) & 0o111 for path in folder.iterdir())
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert len(modes) == 1, modes  # all as the umask has it, none private
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_saved_in_another_precision(tmp_path: Path, model: ScannerModel, dtype: torch.dtype) -> None:
+    save_checkpoint(tmp_path / "small", model, SETTINGS, None, dtype=dtype)
+    for name, tensor in load_file(tmp_path / "small" / "model.safetensors").items():
+        kept = is_float32(name)
+        assert tensor.dtype == (torch.float32 if kept else dtype), name
+    once = load_model(tmp_path / "small")
+    save_checkpoint(tmp_path / "again", once, SETTINGS, None, dtype=dtype)
+    assert_same_weights(load_model(tmp_path / "again"), once)
+
+
+def test_a_model_in_int8_is_not_saved(folder: Path, tmp_path: Path, int8: torch.dtype) -> None:
+    model = load_model(folder, dtype=int8)
+    with pytest.raises(CheckpointError, match="computes in int8; load it in float32 or bfloat16 to save it"):
+        save_checkpoint(tmp_path / "small", model, SETTINGS, None)
+    assert not (tmp_path / "small").exists()
+
+
+def test_saving_again_replaces_its_own_files_only(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    (folder / "notes.md").write_text("mine")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "log").write_text("mine too")
+    other = ScannerModel(CONFIG)
+    save_checkpoint(folder, other, ScannerSettings(), tiny_tokenizer)
+    assert_same_weights(load_checkpoint(folder).model, other)
+    assert (folder / "notes.md").read_text() == "mine"
+    assert (folder / "runs" / "log").read_text() == "mine too"
+    assert len(list(folder.iterdir())) == 5
+
+
+def test_saving_over_a_loaded_checkpoint(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    loaded = load_checkpoint(folder)
+    expected = outputs(loaded.model)
+    save_checkpoint(folder, loaded.model, loaded.settings, tiny_tokenizer)
+    assert torch.equal(outputs(load_model(folder)), expected)
+
+
+def test_new_parents_are_made(tmp_path: Path, model: ScannerModel) -> None:
+    save_checkpoint(tmp_path / "a" / "b", model, SETTINGS, None)
+    assert_same_weights(load_model(tmp_path / "a" / "b"), model)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_failed_save_leaves_nothing_half_written(
+    folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    target = folder if existing else folder.parent / "new"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def full(*args: Any, **kwargs: Any) -> None:
+        Path(args[1]).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(save, "save_file", full)
+    with pytest.raises(
+        CheckpointError, match=rf"{target}: cannot write .*No space left on device.*; pass a folder"
+    ):
+        save_checkpoint(target, model, SETTINGS, None)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert [path.name for path in folder.parent.iterdir()] == ["ours"]
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_place_that_cannot_be_written(tmp_path: Path, model: ScannerModel, place: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(CheckpointError, match="cannot write the checkpoint") as caught:
+        save_checkpoint(tmp_path / place, model, SETTINGS, None)
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
+    with torch.no_grad():
+        model.backbone.norm_f.weight[3] = float("nan")
+    with pytest.raises(CheckpointError, match=r"tensor backbone\.norm_f\.weight holds NaN"):
+        save_checkpoint(tmp_path / "new", model, SETTINGS, None)
+    assert not (tmp_path / "new").exists()
+
+
+def test_settings_that_do_not_fit_the_model_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
+    with pytest.raises(CheckpointError, match=r"tensor match_embedding\.weight: the model and its settings"):
+        save_checkpoint(tmp_path / "new", model, ScannerSettings(prior=True), None)
+
+
+def test_a_tokenizer_that_does_not_fit_is_not_saved(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
+    small = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=100, headdim=8))
+    with pytest.raises(CheckpointError, match="vocab_size is 100"):
+        save_checkpoint(tmp_path / "new", small, ScannerSettings(), tiny_tokenizer)
+
+
+def test_training_notes_that_are_not_json_are_not_saved(tmp_path: Path, model: ScannerModel) -> None:
+    settings = replace(SETTINGS, training={"when": object()})
+    with pytest.raises(CheckpointError, match=r"settings\.training.*expected what JSON can hold"):
+        save_checkpoint(tmp_path / "new", model, settings, None)
+
+
+def test_the_saved_tokenizer_has_no_limits(
+    tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
+) -> None:
+    limited = Tokenizer.from_str(tiny_tokenizer.to_str())
+    limited.enable_truncation(max_length=4)
+    save_checkpoint(tmp_path / "new", model, SETTINGS, limited)
+    assert json.loads((tmp_path / "new" / "tokenizer.json").read_text())["truncation"] is None
+    assert limited.truncation is not None

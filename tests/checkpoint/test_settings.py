@@ -1,0 +1,77 @@
+"""How a scanner reads documents: the object "spscanner" of config.json."""
+
+import json
+from typing import Any
+
+import pytest
+
+from spscanner_rag.checkpoint.settings import ScannerSettings
+
+
+def test_settings_round_trip() -> None:
+    settings = ScannerSettings(
+        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300
+    )
+    assert settings.to_dict() == {
+        "format": 1,
+        "segmenter": "sentence",
+        "window_tokens": None,
+        "reanchor_tokens": 256,
+        "lexical": {"match": True, "prior": True, "surroundings": True, "least_units": 300},
+        "training": {"data": ["squad11"], "steps": 3},
+    }
+    assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+def test_parts_of_the_lexical_channel_have_names() -> None:
+    settings = ScannerSettings(match=True, prior=True, least_units=300)
+    assert settings.lexical_names == ["match embedding", "BM25 prior", "as if of 300 units at least"]
+    assert ScannerSettings(least_units=300).lexical_names == []
+
+
+def test_settings_left_out_are_off() -> None:
+    assert ScannerSettings.from_dict({"format": 1, "segmenter": "reference"}) == ScannerSettings("reference")
+    assert ScannerSettings() == ScannerSettings("sentence", None, None, False, False, False, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"format": 2}, r"spscanner\.format is 2, .*newer version needed"),
+        ({"format": 0}, r"spscanner\.format is 0; expected 1"),
+        ({"format": "1"}, r"spscanner\.format is '1'"),
+        ({"format": True}, r"spscanner\.format is True"),
+        ({"format": None}, r"spscanner\.format is None"),
+        ({"segmenter": "words"}, r"spscanner\.segmenter is 'words'"),
+        ({"segmenter": ["sentence"]}, r"spscanner\.segmenter is \['sentence'\]"),
+        ({"window_tokens": 0}, r"spscanner\.window_tokens is 0"),
+        ({"window_tokens": 1.5}, r"spscanner\.window_tokens is 1\.5"),
+        ({"reanchor_tokens": "256"}, r"spscanner\.reanchor_tokens is '256'"),
+        ({"reanchor_tokens": True}, r"spscanner\.reanchor_tokens is True"),
+        ({"lexical": True}, r"spscanner\.lexical is True"),
+        ({"lexical": {"match": 1}}, r"spscanner\.lexical\.match is 1"),
+        ({"lexical": {"prior": "on"}}, r"spscanner\.lexical\.prior is 'on'"),
+        ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
+        ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25: unknown key"),
+        ({"lexical": {"least_units": -1}}, r"spscanner\.lexical\.least_units is -1; expected a whole number"),
+        ({"lexical": {"least_units": True}}, r"spscanner\.lexical\.least_units is True"),
+        ({"training": []}, r"spscanner\.training is \[\]"),
+        ({"windows": 3}, r"spscanner\.windows: unknown key"),
+    ],
+)
+def test_settings_refused_by_key(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ScannerSettings.from_dict({"format": 1, "segmenter": "sentence"} | keys)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "spscanner is"),
+        ({"format": 1}, r"spscanner\.segmenter is missing"),
+        ({}, r"spscanner\.format is None"),
+    ],
+)
+def test_settings_that_are_none(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ScannerSettings.from_dict(value)
