@@ -1,8 +1,8 @@
-"""Documents ranked by the scores of their passages (Dai and Callan 2019; Xu et al. 2024)."""
+"""Documents ranked by the scores of their passages (Dai and Callan 2019)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,17 @@ from spscanner_rag.results.document_score import RankedDocument, best_first
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment
 
-Aggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
+PassageAggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
 
 _TEXTS_AT_ONCE = 64
 
 
 def first_p(scores: ArrayLike) -> float:
-    """FirstP: the score of the first passage. ``scores``: (passages,), in document order, not empty."""
+    """FirstP: the score of the first passage. ``scores``: (passages,), in document order, not empty.
+
+    The paper on Mamba rerankers (Xu et al., 2024) calls the score of a document's first 512 tokens FirstP; that is
+    `long_p` of ``MambaReranker(model, "document", document_tokens=FIRST_P_TOKENS)``.
+    """
     return float(_checked(scores)[0])
 
 
@@ -33,12 +37,16 @@ def avg_p(scores: ArrayLike) -> float:
 
 
 def sum_p(scores: ArrayLike) -> float:
-    """SumP: the sum of the passages' scores, which should be probabilities. ``scores``: (passages,)."""
+    """SumP: the sum of the passages' scores, which should be probabilities. ``scores``: (passages,), not empty."""
     return float(_checked(scores).sum())
 
 
 def long_p(scores: ArrayLike) -> float:
-    """LongP: the score of the whole document, read as one passage. ``scores``: (1,)."""
+    """LongP: the score of the document read as one passage, as far as the scorer reads. ``scores``: (1,).
+
+    A `MambaReranker` reads all of it, or its first ``document_tokens``; the LongP of Xu et al. (2024) reads 1,536
+    tokens, `LONG_P_TOKENS`.
+    """
     values = _checked(scores)
     if len(values) != 1:
         raise ValueError(
@@ -47,16 +55,16 @@ def long_p(scores: ArrayLike) -> float:
     return float(values[0])
 
 
-AGGREGATIONS: Final[Mapping[Aggregation, Callable[[ArrayLike], float]]] = MappingProxyType(
+AGGREGATIONS: Final[Mapping[PassageAggregation, Callable[[ArrayLike], float]]] = MappingProxyType(
     {"first_p": first_p, "max_p": max_p, "avg_p": avg_p, "sum_p": sum_p, "long_p": long_p}
 )
 
 
-def rank_documents(
+def rank_by_passages(
     scorer: Scorer,
     query: str,
     texts: Sequence[str],
-    aggregation: Aggregation = "max_p",
+    aggregation: PassageAggregation = "max_p",
     *,
     cancelled: Cancelled = never,
 ) -> list[RankedDocument]:
@@ -65,7 +73,7 @@ def rank_documents(
     Parameters
     ----------
     scorer : Scorer
-        Its units are the passages, except for "long_p", which has it score each text as one unit.
+        Its units are the passages, except for "long_p", for which it scores each text as one unit.
     query : str
     texts : sequence of str
         The documents.
@@ -87,9 +95,7 @@ def rank_documents(
         If ``cancelled`` returned True.
     """
     if aggregation not in AGGREGATIONS:
-        raise ValueError(
-            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
-        )
+        raise ValueError(f"aggregation is {aggregation!r}; expected one of {', '.join(AGGREGATIONS)}")
     check_query(query)
     whole = DocumentSegmenter()
     scores: list[float] = []

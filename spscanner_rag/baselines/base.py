@@ -1,5 +1,6 @@
 """What all baselines have in common: they cut a text into units and give each unit a number."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -13,7 +14,7 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 
 class Baseline(ABC):
-    """Scores the units of a text for a query; wherever a scorer is taken, it stands in the scanner's place.
+    """Scores the units of a text for a query; it may stand wherever a scorer is expected, as the scanner does.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Baseline(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What to call it in tables, such as "bm25"."""
+        """Its name in tables, such as "bm25"."""
 
     @abstractmethod
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -44,14 +45,7 @@ class Baseline(ABC):
         """Raw scores as finite logits, in the same order: the sigmoid of each is the score that is shown."""
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """One logit for each unit: (units,).
-
-        Parameters
-        ----------
-        query : str
-        text : str
-            The document that the units' spans count in.
-        units : sequence of Unit
+        """One logit for each unit, whose spans count in the text: (units,).
 
         Raises
         ------
@@ -75,7 +69,30 @@ class Baseline(ABC):
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
 
 
+class PickledLock:
+    """A lock that a pickle holds a new one of, so that what has a lock can be pickled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type["PickledLock"], tuple[()]]:
+        return PickledLock, ()
+
+
 def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Logits whose sigmoids are these shares, kept finite: shares from 0 to 1, clipped to 1e-7 from both."""
+    """Logits whose sigmoids are these shares from 0 to 1, which are kept 1e-7 away from both ends."""
     clipped = np.clip(share.astype(np.float64), 1e-7, 1 - 1e-7)
     return (np.log(clipped) - np.log1p(-clipped)).astype(np.float32)
+
+
+def check_whole(least: int = 1, **numbers: object) -> None:
+    """Raise ``ValueError`` for the first named argument that is not a whole number of at least ``least``."""
+    for name, number in numbers.items():
+        if type(number) is not int or number < least:
+            raise ValueError(f"{name} is {number!r}; expected a whole number of at least {least}")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, log_odds
-from spscanner_rag.baselines.prepared import PreparedTexts
+from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.text.lexical import STOP_WORDS
 from spscanner_rag.text.units import Segmenter, Unit, readable
@@ -25,10 +25,10 @@ class BM25(Baseline):
     Parameters
     ----------
     unit : str or Segmenter, default "sentence"
-        As for `Baseline`.
+        See `Baseline`.
     k1 : float, default 0.9
-        How soon a repeated word counts no more. The defaults of both are those of Anserini, which suit units as
-        short as sentences better than 1.5 and 0.75.
+        How soon a repeated word adds no more. The defaults of ``k1`` and ``b`` are those of Anserini, which suit
+        units as short as sentences better than 1.5 and 0.75.
     b : float, default 0.4
         How much the length of a unit counts, 0 to 1.
     language : str, default "english"
@@ -70,7 +70,7 @@ class BM25(Baseline):
             raise ValueError(f"language is {language!r}; expected one of {', '.join(Stemmer.algorithms())}")
         self.k1, self.b, self.language = k1, b, language
         self.stop_words = sorted(STOP_WORDS) if stop_words is None else stop_words
-        self._indexes: PreparedTexts[bm25s.BM25 | None] = PreparedTexts(keep_texts)
+        self._indexes: TextCache[bm25s.BM25 | None] = TextCache(keep_texts)
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ class BM25(Baseline):
 
         words = self._words([text[unit.start : unit.end] for unit in units])
         if not any(words):
-            return None  # bm25s takes no corpus without words
+            return None  # bm25s refuses a corpus without words
         index = bm25s.BM25(k1=self.k1, b=self.b)
         index.index(words, show_progress=False)
         return index
@@ -104,7 +104,7 @@ class BM25(Baseline):
         import bm25s
         import Stemmer
 
-        stemmer = Stemmer.Stemmer(self.language)  # one a call: it is not thread-safe
+        stemmer = Stemmer.Stemmer(self.language)  # one per call: it is not thread-safe
         words: list[list[str]] = bm25s.tokenize(
             [readable(text) for text in texts],
             stopwords=self.stop_words,

@@ -1,18 +1,19 @@
 """Cross-encoders of sentence-transformers: a transformer reads the query and one unit together."""
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.base import PickledLock, check_whole
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.units import Segmenter
@@ -33,24 +34,23 @@ class CrossEncoder(Pointwise):
         A Hub id such as "cross-encoder/ms-marco-MiniLM-L6-v2", a local folder, or a loaded model, which stays
         as and where it is.
     unit : str or Segmenter, default "sentence"
-        As for `Baseline`.
+        See `Baseline`.
     device : str or torch.device, default "auto"
-        As for `Scanner`.
     dtype : str or torch.dtype, default "float32"
-        As for `Scanner`.
+        See `Scanner.from_pretrained`.
     batch_size : int, default 32
         Pairs per forward pass.
     max_length : int, optional
         Tokens of query and unit together. Default: the model's.
     trust_remote_code : bool, default False
         Let a model from the Hub run its own code.
-    revision, token, cache_dir, local_files_only
-        As for `Scanner.from_pretrained`.
+    **hub
+        See `HubOptions`.
 
     Attributes
     ----------
     units_cut : int
-        Units, over all calls, of which the end was not read.
+        Units, over all calls, whose end was not read.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class CrossEncoder(Pointwise):
     ValueError
         If there is no such model, it has several labels, or a number is out of range.
     TypeError
-        For an object that is no cross-encoder.
+        For an object that is not a cross-encoder.
     """
 
     def __init__(
@@ -72,15 +72,13 @@ class CrossEncoder(Pointwise):
         batch_size: int = 32,
         max_length: int | None = None,
         trust_remote_code: bool = False,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: str | Path | None = None,
-        local_files_only: bool = False,
+        **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
-        for name, number in (("batch_size", batch_size), ("max_length", max_length)):
-            if number is not None and (type(number) is not int or number < 1):
-                raise ValueError(f"{name} is {number!r}; expected a whole number of at least 1")
+        check_hub_options(hub)
+        check_whole(batch_size=batch_size)
+        if max_length is not None:
+            check_whole(max_length=max_length)
         self.batch_size = batch_size
         self.trust_remote_code = trust_remote_code
         self.units_cut = 0
@@ -88,13 +86,10 @@ class CrossEncoder(Pointwise):
             choice = choose(device, dtype)
             self._model: Any = _load(
                 model,
-                token=token,
+                hub,
                 device=str(choice.device),
                 max_length=max_length,
                 trust_remote_code=trust_remote_code,
-                revision=revision,
-                cache_folder=None if cache_dir is None else str(cache_dir),
-                local_files_only=local_files_only,
                 model_kwargs={"dtype": choice.dtype},
             )
             self._name = f"crossencoder:{model}"
@@ -103,8 +98,7 @@ class CrossEncoder(Pointwise):
             self._model = _ready(model, device, max_length)
             self._name = f"crossencoder:{_config(model, '_name_or_path') or type(model).__name__}"
         _require_one_label(self._model, self._name)
-        # A tokenizer with truncation does not bear two threads at once.
-        self._lock = threading.Lock()
+        self._lock = PickledLock()  # a tokenizer with truncation is not thread-safe
 
     @property
     def name(self) -> str:
@@ -131,12 +125,6 @@ class CrossEncoder(Pointwise):
                 batch = by_length[start : start + self.batch_size]
                 scores[batch] = self._predict([pairs[i] for i in batch])
         return scores
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
 
     def _predict(self, pairs: list[Pair]) -> NDArray[np.float32]:
         logits: NDArray[np.float32] = self._model.predict(
@@ -172,14 +160,17 @@ class CrossEncoder(Pointwise):
         self.units_cut += cut
 
 
-def _load(name: str | Path, **options: Any) -> Any:  # noqa: ANN401 - untyped library
+def _load(name: str | Path, hub: HubOptions, **options: Any) -> Any:  # noqa: ANN401 - untyped library
     try:
         from sentence_transformers import CrossEncoder as Model
     except ImportError as error:
         raise ImportError(
             'CrossEncoder needs sentence-transformers: pip install "spscanner-rag[baselines]"'
         ) from error
-    return load(lambda place: Model(place, **options), name, options["token"])
+    options |= {key: value for key, value in hub.items() if key != "cache_dir"}
+    if (cache := hub.get("cache_dir")) is not None:
+        options["cache_folder"] = str(cache)
+    return load(lambda place: Model(place, **options), name, hub.get("token"))
 
 
 def _ready(model: object, device: object, max_length: int | None) -> object:

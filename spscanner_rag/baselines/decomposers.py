@@ -3,12 +3,15 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import torch
 
 from spscanner_rag.baselines.loading import load
+from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
+from spscanner_rag.retrieval.language_models import LanguageModel, language_model_of
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import readable
 
@@ -22,10 +25,10 @@ class Source(NamedTuple):
 
 
 Decomposer = Callable[[Sequence[Source]], Iterator[str]]
-"""Gives the reply for each passage, in the order given, batch by batch."""
+"""Yields the reply for each passage, in the order given, batch by batch."""
 
 SEQ2SEQ_INPUT = "Title: {title}. Section: {section}. Content: {content}"
-"""What "Dense X Retrieval" trained its checkpoint with."""
+"""The input that "Dense X Retrieval" trained its checkpoint with."""
 
 PROMPT = """\
 Rewrite the passage between the markers as a list of propositions.
@@ -53,8 +56,8 @@ _LENIENT = json.JSONDecoder(strict=False)  # lets a line break stand inside a st
 def read_reply(reply: str) -> tuple[tuple[str, ...], bool]:
     """Propositions of a reply, and whether it was a JSON list of strings.
 
-    Of a reply that is none, the complete strings after the first bracket are taken, or else the lines that
-    begin with a bullet or number. Text around a list is left out; repeated propositions are given once.
+    From any other reply it takes the complete strings after the first bracket, or else the lines that begin with a
+    bullet or number. Text around a list is left out; repeated propositions are given once.
     """
     start = reply.find("[")
     try:
@@ -83,13 +86,14 @@ def _tidy(strings: list[str]) -> tuple[str, ...]:
 
 
 def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # noqa: ANN401 - as `Seq2Seq`
-    """The name of a decomposer and what calls it, told by the methods that it has.
+    """A decomposer and its name, which decompositions are stored under.
 
     Parameters
     ----------
     given
-        Name or folder of a sequence-to-sequence checkpoint, a LlamaIndex LLM, a LangChain model or chain, or
-        a function from a prompt to a reply.
+        Name or folder of a sequence-to-sequence checkpoint, or whatever `language_model_of` takes: a LlamaIndex
+        LLM, a LangChain model or chain, or a function from a prompt to a reply. It may be nameless: then the name
+        is that of its class.
     **seq2seq
         Arguments of `Seq2Seq`.
 
@@ -100,49 +104,32 @@ def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # n
     """
     if isinstance(given, str | Path):
         return str(given), Seq2Seq(given, **seq2seq)
-    kind = type(given).__name__
-    if callable(complete := getattr(given, "complete", None)):
-        name = getattr(getattr(given, "metadata", None), "model_name", None)
-        return name or kind, Prompted(complete)
-    if callable(invoke := getattr(given, "invoke", None)):
-        name = getattr(given, "model_name", None) or getattr(given, "model", None)
-        return name if isinstance(name, str) else kind, Prompted(invoke)
-    if callable(given):
-        return getattr(given, "__name__", kind), Prompted(given)
-    raise TypeError(
-        f"decomposer is {kind}; expected the name of a sequence-to-sequence model, a LlamaIndex LLM, a"
-        " LangChain model, or a function from a prompt to a reply"
-    )
+    try:
+        model = language_model_of(given, _name_of(given))
+    except TypeError:
+        raise TypeError(
+            f"decomposer is {type(given).__name__}; expected the name of a sequence-to-sequence model, a"
+            " LlamaIndex LLM, a LangChain model, or a function from a prompt to a reply"
+        ) from None
+    return model.name, partial(_replies, model)
 
 
-class Prompted:
-    """A language model that is given `PROMPT` for each passage.
-
-    Parameters
-    ----------
-    ask : callable
-        From a prompt to a reply: a string, a LlamaIndex completion or a LangChain message.
-    """
-
-    def __init__(self, ask: Callable[[str], object]) -> None:
-        self._ask = ask
-
-    def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
-        """The reply for each passage, one by one."""
-        for source in sources:
-            reply = _text_of(self._ask(readable(PROMPT.format(**source._asdict()))))
-            if not isinstance(reply, str):
-                raise TypeError(f"the decomposer returned a {type(reply).__name__}; expected a string")
-            yield reply
+def _name_of(model: object) -> str:
+    """The name that decompositions are stored under; `language_model_of` may call the model otherwise."""
+    if isinstance(model, LanguageModel):
+        return model.name
+    if callable(getattr(model, "complete", None)):
+        name = getattr(getattr(model, "metadata", None), "model_name", None)
+    elif callable(getattr(model, "invoke", None)):
+        name = getattr(model, "model_name", None) or getattr(model, "model", None)
+    else:
+        name = getattr(model, "__name__", None)
+    return name if isinstance(name, str) and name else type(model).__name__
 
 
-def _text_of(reply: object) -> object:
-    """The text of a LangChain message, whose content may be a list of blocks, or of a LlamaIndex completion."""
-    content = getattr(reply, "content", getattr(reply, "text", reply))
-    if isinstance(content, list):
-        texts = (block if isinstance(block, str) else block.get("text", "") for block in content)
-        return "".join(texts)
-    return content
+def _replies(model: LanguageModel, sources: Sequence[Source]) -> Iterator[str]:
+    """The model's reply to `PROMPT` for each passage, one by one."""
+    return (model.reply(readable(PROMPT.format(**source._asdict()))) for source in sources)
 
 
 class Seq2Seq:
@@ -153,13 +140,13 @@ class Seq2Seq:
     model : str or Path
         Folder or Hub id of a model for transformers' ``AutoModelForSeq2SeqLM``. No code of its own is run.
     device, dtype
-        As for `Scanner`.
+        See `Scanner.from_pretrained`.
     batch_size : int, default 8
         Passages per batch.
     max_new_tokens : int, default 512
         Where a reply is cut off.
-    revision, token, cache_dir, local_files_only
-        As for `Scanner.from_pretrained`.
+    **hub
+        See `HubOptions`.
 
     Raises
     ------
@@ -177,11 +164,9 @@ class Seq2Seq:
         dtype: str | torch.dtype = "float32",
         batch_size: int = 8,
         max_new_tokens: int = 512,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: str | Path | None = None,
-        local_files_only: bool = False,
+        **hub: Unpack[HubOptions],
     ) -> None:
+        check_hub_options(hub)
         try:
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
         except ImportError as error:
@@ -190,20 +175,13 @@ class Seq2Seq:
             ) from error
         choice = choose(device, dtype)
         self.batch_size, self.max_new_tokens, self.device = batch_size, max_new_tokens, choice.device
-        hub = {
-            "revision": revision,
-            "token": token,
-            "cache_dir": cache_dir,
-            "local_files_only": local_files_only,
-            "trust_remote_code": False,
-        }
-        self._tokenizer: Any = load(lambda place: AutoTokenizer.from_pretrained(place, **hub), model, token)
-        self._model: Any = load(
-            lambda place: AutoModelForSeq2SeqLM.from_pretrained(place, dtype=choice.dtype, **hub),
-            model,
-            token,
-        )
-        self._model.to(choice.device).eval()
+
+        def loaded(kind: Any, **options: Any) -> Any:  # noqa: ANN401 - untyped library
+            options |= {"trust_remote_code": False, **hub}
+            return load(lambda place: kind.from_pretrained(place, **options), model, hub.get("token"))
+
+        self._tokenizer = loaded(AutoTokenizer)
+        self._model = loaded(AutoModelForSeq2SeqLM, dtype=choice.dtype).to(choice.device).eval()
 
     def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
         """The reply for each passage, in the order given."""

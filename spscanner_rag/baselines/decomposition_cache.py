@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spscanner_rag.baselines.decomposers import Source
+from spscanner_rag.files.json_lines import append_records, complete_lines
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -18,28 +19,24 @@ class DecompositionCache:
     decomposer : str
         Name of what made them; those of others in the file are left alone.
     file : str or Path, optional
-        Read if it exists, and appended to. A line that cannot be read is left out and logged.
+        Read if it exists, and appended to. A line that cannot be read is left out and logged; a last line that a
+        killed program left unfinished is cut off.
 
     Raises
     ------
     ValueError
-        If the file's folder does not exist, or it is no file.
+        If the file's folder does not exist, or it is not a file.
     """
 
     def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
         self.decomposer = decomposer
         self.file = None if file is None else Path(file).expanduser()
         self._known: dict[Source, tuple[str, ...]] = {}
-        self._unfinished = False  # whether the file ends in the middle of a line
         if self.file is None:
             return
         if not self.file.parent.is_dir() or (self.file.exists() and not self.file.is_file()):
             raise ValueError(f"cache_file is {file}; expected a file in a folder that exists")
-        if self.file.exists():
-            self._known.update(self._read(self.file))
-
-    def __len__(self) -> int:
-        return len(self._known)
+        self._known.update(self._read(self.file))
 
     def __contains__(self, source: Source) -> bool:
         return source in self._known
@@ -50,35 +47,28 @@ class DecompositionCache:
     def add(self, source: Source, propositions: tuple[str, ...], *, in_file: bool = True) -> None:
         """Keep the propositions of a passage."""
         self._known[source] = propositions
-        if self.file is None or not in_file:
-            return
-        record = {"decomposer": self.decomposer, **source._asdict(), "propositions": propositions}
-        line = ("\n" if self._unfinished else "") + json.dumps(record) + "\n"
-        with self.file.open("a", encoding="ascii") as file:
-            file.write(line)
-        self._unfinished = False
+        if self.file is not None and in_file:
+            record = {"decomposer": self.decomposer, **source._asdict(), "propositions": propositions}
+            append_records(self.file, [record])
 
     def _read(self, path: Path) -> Iterator[tuple[Source, tuple[str, ...]]]:
         broken: list[int] = []
-        line = b""
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    record = json.loads(line)
-                    source = Source(record["title"], record["section"], record["content"])
-                    propositions = tuple(record["propositions"])
-                    own = record["decomposer"] == self.decomposer
-                    if not all(isinstance(entry, str) for entry in (*source, *propositions)):
-                        raise TypeError("expected strings")
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    if line.strip():
-                        broken.append(number)
-                    continue
-                if own:
-                    yield source, propositions
-        self._unfinished = bool(line) and not line.endswith(b"\n")
+        for number, line in complete_lines(path):
+            try:
+                record = json.loads(line)
+                source = Source(record["title"], record["section"], record["content"])
+                propositions = tuple(record["propositions"])
+                own = record["decomposer"] == self.decomposer
+                if not all(isinstance(entry, str) for entry in (*source, *propositions)):
+                    raise TypeError("expected strings")
+            except (ValueError, KeyError, TypeError, RecursionError):
+                if line.strip():
+                    broken.append(number)
+                continue
+            if own:
+                yield source, propositions
         if broken:
             _LOGGER.warning(
-                "%s: left out %d lines that are no decompositions, line %d the first",
+                "%s: left out %d lines that are not decompositions, the first being line %d",
                 path, len(broken), broken[0],
             )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.base import Baseline, check_whole, log_odds
 from spscanner_rag.baselines.embedders import MINILM, Encoder, Pooling, embed_checked, encoder_of
-from spscanner_rag.baselines.prepared import PreparedTexts
+from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.text.units import Segmenter, Unit
 
@@ -18,18 +18,12 @@ Similarity = Literal["cosine", "dot"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How an embedding model of the paper wants to be used, after its model card.
+    """How an embedding model of the paper is used, after its model card; see `Dense` for the options.
 
     Attributes
     ----------
     model, query_model
         Names on the Hub; a second one if queries have an encoder of their own. None: given by the user.
-    query_prefix, passage_prefix
-        Put before every text.
-    similarity, pooling
-        As for `Dense`.
-    end_token
-        Put after every text.
     remote_code
         Whether the model needs code from the Hub; the user must allow it with ``trust_remote_code=True``.
     """
@@ -83,15 +77,15 @@ PRESETS = {
 class Dense(Baseline):
     """Cosine or dot product of the query's vector and each unit's.
 
-    The score that is shown is (1 + cosine) / 2. A dot product, divided by the square root of the width, is
-    taken for a logit.
+    The score that is shown is (1 + cosine) / 2. A dot product, divided by the square root of the width, counts
+    as a logit.
 
     Parameters
     ----------
     embedder
-        As for `encoder_of`; a name in `PRESETS` brings its own prefixes and similarity.
+        See `encoder_of`; a name in `PRESETS` brings its own prefixes and similarity.
     unit : str or Segmenter, default "sentence"
-        As for `Baseline`.
+        See `Baseline`.
     query_embedder : optional
         For queries, if they have a model of their own.
     query_prefix, passage_prefix : str, optional
@@ -101,7 +95,7 @@ class Dense(Baseline):
     similarity : "cosine" or "dot", optional
         Default: the preset's, or "cosine".
     window : int, default 0
-        Each unit is embedded with so many neighbours on each side; what is returned is still the unit.
+        Each unit is embedded with so many neighbours on each side; the unit alone is returned.
     pooling : "mean", "cls", "lasttoken" or "max", optional
         For a model that is given by name and has no pooling of its own.
     batch_size : int, default 32
@@ -117,7 +111,7 @@ class Dense(Baseline):
     ImportError
         If sentence-transformers is needed and not installed.
     TypeError, ValueError
-        For an argument that is not as said above, or a preset that needs remote code and may not have it.
+        For any other argument, or a preset that needs remote code and may not have it.
     """
 
     def __init__(
@@ -138,8 +132,7 @@ class Dense(Baseline):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
-        if type(window) is not int or window < 0:
-            raise ValueError(f"window is {window!r}; expected a whole number of at least 0")
+        check_whole(0, window=window)
         if similarity not in (None, "cosine", "dot"):
             raise ValueError(f"similarity is {similarity!r}; expected 'cosine' or 'dot'")
         preset = PRESETS.get(embedder, Preset(embedder)) if isinstance(embedder, str) else Preset(None)
@@ -166,7 +159,7 @@ class Dense(Baseline):
             self._passages if second is None else encoder_of(second, **options)  # type: ignore[arg-type]
         )
         self._name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
-        self._vectors: PreparedTexts[NDArray[np.float32]] = PreparedTexts(keep_texts)
+        self._vectors: TextCache[NDArray[np.float32]] = TextCache(keep_texts)
 
     @property
     def name(self) -> str:
@@ -187,37 +180,34 @@ class Dense(Baseline):
             If the embedder returns NaN, or vectors of different widths; names the text.
         """
         passages = self._vectors.get(text, units, lambda: self._embed(self._windows(text, units)))
-        question = embed_checked(
-            self._queries.queries, [self.query_prefix + query + self.end_token], passages.shape[1]
-        )
-        return self._compare(question, passages)
+        return self._compare(query, passages)
 
     def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Similarities of any texts, which are not kept: (texts,)."""
         if not texts:
             return np.empty(0, np.float32)
-        passages = self._embed(list(texts))
-        question = embed_checked(
-            self._queries.queries, [self.query_prefix + query + self.end_token], passages.shape[1]
-        )
-        return self._compare(question, passages)
+        return self._compare(query, self._embed(texts))
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Of (1 + cosine) / 2; a scaled dot product is one already."""
+        """The logits of (1 + cosine) / 2; a scaled dot product is one already."""
         return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
 
-    def _compare(self, question: NDArray[np.float32], passages: NDArray[np.float32]) -> NDArray[np.float32]:
-        products: NDArray[np.float32] = passages @ question[0]
+    def _compare(self, query: str, passages: NDArray[np.float32]) -> NDArray[np.float32]:
+        width = passages.shape[1]
+        question = embed_checked(self._queries.queries, [self.query_prefix + query + self.end_token], width)[
+            0
+        ]
+        products: NDArray[np.float32] = passages @ question
         if self.similarity == "dot":
-            return np.asarray(products / np.sqrt(passages.shape[1]), np.float32)
-        lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question[0])
+            return np.asarray(products / np.sqrt(width), np.float32)
+        lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question)
         return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
-        """What is embedded for each unit: with its neighbours and the prefix."""
+        """The text that is embedded for each unit: with its neighbours and the prefix."""
         return [self._passage(window) for window in self._windows(text, units)]
 
-    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return embed_checked(self._passages.passages, [self._passage(text) for text in texts])
 
     def _passage(self, text: str) -> str:

@@ -33,7 +33,7 @@ def encoder_of(
     pooling: Pooling | None = None,
     trust_remote_code: bool = False,
 ) -> Encoder:
-    """What calls an embedder, told by the methods that it has.
+    """The functions that call an embedder, found by the methods that it has.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def encoder_of(
         Name or folder of a sentence-transformers model, such a model, a LlamaIndex ``BaseEmbedding``, a
         LangChain ``Embeddings``, or a function from a list of texts to an array (texts, width).
     batch_size, device, pooling, trust_remote_code
-        For a sentence-transformers model; the last two if it is given by name.
+        For a sentence-transformers model; all but the first only if it is given by name.
 
     Raises
     ------
@@ -84,12 +84,12 @@ def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) 
     texts
         Given to ``embed`` from the shortest to the longest, so that batches are padded little.
     width
-        What the vectors must have, for instance to match those of a query.
+        The width that the vectors must have, for instance to match those of a query.
 
     Raises
     ------
     ValueError
-        If what comes back is not one finite vector of that width for each text; names the first text.
+        If ``embed`` does not return one finite vector of that width for each text; names the first text.
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     got = [np.asarray(vector, np.float32) for vector in embed([readable(texts[i]) for i in order])]
@@ -131,7 +131,7 @@ def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_c
 
 def _set_pooling(model: Any, name: str, pooling: Pooling) -> None:  # noqa: ANN401 - an optional package's class
     for number, module in enumerate(model):
-        # by its name: its place in the package changes from version to version
+        # by its name: the module that defines it changes from version to version
         if type(module).__name__ == "Pooling":
             model[number] = type(module)(model[0].auto_model.config.hidden_size, pooling_mode=pooling)
             return

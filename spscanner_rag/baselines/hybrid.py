@@ -15,7 +15,7 @@ from spscanner_rag.text.units import Segmenter, Unit
 Fusion = Literal["scores", "ranks"]
 
 RANK_CONSTANT = 60
-"""Of reciprocal-rank fusion (Cormack et al., 2009)."""
+"""The constant of reciprocal-rank fusion (Cormack et al., 2009)."""
 
 
 class Hybrid(Baseline):
@@ -31,14 +31,14 @@ class Hybrid(Baseline):
     weights : sequence of float, optional
         One for each scorer, not negative and not all 0. Default: all the same.
     unit : str or Segmenter, optional
-        As for `Baseline`. Default: the units of the first scorer.
+        See `Baseline`. Default: the units of the first scorer.
 
     Raises
     ------
     ValueError
-        For fewer than two scorers, or weights or a fusion that are not as said.
+        For fewer than two scorers, or other weights or another fusion.
     TypeError
-        For something that does not score.
+        For an object that does not score.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Hybrid(Baseline):
         return fused
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A standardized score is taken for a logit; a reciprocal rank for a share of the highest possible."""
+        """A standardized score counts as a logit, a reciprocal rank as a share of the highest possible."""
         return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
 
     @property
     def count_tokens(self) -> object:
-        """The first scorer's that counts tokens, for token budgets."""
+        """What counts tokens for budgets: the counter of the first scorer that has one."""
         counters = (getattr(scorer, "count_tokens", None) for scorer in self.scorers)
         return next((counter for counter in counters if counter is not None), None)
 
@@ -102,7 +102,7 @@ def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-    # a baseline's logits are its scores bent to a share; fusion wants them straight
+    # A baseline's logits are its scores squeezed into a share; fusion takes the scores themselves.
     score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
     return score(query, text, units)
 

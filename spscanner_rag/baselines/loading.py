@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from spscanner_rag.checkpoint.hub import is_local_path
+from spscanner_rag.checkpoint.hub import is_local_path, without_token
+from spscanner_rag.checkpoint.tensor_files import first_line
 
 T = TypeVar("T")
 
@@ -33,9 +34,7 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | boo
         with _no_progress_bars():
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
     except OSError as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-    if isinstance(token, str) and token:
-        reason = reason.replace(token, "***")
+        reason = without_token(first_line(error), token)
     # Raised here, since the caught error may keep the request with its authorization header.
     raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
 

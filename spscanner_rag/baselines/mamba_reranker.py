@@ -3,24 +3,28 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.baselines.base import check_whole
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.checkpoint import locate
+from spscanner_rag.checkpoint import ScannerSettings, locate
 from spscanner_rag.checkpoint.config_file import (
     CONFIG,
     HEAD_TENSORS,
     PUBLISHED_VOCAB_SIZE,
     canonical_name,
+    faults_of,
     read_config,
     tensor_shapes,
 )
+from spscanner_rag.checkpoint.hub import HubOptions
+from spscanner_rag.checkpoint.load import model_of
 from spscanner_rag.checkpoint.tensor_files import (
     CheckpointError,
     TensorHeader,
@@ -41,7 +45,11 @@ from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter
 
 TEMPLATE: Final = "document: {document}; query: {query};"
-"""What is read of a pair; the end-of-text token follows, and the logit sits on it."""
+"""The text that is read for a pair; the end-of-text token follows, and the logit sits on it."""
+
+FIRST_P_TOKENS: Final = 512
+LONG_P_TOKENS: Final = 1536
+"""The paper's settings FirstP and LongP read so many tokens from the start of each document."""
 
 _END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
 _PIECE_CHARACTERS: Final = 32_768
@@ -50,7 +58,9 @@ _PIECE_CHARACTERS: Final = 32_768
 class MambaReranker(Pointwise):
     """Reads "document: {unit}; query: {query};" and an end-of-text token, whose hidden state gives the logit.
 
-    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated.
+    Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated unless
+    ``document_tokens`` asks for it. The paper's FirstP and LongP are ``MambaReranker(model, "document",
+    document_tokens=FIRST_P_TOKENS)`` and ``LONG_P_TOKENS``.
 
     Parameters
     ----------
@@ -59,20 +69,25 @@ class MambaReranker(Pointwise):
         ``binary_head.weight`` and ``.bias`` (our layout), or ``score.weight``, with or without ``score.bias``
         (transformers' sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
     unit : str or Segmenter, default "sentence"
-        As for `Baseline`.
+        See `Baseline`.
     device, dtype : default "auto"
-        As for `Scanner`.
+        See `Scanner.from_pretrained`.
     segment_tokens : int, optional
         Tokens per forward pass. Default: by device.
     end_token : str, optional
         Default: "<|endoftext|>", else "</s>" or "<|im_end|>", whichever the tokenizer has.
-    tokenizer, revision, token, cache_dir, local_files_only
-        As for `Scanner.from_pretrained`.
+    document_tokens : int, optional
+        Only the first so many tokens of each unit are read, by this model's tokenizer and not counting the
+        template. Default: all of them.
+    tokenizer
+        See `Scanner.from_pretrained`.
+    **hub
+        See `HubOptions`.
 
     Raises
     ------
     CheckpointError
-        If the checkpoint is not there or not sound, or has no head or one with several labels.
+        If the checkpoint is missing or damaged, or has no head or one with several labels.
     ValueError
         For an argument that is out of range, or a tokenizer without the end token.
     """
@@ -86,27 +101,22 @@ class MambaReranker(Pointwise):
         dtype: str | torch.dtype = "auto",
         segment_tokens: int | None = None,
         end_token: str | None = None,
+        document_tokens: int | None = None,
         tokenizer: Tokenizer | str | Path | None = None,
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: str | Path | None = None,
-        local_files_only: bool = False,
+        **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
-        if segment_tokens is not None and (type(segment_tokens) is not int or segment_tokens < 1):
-            raise ValueError(f"segment_tokens is {segment_tokens!r}; expected a whole number of at least 1")
+        for name, tokens in (("segment_tokens", segment_tokens), ("document_tokens", document_tokens)):
+            if tokens is not None:
+                check_whole(**{name: tokens})
+        self.document_tokens = document_tokens
         choice = choose(device, dtype)
         self._name = f"mamba:{model}"
-        hub_options: dict[str, Any] = {
-            "token": token,
-            "cache_dir": cache_dir,
-            "local_files_only": local_files_only,
-        }
-        folder = locate(model, revision=revision, **hub_options)
-        config = _read_config(folder)
-        self._tokenizer = find_tokenizer(
-            tokenizer, folder, config.vocab_size == PUBLISHED_VOCAB_SIZE, hub_options
-        )
+        folder = locate(model, **hub)
+        with faults_of(folder / CONFIG):
+            config = read_config(read_json(folder / CONFIG))
+        published = config.vocab_size == PUBLISHED_VOCAB_SIZE
+        self._tokenizer = find_tokenizer(tokenizer, folder, published, **hub)
         refuse_small_vocabulary(config, self._tokenizer, folder / CONFIG)
         self._end = _end_token(self._tokenizer, end_token)
         self.segment_tokens = segment_tokens or default_segment_tokens(choice.device.type, config)
@@ -134,6 +144,8 @@ class MambaReranker(Pointwise):
     def _sequences(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Iterator[TokenSequence]:
         for query, document in pairs:
             stop_if(cancelled)
+            if self.document_tokens is not None:
+                document = self._start(document, self.document_tokens)
             ids = self._ids(TEMPLATE.format(document=document, query=query))
             yield TokenSequence(np.append(ids, np.int32(self._end)), np.array([len(ids)]))
 
@@ -141,14 +153,13 @@ class MambaReranker(Pointwise):
         pieces = tokenize_in_pieces(self._tokenizer, text, _PIECE_CHARACTERS)
         return np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in pieces)])
 
-
-def _read_config(folder: Path) -> Mamba2Config:
-    try:
-        return read_config(read_json(folder / CONFIG))
-    except CheckpointError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(f"{folder / CONFIG}: {error}") from None
+    def _start(self, text: str, tokens: int) -> str:
+        """A text up to the end of so many tokens."""
+        for ids, offsets in tokenize_in_pieces(self._tokenizer, text, _PIECE_CHARACTERS):
+            if tokens <= len(ids):
+                return text[: offsets[tokens - 1, 1]]
+            tokens -= len(ids)
+        return text
 
 
 def _end_token(tokenizer: Tokenizer, asked: str | None) -> int:
@@ -175,10 +186,7 @@ def _load_model(folder: Path, config: Mamba2Config, device: torch.device, dtype:
     verify_headers(headers, shapes, folder)
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     tensors.setdefault(bias, tensors[weight].new_zeros(1))
-    with torch.device("meta"):
-        model = ScannerModel(config)
-    model.load_state_dict(tensors, assign=True)
-    return model.eval()
+    return model_of(config, ScannerSettings(), tensors)
 
 
 def _our_name(name: str) -> str:

@@ -1,6 +1,6 @@
-"""Scorers by the words that the command line and the evaluation know them by."""
+"""Scorers by the names that the command line and the evaluation use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class Options:
         What is scored: "sentence" (the scanner's own units, for a scanner), "chunk", "passage", "document", or
         a segmenter.
     device, dtype
-        As for `Scanner.from_pretrained`.
+        See `Scanner.from_pretrained`.
     trust_remote_code
         Let models from the Hub run their own code.
     """
@@ -46,7 +46,7 @@ class Options:
 
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
-    """The scorer that a word stands for, loaded.
+    """The scorer that a name stands for, loaded.
 
     Parameters
     ----------
@@ -63,18 +63,53 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     """
     check_name(name)
     kind, _, model = name.strip().partition(":")
-    scorer: Scorer = _MAKERS[kind](model or None, options)
-    return scorer
+    unit, device, dtype = options.unit, options.device, options.dtype
+    match kind:
+        case "scanner":
+            from spscanner_rag.retrieval.shared_scanners import shared_scanner
+
+            own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
+            return shared_scanner(model or None, device=device, dtype=dtype, **own)
+        case "bm25":
+            from spscanner_rag.baselines.bm25 import BM25
+
+            return BM25(unit)
+        case "dense":
+            from spscanner_rag.baselines.dense import Dense
+
+            trusted = options.trust_remote_code
+            return Dense(model or "minilm", unit, device=options.torch_device, trust_remote_code=trusted)
+        case "crossencoder":
+            from spscanner_rag.baselines.cross_encoder import CrossEncoder
+
+            dtype = "float32" if dtype == "auto" else dtype
+            trusted = options.trust_remote_code
+            return CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
+        case "mamba":
+            from spscanner_rag.baselines.mamba_reranker import MambaReranker
+
+            return MambaReranker(model, unit, device=device, dtype=dtype)
+        case "propositions":
+            from spscanner_rag.baselines.dense import Dense
+            from spscanner_rag.baselines.propositions import Propositions
+
+            return Propositions(model, Dense(device=options.torch_device), unit, device=device)
+        case _:
+            from spscanner_rag.baselines.hybrid import Hybrid
+
+            return Hybrid([scorer_of(part, options) for part in model.split("+")])
 
 
 def check_name(name: str) -> None:
     """Raise ``ValueError`` for a name that does not exist; lists those that do. Nothing is loaded."""
     kind, colon, model = name.strip().partition(":")
-    if kind not in _MAKERS or (colon and not model):
+    if kind not in KINDS or (colon and not model):
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
-    needs_model = kind in ("crossencoder", "mamba", "propositions", "hybrid")
-    if bool(model) < needs_model or (model and kind == "bm25"):
-        raise ValueError(f"retriever {name!r} is not complete or too long; expected {KINDS[kind]}")
+    if kind == "bm25" and model:
+        raise ValueError(f"retriever {name!r}: bm25 takes no model name; expected {KINDS[kind]}")
+    if not model and kind in ("crossencoder", "mamba", "propositions", "hybrid"):
+        lacks = "the retrievers to add" if kind == "hybrid" else "a model name"
+        raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")
     for part in model.split("+") if kind == "hybrid" else ():
         check_name(part)
 
@@ -90,72 +125,5 @@ def check_names(names: list[str]) -> None:
 
 
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
-    """The units that a retriever is asked for; a scanner has sentences only, which it was trained on."""
+    """The units that a retriever is asked for; a scanner scores sentences only, as it was trained to."""
     return ["sentence"] if name.partition(":")[0] == "scanner" else units
-
-
-def _scanner(model: str | None, options: Options) -> object:
-    from spscanner_rag.retrieval.shared_scanners import shared_scanner
-
-    own: dict[str, Any] = {} if options.unit == "sentence" else {"segmenter": segmenter_of(options.unit)}
-    return shared_scanner(model, device=options.device, dtype=options.dtype, **own)
-
-
-def _bm25(model: str | None, options: Options) -> object:
-    from spscanner_rag.baselines.bm25 import BM25
-
-    return BM25(options.unit)
-
-
-def _dense(model: str | None, options: Options) -> object:
-    from spscanner_rag.baselines.dense import Dense
-
-    return Dense(
-        model or "minilm",
-        options.unit,
-        device=options.torch_device,
-        trust_remote_code=options.trust_remote_code,
-    )
-
-
-def _cross_encoder(model: str | None, options: Options) -> object:
-    from spscanner_rag.baselines.cross_encoder import CrossEncoder
-
-    return CrossEncoder(
-        str(model),
-        options.unit,
-        device=options.device,
-        dtype="float32" if options.dtype == "auto" else options.dtype,
-        trust_remote_code=options.trust_remote_code,
-    )
-
-
-def _mamba(model: str | None, options: Options) -> object:
-    from spscanner_rag.baselines.mamba_reranker import MambaReranker
-
-    return MambaReranker(str(model), options.unit, device=options.device, dtype=options.dtype)
-
-
-def _propositions(model: str | None, options: Options) -> object:
-    from spscanner_rag.baselines.dense import Dense
-    from spscanner_rag.baselines.propositions import Propositions
-
-    dense = Dense(device=options.torch_device)
-    return Propositions(str(model), dense, options.unit, device=options.device)
-
-
-def _hybrid(model: str | None, options: Options) -> object:
-    from spscanner_rag.baselines.hybrid import Hybrid
-
-    return Hybrid([scorer_of(part, options) for part in str(model).split("+")])
-
-
-_MAKERS: dict[str, Callable[[str | None, Options], Any]] = {
-    "scanner": _scanner,
-    "bm25": _bm25,
-    "dense": _dense,
-    "crossencoder": _cross_encoder,
-    "mamba": _mamba,
-    "propositions": _propositions,
-    "hybrid": _hybrid,
-}

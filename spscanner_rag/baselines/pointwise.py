@@ -22,7 +22,7 @@ class Pointwise(Baseline):
 
     @abstractmethod
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
-        """Logits of pairs of query and unit text: (pairs,). Give ``cancelled`` to `stop_if` now and then."""
+        """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` now and then."""
 
     def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Logits of any texts: (texts,).
@@ -35,11 +35,11 @@ class Pointwise(Baseline):
         return self._checked([(query, text) for text in texts], never)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """The model's logits: (units,). What is read of a unit is what its span says."""
+        """The model's logits: (units,). The model reads the text of each unit's span."""
         return self.score_texts(query, [text[unit.start : unit.end] for unit in units])
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What the model gives is a logit already."""
+        """The model's scores are logits already."""
         return raw
 
     def score_units_many(

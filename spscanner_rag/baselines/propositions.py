@@ -2,21 +2,21 @@
 
 import logging
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline
+from spscanner_rag.baselines.base import Baseline, PickledLock, check_whole
 from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
 from spscanner_rag.baselines.decomposition_cache import DecompositionCache
-from spscanner_rag.baselines.prepared import PreparedTexts
+from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
@@ -25,11 +25,11 @@ PASSAGE_WORDS = 100
 """Words of the passages that are decomposed, as in the paper."""
 
 NO_PROPOSITION_LOGIT = -17.0
-"""Of all units of a text that has no propositions: below any share that `log_odds` gives."""
+"""The logit of all units of a text without propositions: below that of any share that `log_odds` gives."""
 
 ScoreTexts = Callable[[str, list[str]], NDArray[np.float32]]
 Terms = frozenset[str | tuple[str, str]]
-Headings = Callable[[str, int], tuple[str, str]]
+Headings = Callable[[str, int], tuple[str, str]] | Mapping[str, str]
 
 _LOGGER = logging.getLogger(__name__)
 # Chinese and Japanese are written without spaces: each of their characters is a word here.
@@ -62,35 +62,35 @@ class Propositions(Baseline):
     Passages are runs of whole sentences with at most `PASSAGE_WORDS` words. A proposition is tied to the
     sentence of its passage with which it shares most words and pairs of adjacent words, each counted once,
     whatever their case; of several, to the last, since a proposition names what earlier sentences brought
-    in. The raw score of a unit is that of the best
-    proposition tied to a sentence that overlaps it. Units without one come just below the others; all units
-    of a text without any have the logit `NO_PROPOSITION_LOGIT`.
+    in. The raw score of a unit is that of the best proposition tied to a sentence that overlaps it. Units without
+    one come just below the others; all units of a text without any have the logit `NO_PROPOSITION_LOGIT`.
 
-    Replies that are no JSON list of strings are read as far as they go, counted and logged.
+    A reply that is not a JSON list of strings is read as far as possible, counted and logged.
 
     Parameters
     ----------
     decomposer
-        As for `decomposer_of`: a sequence-to-sequence checkpoint such as
-        "chentong00/propositionizer-wiki-flan-t5-large", a LlamaIndex LLM, a LangChain model, or a function
-        from a prompt to a reply.
+        A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large", a LlamaIndex
+        LLM, a LangChain model, or a function from a prompt to a reply.
     scorer : Baseline or callable
         What scores propositions: a baseline such as `Dense`, which also says what logits its scores are, or
         a function from the query and a list of texts to one logit for each.
     unit : str or Segmenter, default "sentence"
-        As for `Baseline`: what the scores are mapped to.
-    headings : callable, optional
-        From the text and the place of a passage in it to the title and section the passage stands under,
-        which make its propositions clearer. Default: both empty.
+        What the scores are mapped to; see `Baseline`.
+    headings : mapping or callable, optional
+        The title and section that a passage stands under, which the paper's checkpoint reads before the passage
+        itself: a mapping from texts to their titles, as ``{document.text: document.title}``, or a function from
+        the text and the place of a passage in it to title and section. Default: both empty, which leaves a
+        passage without the names that it may not repeat.
     cache_file : str or Path, optional
         A file of JSON lines that keeps decompositions. Default: they are kept in memory alone.
     batch_size, device, dtype, revision, token, cache_dir, local_files_only
-        For a checkpoint; as for `Seq2Seq`.
+        For a checkpoint; see `Seq2Seq`.
 
     Attributes
     ----------
     passages_decomposed, replies_broken, replies_lost : int
-        Passages sent to the decomposer; replies that were no JSON list of strings; those of them that gave
+        Passages sent to the decomposer; replies that were not a JSON list of strings; those of them that gave
         no proposition at all.
 
     Raises
@@ -112,34 +112,24 @@ class Propositions(Baseline):
         batch_size: int = 8,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "float32",
-        revision: str | None = None,
-        token: str | bool | None = None,
-        cache_dir: str | Path | None = None,
-        local_files_only: bool = False,
+        **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
+        check_hub_options(hub)
+        check_whole(batch_size=batch_size)
         if not isinstance(scorer, Baseline) and not callable(scorer):
             raise TypeError(
                 f"scorer is {type(scorer).__name__}; expected a baseline such as Dense, or a function from a"
                 " query and a list of texts to their scores"
             )
-        if type(batch_size) is not int or batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size!r}; expected a whole number of at least 1")
         self.scorer, self.headings = scorer, headings
         name, self._replies = decomposer_of(
-            decomposer,
-            batch_size=batch_size,
-            device=device,
-            dtype=dtype,
-            revision=revision,
-            token=token,
-            cache_dir=cache_dir,
-            local_files_only=local_files_only,
+            decomposer, batch_size=batch_size, device=device, dtype=dtype, **hub
         )
         self._name = f"propositions:{name}"
         self._known = DecompositionCache(name, cache_file)
-        self._texts: PreparedTexts[tuple[Proposition, ...]] = PreparedTexts(4)
-        self._lock = threading.Lock()
+        self._texts: TextCache[tuple[Proposition, ...]] = TextCache(4)
+        self._lock = PickledLock()
         self.passages_decomposed = self.replies_broken = self.replies_lost = 0
 
     @property
@@ -158,7 +148,7 @@ class Propositions(Baseline):
         return self._texts.get(text, (), lambda: tuple(self._tied(text, cancelled)))
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """One logit for each unit: (units,). As `Baseline.score_units`."""
+        """One logit for each unit: (units,)."""
         return self.score_units_many([(query, text, units)])[0]
 
     def score_units_many(
@@ -183,7 +173,7 @@ class Propositions(Baseline):
         return scored
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """Of the best proposition tied to each unit, by the scorer: (units,). All 0 if there are none."""
+        """The scorer's scores of the best proposition tied to each unit: (units,). All 0 if there are none."""
         found = self.propositions(text)
         if not found:
             return np.zeros(len(units), np.float32)
@@ -198,14 +188,8 @@ class Propositions(Baseline):
         return raw
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """As the scorer says; what a function returns is taken for logits."""
+        """The scorer's logits; what a function returns is a logit already."""
         return self.scorer.logits(raw) if isinstance(self.scorer, Baseline) else raw
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
 
     def _scores(self, query: str, texts: list[str]) -> NDArray[np.float32]:
         if isinstance(self.scorer, Baseline):  # as units of a text, so that its vectors are kept
@@ -231,7 +215,11 @@ class Propositions(Baseline):
 
     def _source(self, text: str, passage: Sequence[Unit]) -> Source:
         start, end = passage[0].start, passage[-1].end
-        title, section = ("", "") if self.headings is None else self.headings(text, start)
+        title = section = ""
+        if isinstance(self.headings, Mapping):
+            title = self.headings.get(text, "")
+        elif self.headings is not None:
+            title, section = self.headings(text, start)
         return Source(title, section, text[start:end])
 
     def _decomposed(self, sources: list[Source], cancelled: Cancelled) -> list[tuple[str, ...]]:
@@ -250,7 +238,7 @@ class Propositions(Baseline):
             broken, lost_here = self.replies_broken - before[0], self.replies_lost - before[1]
         if broken:
             _LOGGER.warning(
-                "%s: %d of %d replies were no JSON list of strings; %d of these gave no proposition",
+                "%s: %d of %d replies were not a JSON list of strings; %d of these gave no proposition",
                 self.name, broken, len(new), lost_here,
             )  # fmt: skip
         return [self._known[source] for source in sources]
@@ -278,7 +266,7 @@ def terms(text: str) -> Terms:
 
 
 def tie(statement: str, sentences: Sequence[tuple[Terms, int, int]]) -> tuple[int, int] | None:
-    """The span of the sentence that a statement is tied to, by the rule of `Propositions`; None without one.
+    """The span of the sentence that a statement is tied to, by the rule of `Propositions`, if there is one.
 
     ``sentences`` are the terms, start and end of each.
     """

@@ -1,4 +1,4 @@
-"""The units of the paper's baseline settings: sentences, chunks of 300 words, paragraphs, whole documents."""
+"""The units of the paper's baselines: sentences, chunks of 300 words, paragraphs, whole documents."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class ChunkSegmenter:
-    """Chunks of a number of words, one after the other, without regard to sentences.
+    """Consecutive chunks of a number of words, whatever the sentences.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ChunkSegmenter:
 
 
 class PassageSegmenter:
-    """Paragraphs: what stands between blank lines."""
+    """Paragraphs: the text between blank lines."""
 
     name = "passage"
 
@@ -64,7 +64,7 @@ class DocumentSegmenter:
     name = "document"
 
     def segment(self, text: str) -> list[Unit]:
-        """``text`` itself, unless it is white space."""
+        """``text`` as one unit, unless it is white space."""
         return list(_units(text, iter([0])))
 
 

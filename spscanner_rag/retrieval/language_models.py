@@ -83,14 +83,20 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
 def reply_text(reply: object) -> str:
     """The text of a reply: a string, or what a framework wraps around one.
 
+    LangChain's content may be a list of blocks; its text is that of the blocks that have one.
+
     Raises
     ------
     TypeError
         If it holds no text.
     """
-    for text in (reply, getattr(reply, "text", None), getattr(reply, "content", None)):
+    content = getattr(reply, "content", None)
+    for text in (reply, getattr(reply, "text", None), content):
         if isinstance(text, str):
             return str(text)  # a plain one: LangChain's is a subclass
+    if isinstance(content, list):
+        texts = [block.get("text") if isinstance(block, dict) else block for block in content]
+        return "".join(text for text in texts if isinstance(text, str))
     raise TypeError(f"the language model returned {type(reply).__name__}; expected text")
 
 

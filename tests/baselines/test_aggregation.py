@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines.aggregation import (
     AGGREGATIONS,
-    Aggregation,
+    PassageAggregation,
     avg_p,
     first_p,
     long_p,
     max_p,
-    rank_documents,
+    rank_by_passages,
     sum_p,
 )
 from spscanner_rag.scan.pipeline import ScanCancelled
@@ -69,15 +69,15 @@ def sigmoid(logit: float) -> float:
         ("long_p", [3, 0, 1, 2, 4], sigmoid(2)),
     ],
 )
-def test_ranking(aggregation: Aggregation, order: list[int], best: float) -> None:
-    ranked = rank_documents(Counting(), "otter", DOCUMENTS, aggregation)
+def test_ranking(aggregation: PassageAggregation, order: list[int], best: float) -> None:
+    ranked = rank_by_passages(Counting(), "otter", DOCUMENTS, aggregation)
     assert [document.number for document in ranked] == order
     assert ranked[0].score == pytest.approx(best, abs=1e-6)
     assert ranked[-1].score == 0.0
 
 
 def test_many_documents_and_ties_keep_their_order() -> None:
-    ranked = rank_documents(Counting(), "otter", ["Otter.", "Eel."] * 70)
+    ranked = rank_by_passages(Counting(), "otter", ["Otter.", "Eel."] * 70)
     assert [document.number for document in ranked] == [*range(0, 140, 2), *range(1, 140, 2)]
 
 
@@ -86,27 +86,27 @@ def test_scores_stay_apart_however_far_from_0() -> None:
         def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
             return np.array([float(text)], np.float32)
 
-    ranked = rank_documents(Far(), "q", ["30", "-600", "31", "-500"], "long_p")
+    ranked = rank_by_passages(Far(), "q", ["30", "-600", "31", "-500"], "long_p")
     assert [document.number for document in ranked] == [2, 0, 3, 1]
 
 
 def test_cancelled() -> None:
     with pytest.raises(ScanCancelled):
-        rank_documents(Counting(), "otter", DOCUMENTS, cancelled=lambda: True)
+        rank_by_passages(Counting(), "otter", DOCUMENTS, cancelled=lambda: True)
 
 
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="'min_p'; expected one of first_p, max_p, avg_p, sum_p, long_p"):
-        rank_documents(Counting(), "otter", DOCUMENTS, "min_p")  # type: ignore[arg-type]
+        rank_by_passages(Counting(), "otter", DOCUMENTS, "min_p")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="query: got"):
-        rank_documents(Counting(), " ", DOCUMENTS)
+        rank_by_passages(Counting(), " ", DOCUMENTS)
     with pytest.raises(ValueError, match="LongP got 2 scores; expected one"):
         long_p([1, 2])
-    assert rank_documents(Counting(), "otter", []) == []
+    assert rank_by_passages(Counting(), "otter", []) == []
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan")], [float("inf")]])
-def test_bad_scores(aggregation: Aggregation, scores: list[float]) -> None:
+def test_bad_scores(aggregation: PassageAggregation, scores: list[float]) -> None:
     with pytest.raises(ValueError, match="expected one finite number for each passage"):
         AGGREGATIONS[aggregation](scores)

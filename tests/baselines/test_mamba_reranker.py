@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag.baselines import pointwise
-from spscanner_rag.baselines.mamba_reranker import MambaReranker
+from spscanner_rag.baselines import mamba_reranker, pointwise
+from spscanner_rag.baselines.mamba_reranker import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_model, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
@@ -99,6 +99,23 @@ def test_a_whole_document_is_read_to_its_end(folder: Path, segment_tokens: int) 
     expected = reference(folder, QUERY, text)
     assert reranker.score_units(QUERY, text, units)[0] == pytest.approx(expected, abs=1e-4)
     assert reference(folder, QUERY, text[:-20]) != pytest.approx(expected, abs=1e-3)
+
+
+def test_the_first_tokens_of_a_document(
+    folder: Path, reranker: MambaReranker, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (FIRST_P_TOKENS, LONG_P_TOKENS) == (512, 1536)
+    text = TEXT * 3
+    offsets = tiny_tokenizer.encode(text).offsets
+    for pieces in (1 << 15, 16):  # long documents are tokenized in pieces
+        monkeypatch.setattr(mamba_reranker, "_PIECE_CHARACTERS", pieces)
+        for tokens in (1, 20, len(offsets) - 1, len(offsets), len(offsets) + 1):
+            first = loaded(folder, unit="document", document_tokens=tokens)
+            units = first.segment(text)
+            assert [(unit.start, unit.end) for unit in units] == [(0, len(text))]
+            read = text[: offsets[min(tokens, len(offsets)) - 1][1]]
+            expected = reranker.score_texts(QUERY, [read])
+            np.testing.assert_allclose(first.score_units(QUERY, text, units), expected, atol=1e-5)
 
 
 def test_several_texts_at_once_score_as_each_alone(
@@ -257,6 +274,7 @@ def test_a_tokenizer_that_is_too_large_is_refused(folder: Path, tiny_tokenizer: 
     ("arguments", "message"),
     [
         ({"segment_tokens": 0}, "segment_tokens is 0"),
+        ({"document_tokens": 0}, "document_tokens is 0"),
         ({"model": "./nowhere"}, "no such folder"),
         ({"device": "tpu"}, "device is 'tpu'"),
         ({"dtype": "int8"}, "dtype is 'int8'"),

@@ -183,6 +183,16 @@ def test_the_prompt_holds_headings_and_survives_braces_and_surrogates() -> None:
     assert passage_in(model.prompts[0]) == "A {title} \ufffd {0}."
 
 
+def test_the_titles_of_documents_are_headings(tmp_path: Path) -> None:
+    model = FakeModel()
+    baseline = Propositions(model, shared_words, headings={TEXT: "Keepers"})
+    baseline.propositions(TEXT)
+    baseline.propositions("Another text.")
+    assert "Title: Keepers\nSection: \n" in model.prompts[0]
+    assert "Title: \nSection: \n" in model.prompts[1]
+    assert pickle.loads(pickle.dumps(Propositions(BothWays(), shared_words, headings={TEXT: "a"}))).headings
+
+
 def test_a_passage_is_decomposed_once(tmp_path: Path) -> None:
     model = FakeModel()
     baseline = Propositions(model, shared_words)
@@ -235,8 +245,8 @@ def test_a_file_that_was_cut_off_is_read_and_goes_on(
     file.write_text('{"decomposer": 3}\n[1]\n' + good + good[:30], encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         baseline = Propositions(FakeModel(), shared_words, cache_file=file)
-    assert "left out 3 lines" in caplog.text
-    assert "line 1 the first" in caplog.text
+    assert "left out 2 lines" in caplog.text
+    assert "the first being line 1" in caplog.text
     baseline.propositions(TEXT)
     assert baseline.passages_decomposed == 0
     baseline.propositions("Another text.")
@@ -264,7 +274,7 @@ def test_broken_replies_are_counted_and_logged_and_tried_again_by_the_next_run(
     assert [entry.text for entry in found] == ["Cut was here.", "Ok was here."]
     assert (baseline.passages_decomposed, baseline.replies_broken, baseline.replies_lost) == (3, 2, 1)
     assert len(caplog.messages) == 1
-    assert "2 of 3 replies were no JSON list of strings; 1 of these gave no proposition" in caplog.text
+    assert "2 of 3 replies were not a JSON list of strings; 1 of these gave no proposition" in caplog.text
     baseline.propositions(text)
     assert baseline.passages_decomposed == 3
     again = FakeModel(reply)
@@ -312,6 +322,7 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (TypeError, "scorer is str; expected a baseline", {"scorer": "dense"}),
         (ValueError, "no such folder", {"decomposer": "./nowhere"}),
         (ValueError, "batch_size is 0", {"batch_size": 0}),
+        (TypeError, "unexpected keyword argument 'tokne'", {"tokne": "hf_secret"}),
         (ValueError, "cache_file is", {"cache_file": tmp_path / "none" / "file"}),
         (ValueError, "cache_file is", {"cache_file": tmp_path}),
         (ValueError, "device is 'tpu'", {"decomposer": tmp_path, "device": "tpu"}),
@@ -325,7 +336,7 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_replies_and_scores() -> None:
-    with pytest.raises(TypeError, match="the decomposer returned a NoneType; expected a string"):
+    with pytest.raises(TypeError, match="the language model returned NoneType; expected text"):
         Propositions(lambda _: None, shared_words).propositions(TEXT)
     units = Propositions(FakeModel(), shared_words).segment(TEXT)
     for scores in (np.zeros(3), np.full(4, np.nan), np.zeros((4, 1))):

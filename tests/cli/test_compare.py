@@ -176,7 +176,7 @@ def test_progress_when_asked_for(compare: Run, document: Path) -> None:
         ),
         (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names with a comma between two"),
         (["--retrievers", "bm25,bm25"], "a name twice"),
-        (["--retrievers", "crossencoder"], "is not complete or too long; expected crossencoder:MODEL"),
+        (["--retrievers", "crossencoder"], "needs a model name; expected crossencoder:MODEL"),
         (["--retrievers", "scanner:./absent"], "./absent: no such folder"),
         (["--unit", "word"], "unit is 'word'; expected one of sentence, chunk, passage, document"),
         (["--unit", "chunk,chunk"], "a name twice"),

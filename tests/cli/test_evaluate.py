@@ -270,7 +270,7 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
         (["--retrievers", "bm25,bm25"], "a name twice; expected each once"),
         (["--retrievers", ","], "expected names with a comma between two"),
         (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
-        (["--retrievers", "bm25:x"], "not complete or too long"),
+        (["--retrievers", "bm25:x"], "bm25 takes no model name"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),
         (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are no probabilities"),
         (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),

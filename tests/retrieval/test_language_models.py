@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,6 +86,12 @@ def test_every_kind(model: object, name: str) -> None:
     reply = adapted.reply("Why? é")
     assert reply == "WHY? É"
     assert type(reply) is str  # not a framework's subclass, which a JSON file would take and pickles not
+
+
+def test_content_in_blocks_without_a_text_of_its_own() -> None:
+    blocks = [{"type": "reasoning", "reasoning": "aha"}, {"type": "text", "text": "WH"}, "Y?", {"text": None}]
+    assert reply_text(SimpleNamespace(content=blocks)) == "WHY?"
+    assert reply_text(SimpleNamespace(content=[])) == ""
 
 
 def test_frameworks_own_fakes() -> None:

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from spscanner_rag.baselines.prepared import PreparedTexts
+from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.text.units import Unit
 
 UNITS = [Unit(0, 1, "a")]
@@ -11,7 +11,7 @@ UNITS = [Unit(0, 1, "a")]
 
 def test_the_least_recently_used_is_forgotten() -> None:
     made: list[str] = []
-    kept: PreparedTexts[str] = PreparedTexts(2)
+    kept: TextCache[str] = TextCache(2)
 
     def get(text: str) -> str:
         return kept.get(text, UNITS, lambda: made.append(text) or text.upper())  # type: ignore[func-returns-value]
@@ -21,21 +21,21 @@ def test_the_least_recently_used_is_forgotten() -> None:
 
 
 def test_equal_texts_are_one_and_other_units_another() -> None:
-    kept: PreparedTexts[int] = PreparedTexts(4)
+    kept: TextCache[int] = TextCache(4)
     assert kept.get("ab" * 2, UNITS, lambda: 1) == 1
     assert kept.get("abab", list(UNITS), lambda: 2) == 1
     assert kept.get("abab", [Unit(0, 2, "ab")], lambda: 3) == 3
 
 
 def test_what_fails_is_not_kept() -> None:
-    kept: PreparedTexts[float] = PreparedTexts(1)
+    kept: TextCache[float] = TextCache(1)
     with pytest.raises(ZeroDivisionError):
         kept.get("a", UNITS, lambda: 1 / 0)
     assert kept.get("a", UNITS, lambda: 2.0) == 2.0
 
 
 def test_threads_do_not_wait_for_one_another() -> None:
-    kept: PreparedTexts[int] = PreparedTexts(2)
+    kept: TextCache[int] = TextCache(2)
     inside = threading.Barrier(2, timeout=20)
     threads = [threading.Thread(target=kept.get, args=(text, UNITS, inside.wait)) for text in ("a", "b")]
     for thread in threads:
@@ -46,10 +46,10 @@ def test_threads_do_not_wait_for_one_another() -> None:
 
 
 def test_pickled_without_what_it_keeps() -> None:
-    kept: PreparedTexts[int] = PreparedTexts(3)
+    kept: TextCache[int] = TextCache(3)
     kept.get("a", UNITS, lambda: 1)
     again = pickle.loads(pickle.dumps(kept))
-    assert again.texts == 3
+    assert again.keep_texts == 3
     assert again.get("a", UNITS, lambda: 2) == 2
     with pytest.raises(ValueError, match="at least 1"):
-        PreparedTexts(0)
+        TextCache(0)
