@@ -28,13 +28,11 @@ class Baseline(ABC):
         For another unit.
     """
 
+    name: str
+    """Its name in tables, such as "bm25"."""
+
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Its name in tables, such as "bm25"."""
 
     @abstractmethod
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:

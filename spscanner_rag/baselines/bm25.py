@@ -47,6 +47,8 @@ class BM25(Baseline):
         For a number out of range, or a language that has no stemmer.
     """
 
+    name = "bm25"
+
     def __init__(
         self,
         unit: UnitKind | Segmenter = "sentence",
@@ -71,11 +73,6 @@ class BM25(Baseline):
         self.k1, self.b, self.language = k1, b, language
         self.stop_words = sorted(STOP_WORDS) if stop_words is None else stop_words
         self._indexes: TextCache[bm25s.BM25 | None] = TextCache(keep_texts)
-
-    @property
-    def name(self) -> str:
-        """Its name in tables."""
-        return "bm25"
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """BM25 scores, 0 and above: (units,)."""

@@ -92,18 +92,13 @@ class CrossEncoder(Pointwise):
                 trust_remote_code=trust_remote_code,
                 model_kwargs={"dtype": choice.dtype},
             )
-            self._name = f"crossencoder:{model}"
+            self.name = f"crossencoder:{model}"
             _require_positions(self._model, max_length)
         else:
             self._model = _ready(model, device, max_length)
-            self._name = f"crossencoder:{_config(model, '_name_or_path') or type(model).__name__}"
-        _require_one_label(self._model, self._name)
+            self.name = f"crossencoder:{_config(model, '_name_or_path') or type(model).__name__}"
+        _require_one_label(self._model, self.name)
         self._lock = PickledLock()  # a tokenizer with truncation is not thread-safe
-
-    @property
-    def name(self) -> str:
-        """Its name in tables: "crossencoder:" and the model."""
-        return self._name
 
     @property
     def max_length(self) -> int | None:

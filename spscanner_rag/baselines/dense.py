@@ -1,14 +1,15 @@
 """Dense retrieval inside a document: the vectors of query and units compared."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, check_whole, log_odds
-from spscanner_rag.baselines.embedders import MINILM, Encoder, Pooling, embed_checked, encoder_of
+from spscanner_rag.baselines.embedders import MINILM, Pooling, embed_checked, encoder_of
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.text.units import Segmenter, Unit
@@ -88,10 +89,8 @@ class Dense(Baseline):
         See `Baseline`.
     query_embedder : optional
         For queries, if they have a model of their own.
-    query_prefix, passage_prefix : str, optional
-        Put before every query, and every unit. Default: the preset's, or nothing.
-    end_token : str, optional
-        Put after every text. Default: the preset's, or nothing.
+    query_prefix, passage_prefix, end_token : str, optional
+        Put before every query, before every unit, and after both. Default: the preset's, or nothing.
     similarity : "cosine" or "dot", optional
         Default: the preset's, or "cosine".
     window : int, default 0
@@ -147,24 +146,18 @@ class Dense(Baseline):
         self.end_token = preset.end_token if end_token is None else end_token
         self.similarity = similarity or preset.similarity
         self.window, self.batch_size = window, batch_size
-        options = {
-            "batch_size": batch_size,
-            "device": device,
-            "pooling": pooling or preset.pooling,
-            "trust_remote_code": trust_remote_code,
-        }
-        self._passages: Encoder = encoder_of(preset.model or embedder, **options)  # type: ignore[arg-type]
-        second = query_embedder if query_embedder is not None else preset.query_model
-        self._queries: Encoder = (
-            self._passages if second is None else encoder_of(second, **options)  # type: ignore[arg-type]
+        encoder = partial(
+            encoder_of,
+            batch_size=batch_size,
+            device=device,
+            pooling=pooling or preset.pooling,
+            trust_remote_code=trust_remote_code,
         )
-        self._name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
+        self._passages = encoder(preset.model or embedder)
+        second = query_embedder if query_embedder is not None else preset.query_model
+        self._queries = self._passages if second is None else encoder(second)
+        self.name = f"dense:{embedder if isinstance(embedder, str) else self._passages.name}"
         self._vectors: TextCache[NDArray[np.float32]] = TextCache(keep_texts)
-
-    @property
-    def name(self) -> str:
-        """Its name in tables: "dense:" and the model."""
-        return self._name
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
@@ -179,14 +172,16 @@ class Dense(Baseline):
         ValueError
             If the embedder returns NaN, or vectors of different widths; names the text.
         """
-        passages = self._vectors.get(text, units, lambda: self._embed(self._windows(text, units)))
-        return self._compare(query, passages)
+        embed = self._passages.passages
+        return self._compare(
+            query, self._vectors.get(text, units, lambda: embed_checked(embed, self.passages_of(text, units)))
+        )
 
     def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Similarities of any texts, which are not kept: (texts,)."""
         if not texts:
             return np.empty(0, np.float32)
-        return self._compare(query, self._embed(texts))
+        return self._compare(query, embed_checked(self._passages.passages, self._passages_from(texts)))
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """The logits of (1 + cosine) / 2; a scaled dot product is one already."""
@@ -194,9 +189,8 @@ class Dense(Baseline):
 
     def _compare(self, query: str, passages: NDArray[np.float32]) -> NDArray[np.float32]:
         width = passages.shape[1]
-        question = embed_checked(self._queries.queries, [self.query_prefix + query + self.end_token], width)[
-            0
-        ]
+        read = [self.query_prefix + query + self.end_token]
+        question = embed_checked(self._queries.queries, read, width)[0]
         products: NDArray[np.float32] = passages @ question
         if self.similarity == "dot":
             return np.asarray(products / np.sqrt(width), np.float32)
@@ -205,17 +199,11 @@ class Dense(Baseline):
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
         """The text that is embedded for each unit: with its neighbours and the prefix."""
-        return [self._passage(window) for window in self._windows(text, units)]
-
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return embed_checked(self._passages.passages, [self._passage(text) for text in texts])
-
-    def _passage(self, text: str) -> str:
-        return self.passage_prefix + text + self.end_token
-
-    def _windows(self, text: str, units: Sequence[Unit]) -> list[str]:
         last = len(units) - 1
-        return [
+        return self._passages_from(
             text[units[max(0, i - self.window)].start : units[min(last, i + self.window)].end]
             for i in range(len(units))
-        ]
+        )
+
+    def _passages_from(self, texts: Iterable[str]) -> list[str]:
+        return [self.passage_prefix + text + self.end_token for text in texts]

@@ -65,11 +65,11 @@ class Hybrid(Baseline):
         self.scorers, self.fusion = tuple(scorers), fusion
         self.weights: NDArray[np.float64] = shares / shares.sum()
         self._own_units = unit is not None
-
-    @property
-    def name(self) -> str:
-        """Its name in tables: "hybrid:" and the scorers'."""
-        return "hybrid:" + "+".join(_name(scorer) for scorer in self.scorers)
+        names = (getattr(scorer, "name", None) for scorer in scorers)
+        self.name = "hybrid:" + "+".join(
+            name if isinstance(name, str) else type(scorer).__name__.lower()
+            for name, scorer in zip(names, scorers, strict=True)
+        )
 
     def segment(self, text: str) -> list[Unit]:
         """Cut a text as the first scorer does, or into the units asked for."""
@@ -105,8 +105,3 @@ def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) ->
     # A baseline's logits are its scores squeezed into a share; fusion takes the scores themselves.
     score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
     return score(query, text, units)
-
-
-def _name(scorer: Scorer) -> str:
-    name = getattr(scorer, "name", None)
-    return name if isinstance(name, str) else type(scorer).__name__.lower()

@@ -111,7 +111,7 @@ class MambaReranker(Pointwise):
                 check_whole(**{name: tokens})
         self.document_tokens = document_tokens
         choice = choose(device, dtype)
-        self._name = f"mamba:{model}"
+        self.name = f"mamba:{model}"
         folder = locate(model, **hub)
         with faults_of(folder / CONFIG):
             config = read_config(read_json(folder / CONFIG))
@@ -121,11 +121,6 @@ class MambaReranker(Pointwise):
         self._end = _end_token(self._tokenizer, end_token)
         self.segment_tokens = segment_tokens or default_segment_tokens(choice.device.type, config)
         self._model = _load_model(folder, config, choice.device, choice.dtype)
-
-    @property
-    def name(self) -> str:
-        """Its name in tables: "mamba:" and the model."""
-        return self._name
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this model's tokenizer, without special tokens."""

@@ -126,25 +126,14 @@ class Propositions(Baseline):
         name, self._replies = decomposer_of(
             decomposer, batch_size=batch_size, device=device, dtype=dtype, **hub
         )
-        self._name = f"propositions:{name}"
+        self.name = f"propositions:{name}"
         self._known = DecompositionCache(name, cache_file)
         self._texts: TextCache[tuple[Proposition, ...]] = TextCache(4)
         self._lock = PickledLock()
         self.passages_decomposed = self.replies_broken = self.replies_lost = 0
 
-    @property
-    def name(self) -> str:
-        """Its name in tables: "propositions:" and the model that decomposes."""
-        return self._name
-
     def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
-        """The propositions of a text, passage by passage.
-
-        Raises
-        ------
-        ScanCancelled
-            If ``cancelled`` returned True.
-        """
+        """The propositions of a text, passage by passage; `ScanCancelled` if ``cancelled`` returned True."""
         return self._texts.get(text, (), lambda: tuple(self._tied(text, cancelled)))
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -154,15 +143,7 @@ class Propositions(Baseline):
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts; ``cancelled`` is asked between passages.
-
-        Raises
-        ------
-        ValueError
-            If a query is empty.
-        ScanCancelled
-            If ``cancelled`` returned True.
-        """
+        """Logits of the units of several texts, as of `Pointwise`; ``cancelled`` is asked between passages."""
         scored: list[NDArray[np.float32]] = []
         for query, text, units in requests:
             stop_if(cancelled)

@@ -18,41 +18,29 @@ PUBLISHED_VOCAB_SIZE: Final = 50277
 
 HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
 
-# The defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
-_TRANSFORMERS_DEFAULTS: Final[dict[str, Any]] = {
-    "num_heads": 128,
-    "head_dim": 64,
-    "state_size": 128,
-    "layer_norm_epsilon": 1e-5,
-    "expand": 2,
-    "conv_kernel": 4,
-    "n_groups": 8,
-    "use_bias": False,
-    "use_conv_bias": True,
-    "hidden_act": "silu",
-    "residual_in_fp32": True,
-    "time_step_limit": (0.0, float("inf")),
-    "chunk_size": 256,
-    "tie_word_embeddings": False,
-}
-_TRANSFORMERS_REQUIRED: Final = ("hidden_size", "num_hidden_layers", "vocab_size")
-
-# From transformers' keys to the fields of our configuration; `time_step_limit` is read apart.
-_TRANSFORMERS_FIELDS: Final = {
+# From transformers' keys to the fields of our configuration.
+_TRANSFORMERS_REQUIRED: Final = {
     "hidden_size": "d_model",
     "num_hidden_layers": "n_layer",
     "vocab_size": "vocab_size",
-    "state_size": "d_state",
-    "conv_kernel": "d_conv",
-    "expand": "expand",
-    "head_dim": "headdim",
-    "n_groups": "ngroups",
-    "use_bias": "bias",
-    "use_conv_bias": "conv_bias",
-    "chunk_size": "chunk_size",
-    "layer_norm_epsilon": "norm_epsilon",
-    "residual_in_fp32": "residual_in_fp32",
-    "tie_word_embeddings": "tie_embeddings",
+}
+# The same, and the defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
+_TRANSFORMERS_OPTIONAL: Final[dict[str, tuple[str, Any]]] = {
+    "head_dim": ("headdim", 64),
+    "state_size": ("d_state", 128),
+    "layer_norm_epsilon": ("norm_epsilon", 1e-5),
+    "expand": ("expand", 2),
+    "conv_kernel": ("d_conv", 4),
+    "n_groups": ("ngroups", 8),
+    "use_bias": ("bias", False),
+    "use_conv_bias": ("conv_bias", True),
+    "residual_in_fp32": ("residual_in_fp32", True),
+    "time_step_limit": ("dt_limit", (0.0, float("inf"))),
+    "chunk_size": ("chunk_size", 256),
+    "tie_word_embeddings": ("tie_embeddings", False),
+}
+_TRANSFORMERS_FIELDS: Final = _TRANSFORMERS_REQUIRED | {
+    key: field for key, (field, _) in _TRANSFORMERS_OPTIONAL.items()
 }
 
 
@@ -176,20 +164,20 @@ def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
         raise ValueError(
             "quantization_config is set: quantised weights are not supported; expected no such key"
         )
-    values = _TRANSFORMERS_DEFAULTS | dict(config)
-    if values["hidden_act"] not in ("silu", "swish"):
-        raise ValueError(f"hidden_act is {values['hidden_act']!r}; expected 'silu'")
+    if config.get("hidden_act", "silu") not in ("silu", "swish"):
+        raise ValueError(f"hidden_act is {config['hidden_act']!r}; expected 'silu'")
+    values = {key: default for key, (_, default) in _TRANSFORMERS_OPTIONAL.items()} | dict(config)
+    values["time_step_limit"] = _time_step_limit(values["time_step_limit"])
     try:
         read = Mamba2Config(
-            **{field: values[key] for key, field in _TRANSFORMERS_FIELDS.items()},
-            dt_limit=_time_step_limit(values["time_step_limit"]),
-            pad_vocab_size_multiple=1,
+            **{field: values[key] for key, field in _TRANSFORMERS_FIELDS.items()}, pad_vocab_size_multiple=1
         )
     except ValueError as error:
         raise ValueError(_with_transformers_key(str(error))) from None
-    if values["num_heads"] != read.nheads:
+    heads = config.get("num_heads", 128)
+    if heads != read.nheads:
         raise ValueError(
-            f"num_heads * head_dim is {values['num_heads']} * {read.headdim};"
+            f"num_heads * head_dim is {heads} * {read.headdim};"
             f" expected expand * hidden_size = {read.d_inner}"
         )
     return read
@@ -206,5 +194,5 @@ def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Ma
 def _with_transformers_key(message: str) -> str:
     """Replace our key at the start of a message by the one that stands in the file."""
     key, _, rest = message.partition(" ")
-    fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()} | {"dt_limit": "time_step_limit"}
+    fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()}
     return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"

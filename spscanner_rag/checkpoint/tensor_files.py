@@ -1,7 +1,7 @@
 """Tensor files: what their headers promise, and reading them one tensor at a time.
 
 Only tensors are unpickled, and nothing large is allocated before names, shapes and dtypes are known to be those
-of the model.
+of the model. All functions raise `CheckpointError` for files or tensors that are not as they should be.
 """
 
 import json
@@ -48,13 +48,7 @@ class TensorHeader:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that holds one JSON object.
-
-    Raises
-    ------
-    CheckpointError
-        If it is absent, a git-LFS pointer, not JSON or not an object.
-    """
+    """Read a file that holds one JSON object."""
     content = read_bytes(path)
     try:
         value = json.loads(content)
@@ -66,12 +60,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Read a file, or the first bytes of it; refuse one that is absent, or is what git leaves of a large one.
-
-    Raises
-    ------
-    CheckpointError
-    """
+    """Read a file, or the first bytes of it; refuse the few lines that git leaves in place of a large one."""
     try:
         with path.open("rb") as file:
             content = file.read(most)
@@ -103,12 +92,6 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
         ``pytorch_model.bin``.
     rename : callable, default the name itself
         From the name in the file to the name in the model, which the headers are returned by.
-
-    Raises
-    ------
-    CheckpointError
-        If there are no weights, a file is truncated or not a tensor file, holds other objects than tensors, or
-        two tensors get the same name.
     """
     if (folder / SAFETENSORS).is_file():
         found = list(_safetensors_headers(folder / SAFETENSORS))
@@ -132,13 +115,7 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
 def verify_headers(
     headers: Mapping[str, TensorHeader], expected: Iterable[tuple[str, tuple[int, ...]]], folder: Path
 ) -> None:
-    """Check that a checkpoint holds exactly the expected tensors, by name and shape; ``lm_head.weight`` may be.
-
-    Raises
-    ------
-    CheckpointError
-        For the first missing, wrongly shaped, not floating-point or extra tensor.
-    """
+    """Check that a checkpoint holds exactly the expected tensors, by name and shape; ``lm_head.weight`` may be."""
     unseen = dict(headers)
     for name, shape in expected:
         header = unseen.pop(name, None)
@@ -177,11 +154,6 @@ def read_tensors(
     ------
     str, Tensor
         Name in the model, and a copy, independent of the files.
-
-    Raises
-    ------
-    CheckpointError
-        If a tensor holds NaN or infinity, or cannot be read.
     """
     for file in dict.fromkeys(header.file for header in headers.values()):
         wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
@@ -198,12 +170,7 @@ def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
 
 
 def refuse_not_finite(tensor: Tensor, where: str) -> None:
-    """Refuse NaN and infinity. The extremes show both, without a mask as large as the tensor.
-
-    Raises
-    ------
-    CheckpointError
-    """
+    """Refuse NaN and infinity. The extremes show both, without a mask as large as the tensor."""
     if not all(torch.isfinite(extreme) for extreme in torch.aminmax(tensor)):
         raise CheckpointError(f"{where} holds NaN or infinity; expected finite weights")
 

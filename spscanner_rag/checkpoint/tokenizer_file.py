@@ -75,13 +75,7 @@ def find_tokenizer(
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Read a ``tokenizer.json``, without the truncation and padding stored in it.
-
-    Raises
-    ------
-    CheckpointError
-        If it is absent, a git-LFS pointer or not a tokenizer.
-    """
+    """Read a ``tokenizer.json`` without its truncation and padding; `CheckpointError` if that cannot be done."""
     content = read_bytes(path)
     try:
         return without_limits(Tokenizer.from_buffer(content))
