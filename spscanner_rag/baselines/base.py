@@ -4,6 +4,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +89,15 @@ def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:
     """Logits whose sigmoids are these shares from 0 to 1, which are kept 1e-7 away from both ends."""
     clipped = np.clip(share.astype(np.float64), 1e-7, 1 - 1e-7)
     return (np.log(clipped) - np.log1p(-clipped)).astype(np.float32)
+
+
+def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the extra "baselines"
+    """Import an optional package; the ``ImportError`` says what needs it and names the line that installs it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        name = package.replace("_", "-")
+        raise ImportError(f'{owner} needs {name}: pip install "spscanner-rag[baselines]"') from error
 
 
 def check_whole(least: int = 1, **numbers: object) -> None:

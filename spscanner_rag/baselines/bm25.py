@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.base import Baseline, log_odds, optional
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.text.lexical import STOP_WORDS
@@ -32,7 +32,7 @@ class BM25(Baseline):
     b : float, default 0.4
         How much the length of a unit counts, 0 to 1.
     language : str, default "english"
-        Of the stemmer, by Snowball's name.
+        Snowball's name of the language to stem.
     stop_words : str or list of str, optional
         A language code of bm25s, or the words themselves; an empty list keeps all words. Default: the English
         ones that the scanner's lexical channel leaves out too, question words among them.
@@ -60,10 +60,7 @@ class BM25(Baseline):
         keep_texts: int = 4,
     ) -> None:
         super().__init__(unit)
-        try:
-            import bm25s
-        except ImportError as error:
-            raise ImportError('BM25 needs bm25s: pip install "spscanner-rag[baselines]"') from error
+        optional("bm25s", "BM25")
         import Stemmer
 
         if k1 <= 0 or not 0 <= b <= 1:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import PickledLock, check_whole
+from spscanner_rag.baselines.base import PickledLock, check_whole, optional
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
@@ -118,18 +118,14 @@ class CrossEncoder(Pointwise):
             for start in range(0, len(pairs), self.batch_size):
                 stop_if(cancelled)
                 batch = by_length[start : start + self.batch_size]
-                scores[batch] = self._predict([pairs[i] for i in batch])
+                scores[batch] = self._model.predict(
+                    [pairs[i] for i in batch],
+                    batch_size=len(batch),
+                    activation_fn=torch.nn.Identity(),
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                )
         return scores
-
-    def _predict(self, pairs: list[Pair]) -> NDArray[np.float32]:
-        logits: NDArray[np.float32] = self._model.predict(
-            pairs,
-            batch_size=len(pairs),
-            activation_fn=torch.nn.Identity(),
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
-        return logits
 
     def _token_counts(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.int64]:
         """Tokens of each pair before truncation (less a chat template, if the model has one): (pairs,)."""
@@ -156,16 +152,11 @@ class CrossEncoder(Pointwise):
 
 
 def _load(name: str | Path, hub: HubOptions, **options: Any) -> Any:  # noqa: ANN401 - untyped library
-    try:
-        from sentence_transformers import CrossEncoder as Model
-    except ImportError as error:
-        raise ImportError(
-            'CrossEncoder needs sentence-transformers: pip install "spscanner-rag[baselines]"'
-        ) from error
+    library = optional("sentence_transformers", "CrossEncoder")
     options |= {key: value for key, value in hub.items() if key != "cache_dir"}
     if (cache := hub.get("cache_dir")) is not None:
         options["cache_folder"] = str(cache)
-    return load(lambda place: Model(place, **options), name, hub.get("token"))
+    return load(lambda path: library.CrossEncoder(path, **options), name, hub.get("token"))
 
 
 def _ready(model: object, device: object, max_length: int | None) -> object:

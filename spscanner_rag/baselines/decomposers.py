@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
+from spscanner_rag.baselines.base import optional
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.retrieval.language_models import LanguageModel, language_model_of
@@ -167,21 +168,16 @@ class Seq2Seq:
         **hub: Unpack[HubOptions],
     ) -> None:
         check_hub_options(hub)
-        try:
-            from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-        except ImportError as error:
-            raise ImportError(
-                'a proposition model needs transformers: pip install "spscanner-rag[baselines]"'
-            ) from error
+        library = optional("transformers", "a proposition model")
         choice = choose(device, dtype)
         self.batch_size, self.max_new_tokens, self.device = batch_size, max_new_tokens, choice.device
 
         def loaded(kind: Any, **options: Any) -> Any:  # noqa: ANN401 - untyped library
             options |= {"trust_remote_code": False, **hub}
-            return load(lambda place: kind.from_pretrained(place, **options), model, hub.get("token"))
+            return load(lambda path: kind.from_pretrained(path, **options), model, hub.get("token"))
 
-        self._tokenizer = loaded(AutoTokenizer)
-        self._model = loaded(AutoModelForSeq2SeqLM, dtype=choice.dtype).to(choice.device).eval()
+        self._tokenizer = loaded(library.AutoTokenizer)
+        self._model = loaded(library.AutoModelForSeq2SeqLM, dtype=choice.dtype).to(choice.device).eval()
 
     def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
         """The reply for each passage, in the order given."""

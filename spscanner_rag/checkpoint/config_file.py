@@ -192,7 +192,7 @@ def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Ma
 
 
 def _with_transformers_key(message: str) -> str:
-    """Replace our key at the start of a message by the one that stands in the file."""
+    """Replace our key at the start of a message by the key in the file."""
     key, _, rest = message.partition(" ")
     fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()}
     return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"

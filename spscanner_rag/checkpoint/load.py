@@ -83,12 +83,11 @@ def load_checkpoint(
         A folder, a Hub id, or None for the bundled checkpoint; see `locate`.
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
+    require_head : bool, default True
         See `load_model`.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
         Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub
         id.
-    require_head : bool, default True
-        False takes a language model without ``binary_head`` too, and starts a head for training.
     progress : bool, default False
         Show progress bars of a download.
     revision, token, cache_dir, local_files_only
@@ -115,7 +114,7 @@ def load_model(
     dtype: torch.dtype = torch.float32,
     require_head: bool = True,
 ) -> ScannerModel:
-    """Load the model of a local folder, for token ids; no tokenizer is needed.
+    """Load the model of a local folder, in evaluation mode, for token ids; no tokenizer is needed.
 
     Parameters
     ----------
@@ -129,11 +128,6 @@ def load_model(
     require_head : bool, default True
         False takes a language model without ``binary_head`` too, and starts a head for training, each time
         the same.
-
-    Returns
-    -------
-    ScannerModel
-        In evaluation mode.
 
     Raises
     ------
@@ -233,7 +227,7 @@ def _new_head(
 
 
 class _WithoutFirstValues(TorchFunctionMode):
-    """Leave out the arithmetic of first values, which a model on the meta device has none of.
+    """Leave out the arithmetic of first values: a model on the meta device has no values.
 
     The first such operation there has torch import 800 modules, for more than a second.
     """

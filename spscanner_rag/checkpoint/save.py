@@ -35,7 +35,7 @@ def save_checkpoint(
     """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
 
     A new folder appears complete or not at all. In an existing one each of the three files is replaced by a
-    complete one, the weights last but for the configuration; every other file is left alone.
+    complete one, the weights and then the configuration last; every other file is left alone.
 
     Parameters
     ----------
