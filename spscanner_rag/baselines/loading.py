@@ -14,13 +14,7 @@ T = TypeVar("T")
 def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | bool | None = None) -> T:
     """Call a loader with a folder that exists, or with a Hub id.
 
-    Parameters
-    ----------
-    from_pretrained : callable
-        Gets the folder or id.
-    name : str or Path
-    token : str or bool, optional
-        The access token that the loader uses; never part of a message.
+    ``token`` is the access token that the loader uses; it is never part of a message.
 
     Raises
     ------

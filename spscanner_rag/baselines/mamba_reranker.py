@@ -13,29 +13,8 @@ from tokenizers import Tokenizer
 from spscanner_rag.baselines.base import check_whole
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.checkpoint import ScannerSettings, locate
-from spscanner_rag.checkpoint.config_file import (
-    CONFIG,
-    HEAD_TENSORS,
-    PUBLISHED_VOCAB_SIZE,
-    canonical_name,
-    faults_of,
-    read_config,
-    tensor_shapes,
-)
 from spscanner_rag.checkpoint.hub import HubOptions
-from spscanner_rag.checkpoint.load import model_of
-from spscanner_rag.checkpoint.tensor_files import (
-    CheckpointError,
-    TensorHeader,
-    read_headers,
-    read_json,
-    read_tensors,
-    verify_headers,
-)
-from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
-from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.checkpoint.load import load_classifier
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scan.pipeline import in_runs
@@ -112,15 +91,12 @@ class MambaReranker(Pointwise):
         self.document_tokens = document_tokens
         choice = choose(device, dtype)
         self.name = f"mamba:{model}"
-        folder = locate(model, **hub)
-        with faults_of(folder / CONFIG):
-            config = read_config(read_json(folder / CONFIG))
-        published = config.vocab_size == PUBLISHED_VOCAB_SIZE
-        self._tokenizer = find_tokenizer(tokenizer, folder, published, **hub)
-        refuse_small_vocabulary(config, self._tokenizer, folder / CONFIG)
+        self._model, self._tokenizer = load_classifier(
+            model, device=choice.device, dtype=choice.dtype, tokenizer=tokenizer, **hub
+        )
         self._end = _end_token(self._tokenizer, end_token)
-        self.segment_tokens = segment_tokens or default_segment_tokens(choice.device.type, config)
-        self._model = _load_model(folder, config, choice.device, choice.dtype)
+        by_device = default_segment_tokens(choice.device.type, self._model.config)
+        self.segment_tokens = segment_tokens or by_device
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this model's tokenizer, without special tokens."""
@@ -167,38 +143,3 @@ def _end_token(tokenizer: Tokenizer, asked: str | None) -> int:
         f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that the model was"
         " trained with at the end of its input"
     )
-
-
-def _load_model(folder: Path, config: Mamba2Config, device: torch.device, dtype: torch.dtype) -> ScannerModel:
-    headers = read_headers(folder, _our_name)
-    _require_one_label(headers, folder)
-    if "match_embedding.weight" in headers or "lexical_prior.weight" in headers:
-        raise CheckpointError(
-            f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
-        )
-    weight, bias = HEAD_TENSORS
-    shapes = [(name, shape) for name, shape in tensor_shapes(config) if name != bias or bias in headers]
-    verify_headers(headers, shapes, folder)
-    tensors = dict(read_tensors(headers, device=device, dtype=dtype))
-    tensors.setdefault(bias, tensors[weight].new_zeros(1))
-    return model_of(config, ScannerSettings(), tensors)
-
-
-def _our_name(name: str) -> str:
-    """Our name of a tensor of a sequence classifier."""
-    if name.startswith("score."):
-        return name.replace("score.", "binary_head.", 1)
-    return canonical_name(name.removeprefix("model."))
-
-
-def _require_one_label(headers: dict[str, TensorHeader], folder: Path) -> None:
-    head = headers.get(HEAD_TENSORS[0])
-    if head is None:
-        raise CheckpointError(
-            f"{folder}: neither {HEAD_TENSORS[0]} nor score.weight is there; expected a trained reranker"
-        )
-    if len(head.shape) == 2 and head.shape[0] != 1:
-        raise CheckpointError(
-            f"{head.file}: tensor {head.stored_name} is a head with {head.shape[0]} labels; expected one"
-            " relevance score"
-        )

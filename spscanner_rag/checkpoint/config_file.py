@@ -58,11 +58,7 @@ def faults_of(path: Path) -> Iterator[None]:
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
     """Read a ``config.json`` in either layout.
 
-    Parameters
-    ----------
-    config : mapping
-        The parsed JSON object. ``hidden_size`` marks the layout of transformers, ``d_model`` that of
-        ``mamba_ssm``.
+    ``hidden_size`` marks the layout of transformers, ``d_model`` that of ``mamba_ssm``.
 
     Raises
     ------
@@ -100,18 +96,8 @@ def tensor_shapes(
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the name and shape of every tensor of a scanner, without allocating any.
 
-    Parameters
-    ----------
-    config : Mamba2Config
-    match, prior, surroundings : bool, default False
-        With these parts of the lexical channel, as in `ScannerSettings`.
-    head : bool, default True
-        With the binary head.
-
-    Yields
-    ------
-    tuple of str and tuple of int
-        In the order of the layers, so that an absurd number of them costs nothing.
+    ``match``, ``prior`` and ``surroundings`` are the parts of the lexical channel, as in `ScannerSettings`. The
+    shapes come layer by layer, so that an absurd number of layers costs nothing.
     """
     yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
     for layer in range(config.n_layer):

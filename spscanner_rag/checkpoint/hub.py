@@ -56,21 +56,8 @@ def download(
 ) -> Path:
     """Return the cached folder of a repository, after downloading the files that are missing.
 
-    Parameters
-    ----------
-    repository : str
-        ``owner/name``.
-    patterns : sequence of str
-        Names or patterns of the files wanted. Those that the repository lacks are left out.
-    progress : bool, default False
-        Show progress bars.
-    **hub
-        See `HubOptions`.
-
-    Returns
-    -------
-    Path
-        The snapshot's folder, named like its commit.
+    The folder is named like the commit. Of the files, given by names or patterns, those that the repository lacks
+    are left out.
 
     Raises
     ------

@@ -142,6 +142,53 @@ def load_model(
     return _load_weights(folder, config, settings, device, dtype, require_head)[0]
 
 
+def load_classifier(
+    name: str | Path,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    tokenizer: Tokenizer | str | Path | None = None,
+    **hub: Unpack[HubOptions],
+) -> tuple[ScannerModel, Tokenizer]:
+    """Load a sequence classifier with one label, such as a reranker: its model and tokenizer.
+
+    The head is ``binary_head`` (our layout), or ``score``, with or without a bias (transformers' sequence
+    classifiers, with the backbone under ``backbone.`` or ``model.``). For the arguments see `load_checkpoint`.
+
+    Raises
+    ------
+    CheckpointError
+        Also if it has no head, one with several labels, or a lexical channel.
+    """
+    folder = locate(name, **hub)
+    path = folder / CONFIG
+    with faults_of(path):
+        config = read_config(read_json(path))
+    found = find_tokenizer(tokenizer, folder, config.vocab_size == PUBLISHED_VOCAB_SIZE, **hub)
+    refuse_small_vocabulary(config, found, path)
+    headers = read_headers(folder, _name_in_classifier)
+    weight, bias = HEAD_TENSORS
+    head = headers.get(weight)
+    if head is None:
+        raise CheckpointError(
+            f"{folder}: neither {weight} nor score.weight is there; expected a trained reranker"
+        )
+    if len(head.shape) == 2 and head.shape[0] != 1:
+        raise CheckpointError(
+            f"{head.file}: tensor {head.stored_name} is a head with {head.shape[0]} labels; expected one"
+            " relevance score"
+        )
+    if "match_embedding.weight" in headers or "lexical_prior.weight" in headers:
+        raise CheckpointError(
+            f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
+        )
+    shapes = [(name, shape) for name, shape in tensor_shapes(config) if name != bias or bias in headers]
+    verify_headers(headers, shapes, folder)
+    tensors = dict(read_tensors(headers, device=device, dtype=dtype))
+    tensors.setdefault(bias, tensors[weight].new_zeros(1))
+    return _model_of(config, ScannerSettings(), tensors), found
+
+
 def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
     """A model of first values, with the parts of the lexical channel that the settings have."""
     return ScannerModel(
@@ -153,7 +200,7 @@ def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = T
     )
 
 
-def model_of(
+def _model_of(
     config: Mamba2Config,
     settings: ScannerSettings,
     tensors: Mapping[str, torch.Tensor],
@@ -180,6 +227,13 @@ def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool]:
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:
         return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True
     return config, ScannerSettings(), False
+
+
+def _name_in_classifier(name: str) -> str:
+    """Our name of a tensor of a sequence classifier."""
+    if name.startswith("score."):
+        return name.replace("score.", "binary_head.", 1)
+    return canonical_name(name.removeprefix("model."))
 
 
 def _load_weights(
@@ -211,7 +265,7 @@ def _load_weights(
     tensors = dict(with_int8_projections(stored) if int8 else stored)
     if not has_head:
         tensors |= _new_head(config, device, dtype)
-    return model_of(config, settings, tensors, int8=int8), has_head
+    return _model_of(config, settings, tensors, int8=int8), has_head
 
 
 def _new_head(
@@ -219,9 +273,8 @@ def _new_head(
 ) -> dict[str, torch.Tensor]:
     """A head to start training from, as torch.nn.Linear would start it, but the same every time."""
     bound = config.d_model**-0.5
-    weight = torch.empty(1, config.d_model).uniform_(
-        -bound, bound, generator=torch.Generator().manual_seed(0)
-    )
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
     new = dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
     return {name: tensor.to(device=device, dtype=dtype) for name, tensor in new.items()}
 

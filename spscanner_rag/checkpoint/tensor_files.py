@@ -85,13 +85,8 @@ def has_weights(folder: Path) -> bool:
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
     """List the tensors of a checkpoint folder from the headers of its files.
 
-    Parameters
-    ----------
-    folder : Path
-        ``model.safetensors`` is read if there, else the shards of ``model.safetensors.index.json``, else
-        ``pytorch_model.bin``.
-    rename : callable, default the name itself
-        From the name in the file to the name in the model, which the headers are returned by.
+    It reads ``model.safetensors`` if there is one, else the shards of ``model.safetensors.index.json``, else
+    ``pytorch_model.bin``. ``rename`` turns a name in a file into the name in the model, which is the key here.
     """
     if (folder / SAFETENSORS).is_file():
         found = list(_safetensors_headers(folder / SAFETENSORS))
@@ -142,18 +137,8 @@ def read_tensors(
 ) -> Iterator[tuple[str, Tensor]]:
     """Read verified tensors one by one, so that only one is ever held twice.
 
-    Parameters
-    ----------
-    headers : mapping from str to TensorHeader
-        Already verified. ``lm_head.weight`` is skipped.
-    device : torch.device or str
-    dtype : torch.dtype
-        The dtype of the tensors, except those that are always float32; see `stored_dtype`.
-
-    Yields
-    ------
-    str, Tensor
-        Name in the model, and a copy, independent of the files.
+    Yields the name in the model and a copy that is independent of the files, in the dtype that `stored_dtype`
+    says. ``lm_head.weight`` is skipped.
     """
     for file in dict.fromkeys(header.file for header in headers.values()):
         wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}

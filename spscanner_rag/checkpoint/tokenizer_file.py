@@ -27,19 +27,10 @@ def find_tokenizer(
     ----------
     given : tokenizers.Tokenizer, str, Path or None
         A tokenizer, a ``tokenizer.json``, a folder that holds one, a Hub id, or None for the checkpoint's.
-    folder : Path
-        The checkpoint's.
-    published : bool
-        Whether the tokenizer of the published scanners belongs to it, if it has none of its own.
-    progress : bool, default False
-        Show progress bars of a download.
-    **hub
+    folder, published
+        The checkpoint's folder, and whether it is a published scanner.
+    progress, **hub
         For a download; ``revision`` is the checkpoint's, and ignored.
-
-    Returns
-    -------
-    tokenizers.Tokenizer
-        Without truncation and padding.
 
     Raises
     ------

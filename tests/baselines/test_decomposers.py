@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
 from spscanner_rag.baselines.propositions import Propositions
+from spscanner_rag.retrieval.language_models import language_model_of
 
 TEXT = "Anna Brook kept the lighthouse. She signed the treaty in 1911. It rained. The bell rang, 東京の人."
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]
@@ -78,8 +79,10 @@ class ChatLike(LangChainLike):
 @pytest.mark.parametrize(
     ("model", "name"), [(LlamaIndexLike(), "fake-1"), (LangChainLike(), "fake-2"), (ChatLike(), "fake-2")]
 )
-def test_any_kind_of_language_model(model: FakeModel, name: str) -> None:
-    baseline = Propositions(model, shared_words)
+@pytest.mark.parametrize("adapted", [False, True])
+def test_any_kind_of_language_model(model: FakeModel, name: str, adapted: bool) -> None:
+    model.prompts.clear()
+    baseline = Propositions(language_model_of(model, name) if adapted else model, shared_words)
     assert [found.text for found in baseline.propositions(TEXT)] == STATEMENTS
     assert baseline.name == f"propositions:{name}"
     assert [passage_in(prompt) for prompt in model.prompts] == [TEXT]
@@ -94,6 +97,12 @@ def test_the_frameworks_own_fake_models() -> None:
     assert mock.name == "propositions:unknown"
     assert mock.propositions(TEXT) == ()
     assert (mock.passages_decomposed, mock.replies_lost) == (1, 1)
+
+
+def test_a_model_without_a_name_has_that_of_its_class() -> None:
+    assert Propositions(FakeModel(), shared_words).name == "propositions:FakeModel"
+    assert Propositions(shared_words, shared_words).name == "propositions:shared_words"
+    assert Propositions(lambda _: "[]", shared_words).name == "propositions:<lambda>"
 
 
 @pytest.mark.parametrize(
