@@ -35,6 +35,7 @@ class Baseline(ABC):
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
+        self._lock = threading.Lock()  # for a part that is not thread-safe
 
     @abstractmethod
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -65,24 +66,14 @@ class Baseline(ABC):
     def _segmenter(self) -> Segmenter:
         return segmenter_of(self.unit)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
-
-
-class PickledLock:
-    """A lock that a pickle holds a new one of, so that what has a lock can be pickled."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> tuple[type["PickledLock"], tuple[()]]:
-        return PickledLock, ()
 
 
 def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:

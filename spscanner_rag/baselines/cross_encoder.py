@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import PickledLock, check_whole, optional
+from spscanner_rag.baselines.base import check_whole, optional
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
@@ -98,7 +98,6 @@ class CrossEncoder(Pointwise):
             self._model = _ready(model, device, max_length)
             self.name = f"crossencoder:{_config(model, '_name_or_path') or type(model).__name__}"
         _require_one_label(self._model, self.name)
-        self._lock = PickledLock()  # a tokenizer with truncation is not thread-safe
 
     @property
     def max_length(self) -> int | None:
@@ -111,7 +110,7 @@ class CrossEncoder(Pointwise):
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
         """Logits, without the model's activation: (pairs,)."""
         scores = np.empty(len(pairs), np.float32)
-        with self._lock:
+        with self._lock:  # a tokenizer with truncation is not thread-safe
             lengths = self._token_counts(pairs, cancelled)
             self._count_cut(lengths)
             by_length = np.argsort(-lengths, kind="stable")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, PickledLock, check_whole
+from spscanner_rag.baselines.base import Baseline, check_whole
 from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
 from spscanner_rag.baselines.decomposition_cache import DecompositionCache
 from spscanner_rag.baselines.text_cache import TextCache
@@ -129,7 +129,6 @@ class Propositions(Baseline):
         self.name = f"propositions:{name}"
         self._known = DecompositionCache(name, cache_file)
         self._texts: TextCache[tuple[Proposition, ...]] = TextCache(4)
-        self._lock = PickledLock()
         self.passages_decomposed = self.replies_broken = self.replies_lost = 0
 
     def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
