@@ -32,11 +32,11 @@ class HubOptions(TypedDict, total=False):
 
 
 def check_hub_options(given: HubOptions) -> None:
-    """Raise ``TypeError`` for a keyword argument that is none of `HubOptions`."""
+    """Raise ``TypeError`` for a keyword argument that `HubOptions` does not have."""
     unknown = sorted(given.keys() - HubOptions.__annotations__.keys())
     if unknown:
         raise TypeError(
-            f"got an unexpected keyword argument {unknown[0]!r}; of the Hub's options there are"
+            f"got an unexpected keyword argument {unknown[0]!r}; expected one of the signature's, or of"
             f" {', '.join(HubOptions.__annotations__)}"
         )
 
