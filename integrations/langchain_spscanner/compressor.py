@@ -1,6 +1,6 @@
 """The compressor: documents that were retrieved in, their sentences that matter out."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
@@ -9,17 +9,14 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field, PrivateAttr, SkipValidation, field_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import Text, read
-from langchain_spscanner._identity import own_copies
-from langchain_spscanner._options import ScanOptions, never, require_query
-from langchain_spscanner._wholes import Wholes
-from spscanner_rag.retrieval.background import off_loop
-from spscanner_rag.retrieval.search import Selection
-
-_DOCUMENTS, _QUERY = "documents", "query"
+from langchain_spscanner._conversion import TextToScan, read
+from langchain_spscanner._identity import Wholes, own_copies
+from langchain_spscanner._options import ScanFields
+from spscanner_rag.retrieval import off_loop
+from spscanner_rag.scorers import Cancelled, check_query, never
 
 
-class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
+class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     """Keeps the sentences of retrieved documents that answer the query.
 
     For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are as those of
@@ -71,21 +68,15 @@ class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
         ValueError
             If the query is empty.
         """
-        require_query(query)
-        return self._compressed(documents, query, self._selection({}), never)
+        return self._compressed(documents, check_query(query or ""))
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """As `compress_documents`, off the event loop; cancelling the task ends the scan."""
-        require_query(query)
-        choose = self._selection({})
-
-        def scan(cancelled: Callable[[], bool]) -> list[Document]:
-            return self._compressed(documents, query, choose, cancelled)
-
-        return await off_loop(scan)
+        """`compress_documents` off the event loop; cancelling the task ends the scan."""
+        query = check_query(query or "")
+        return await off_loop(lambda cancelled: self._compressed(documents, query, cancelled))
 
     def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:
         """A runnable of ``{"documents": [...], "query": "..."}``, sync and async."""
@@ -103,10 +94,11 @@ class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
         return {**state, "__pydantic_private__": {"_wholes": None}}  # made again where it is used
 
     def _compressed(
-        self, documents: Sequence[Document], query: str, choose: Selection, cancelled: Callable[[], bool]
+        self, documents: Sequence[Document], query: str, cancelled: Cancelled = never
     ) -> list[Document]:
-        reading = read(documents, self.document_key, self._known())
-        return self._scan(query, [Text(joined, reading) for joined in reading.texts], choose, cancelled)
+        origin = read(documents, self.document_key, self._known())
+        texts = [TextToScan(joined, origin) for joined in origin.texts]
+        return self._scan(query, texts, self._search(), cancelled)
 
     def _known(self) -> Wholes | None:
         documents, wholes, key = self.documents, self._wholes, self.document_key
@@ -118,7 +110,7 @@ class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
 
 
 def _as_inputs(inputs: object) -> tuple[Sequence[Document], str]:
-    if not isinstance(inputs, Mapping) or not {_DOCUMENTS, _QUERY} <= set(inputs):
+    if not isinstance(inputs, Mapping) or not {"documents", "query"} <= set(inputs):
         got = sorted(map(str, inputs)) if isinstance(inputs, Mapping) else type(inputs).__name__
         raise ValueError(f'input: got {got}; expected a mapping with "documents" and "query"')
-    return inputs[_DOCUMENTS], inputs[_QUERY]
+    return inputs["documents"], inputs["query"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -12,11 +12,11 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, field_validator, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import Text
-from langchain_spscanner._corpus import Corpus
+from langchain_spscanner._conversion import HeldDocuments, TextToScan
 from langchain_spscanner._identity import own_copies, require_document
-from langchain_spscanner._options import ScanOptions, never, require_query
-from spscanner_rag.retrieval.background import off_loop
+from langchain_spscanner._options import ScanFields
+from spscanner_rag.retrieval import off_loop
+from spscanner_rag.scorers import check_query
 
 _ARGUMENTS = ("k", "threshold", "max_tokens")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke reads itself
@@ -24,7 +24,7 @@ _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke
 _writing = threading.Lock()  # one for all retrievers: it is held for as long as it takes to replace a tuple
 
 
-class SPScannerRetriever(ScanOptions, BaseRetriever):
+class SPScannerRetriever(ScanFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
     Each result is a `Document` with the metadata of the document that it stands in, and with
@@ -57,7 +57,7 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
     retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
     candidate_documents: int | None = Field(default=None, ge=1, strict=True)
 
-    _corpus: Corpus | None = PrivateAttr(default=None)
+    _held: HeldDocuments | None = PrivateAttr(default=None)
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
@@ -233,22 +233,18 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
         found = None
         if self.retriever is not None:
             found = self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
-        return self._scan(query, self._texts(found), self._selection(arguments), never)
+        return self._scan(query, self._texts(found), self._search(arguments))
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **arguments: Any
     ) -> list[Document]:
-        choose = self._selection(arguments)
+        search = self._search(arguments)
         try:
             found = None
             if self.retriever is not None:
                 found = await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
-
-            def scan(cancelled: Callable[[], bool]) -> list[Document]:
-                return self._scan(query, self._texts(found), choose, cancelled)
-
-            return await off_loop(scan)
+            return await off_loop(lambda stop: self._scan(query, self._texts(found), search, stop))
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class ends the run for exceptions only
             raise
@@ -257,12 +253,12 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**kwargs)
         params["ls_embedding_provider"] = "spscanner-rag"
-        params["ls_embedding_model"] = self._choice().name
+        params["ls_embedding_model"] = self._search().choice.name
         return params
 
     def __getstate__(self) -> dict[Any, Any]:
         state = super().__getstate__()
-        return {**state, "__pydantic_private__": {"_corpus": None}}  # made again where it is used
+        return {**state, "__pydantic_private__": {"_held": None}}  # made again where it is used
 
     def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
         for name in arguments:
@@ -271,22 +267,22 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
                     f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
                     "field set at construction"
                 )
-        require_query(query)
-        self._selection(arguments)
+        check_query(query or "")  # None too is a ValueError
+        self._search({name: value for name, value in arguments.items() if name in _ARGUMENTS})
 
-    def _texts(self, found: Sequence[Document] | None) -> list[Text]:
+    def _texts(self, found: Sequence[Document] | None) -> list[TextToScan]:
         """What is scanned: all documents, or those that the first stage found."""
         if found is None:
             return self._known().texts
         texts = self._known().chosen(_as_documents(found))
         return texts if self.candidate_documents is None else texts[: self.candidate_documents]
 
-    def _known(self) -> Corpus:
+    def _known(self) -> HeldDocuments:
         """The documents, joined; made again when they or the key changed."""
-        corpus, documents, key = self._corpus, self.documents or (), self.document_key
-        if corpus is None or corpus.documents is not documents or corpus.document_key != key:
-            corpus = self._corpus = Corpus(documents, key)
-        return corpus
+        held, documents, key = self._held, self.documents or (), self.document_key
+        if held is None or held.documents is not documents or held.document_key != key:
+            held = self._held = HeldDocuments(documents, key)
+        return held
 
 
 def _as_documents(found: object) -> Sequence[Document]:

@@ -5,39 +5,22 @@ order, what overlapping chunks share counted once, white space that a splitter d
 Where text is missing, or a page or document ends, a new *run* begins: no sentence crosses from one to the next.
 """
 
+import math
 import operator
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from spscanner_rag.retrieval.chunk_location import SourceSearch, overlap
-from spscanner_rag.retrieval.joined_text import (
-    RUN_SEPARATOR,
-    JoinedText,
-    JoinedTextBuilder,
-    Place,
-    Placed,
-    Run,
-    Spans,
-)
-from spscanner_rag.retrieval.reading_order import in_reading_order
-
-__all__ = [
-    "LARGEST_WHITE_GAP",
-    "RUN_SEPARATOR",
-    "JoinedText",
-    "Piece",
-    "Place",
-    "Placed",
-    "Run",
-    "copied_metadata",
-    "join_pieces",
-]
+from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
+from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 
 LARGEST_WHITE_GAP = 8
 """A gap of up to so many characters between two chunks is taken for white space that the splitter dropped; text is
 missing in a longer one, or a paragraph ends there."""
+
+_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +116,10 @@ def _add_source(
     builder.begin(source, 0)
     begin = builder.length
     builder.fill(text)
-    search = SourceSearch(text)
+    locator = ChunkLocator(text)
     strangers = set()
     for number in numbers:
-        found = search.find(pieces[number].text, pieces[number].start)
+        found = locator.locate(pieces[number].text, pieces[number].start)
         if found is not None:
             builder.place(Placed(begin + found.start, begin + found.end, number, found.exact))
         elif pieces[number].text.strip():
@@ -195,8 +178,63 @@ def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
             builder.append(text, number, shared=-gap, source_start=start)
         else:
             misfits[number] = spans[number]
-    doubtful = Spans(misfits.values())
+    doubtful = SpanIndex(misfits.values())
     return {number for number, span in spans.items() if number in misfits or doubtful.touch(*span)}
+
+
+def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[int]:
+    """Numbers of pieces of one source, in reading order.
+
+    By ``start``. A piece without one follows the nearest piece before it that is linked to it and has one, else
+    stands ahead of the nearest one behind it; what is linked to none with a ``start`` comes last, as linked,
+    else in the order given.
+    """
+    if all(pieces[number].start is not None for number in numbers):
+        return sorted(numbers, key=lambda number: pieces[number].start or 0)
+    order: dict[int, tuple[float, int, int]] = {}
+    for chain in _chains(numbers, pieces):
+        starts = (pieces[number].start for number in chain)
+        place: float = next((start for start in starts if start is not None), math.inf)
+        first = min(chain)
+        for link, number in enumerate(chain):
+            start = pieces[number].start
+            place = place if start is None else start
+            order[number] = (place, first, link)
+    return sorted(numbers, key=order.__getitem__)
+
+
+def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
+    by_key = {pieces[number].key: number for number in numbers}
+    following: dict[int, int] = {}
+    for number in numbers:
+        piece = pieces[number]
+        if piece.next in by_key:
+            following.setdefault(number, by_key[piece.next])
+        if piece.previous in by_key:
+            following.setdefault(by_key[piece.previous], number)
+    followers = set(following.values())
+    heads = [number for number in numbers if number not in followers]
+    chains: list[list[int]] = []
+    seen: set[int] = set()
+    for head in [*heads, *numbers]:  # the second time for links that go in a circle
+        chain: list[int] = []
+        link: int | None = head
+        while link is not None and link not in seen:
+            seen.add(link)
+            chain.append(link)
+            link = following.get(link)
+        if chain:
+            chains.append(chain)
+    return chains
+
+
+def page_number(value: object) -> float | None:
+    """A page number out of a document's metadata: a number, or a string of one; None for anything else."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Several texts scanned for one query, and the best sentences of all of them, with where they come from."""
+"""Scan several texts for one query, and find the best sentences of all of them and where they come from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from spscanner_rag.results import Passage, ScanResult, selection
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
 from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment, stop_if
-from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Unit
 
 _BETWEEN_TEXTS = "\n\n"
@@ -60,14 +60,14 @@ class Selection:
                 f"top_k_per_text: got {per_text!r}; expected an integer of at least 1, or None for no limit"
             )
 
-
-def selection_named(names: Mapping[str, str], **arguments: Any) -> Selection:  # noqa: ANN401 - of Selection
-    """A `Selection`; its errors call the arguments by the caller's names for them."""
-    try:
-        return Selection(**arguments)
-    except ValueError as error:
-        name, colon, rest = str(error).partition(":")
-        raise ValueError(f"{names.get(name, name)}{colon}{rest}") from None
+    @classmethod
+    def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
+        """The selection among the options of a framework class, which has other ``names`` for some fields."""
+        try:
+            return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
+        except ValueError as error:  # it begins with the field's name
+            field, colon, rest = str(error).partition(":")
+            raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
 
 
 class Hit(NamedTuple):
@@ -131,29 +131,21 @@ def search(
         If ``cancelled`` returned True.
     """
     check_query(query)
-    if not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
-    counter = _counter(scorer, choose)
-    if not texts:
-        return []
+    check_batch_size(batch_size)
+    count_tokens = choose.count_tokens
+    if count_tokens is None:
+        count_tokens = getattr(scorer, "count_tokens", None)
+    counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
     pool = _Pool(query, texts, counter)
     for number, units, logits in _scored(scorer, query, texts, batch_size, cancelled):
         pool.add(number, units, logits)
     return pool.hits(choose)
 
 
-def _counter(scorer: Scorer, choose: Selection) -> CountTokens | None:
-    """What counts tokens for the budget, if there is one: found before anything is scanned."""
-    if choose.max_tokens is None:
-        return None
-    counter: CountTokens | str | None = choose.count_tokens
-    counter = getattr(scorer, "count_tokens", None) if counter is None else counter
-    if counter is None:
-        raise ValueError(
-            f"max_tokens: got a budget, but {type(scorer).__name__} counts no tokens; expected count_tokens, "
-            'for example count_tokens="o200k_base"'
-        )
-    return resolve_counter(counter)
+def check_batch_size(batch_size: object) -> None:
+    """Raise ``ValueError`` for anything but an integer of at least 1."""
+    if type(batch_size) is not int or batch_size < 1:
+        raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
 
 
 def _scored(

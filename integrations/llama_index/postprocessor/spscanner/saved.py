@@ -1,14 +1,10 @@
-"""What is written in place of objects that live in one process only, and what reads it back."""
+"""What a dictionary of settings holds in place of objects that live in one process only."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
-
 _OBJECT = "object"
-_SEGMENTERS = {SentenceSegmenter: "sentence", ReferenceSegmenter: "reference"}
 
 
 def object_name(value: object) -> dict[str, str]:
@@ -26,26 +22,8 @@ def refuse_object_name(name: str, value: object) -> None:
         )
 
 
-def scanner_fields(scanner: Scanner) -> dict[str, Any]:
-    """Fields that load the same scanner again; one from the Hub by its commit."""
-    segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
-    local = checkpoint.folder == Path(checkpoint.source).expanduser()
-    bundled = not local and checkpoint.source == "default"
-    options = {
-        "window_tokens": scanner.window_tokens,
-        "segment_tokens": scanner.segment_tokens,
-        "segmenter": _SEGMENTERS.get(type(segmenter)) or object_name(segmenter),
-    }
-    return {
-        "model": None if bundled else checkpoint.source,
-        "device": str(scanner.device),
-        "dtype": str(scanner.dtype).removeprefix("torch."),
-        "model_kwargs": options if local or bundled else {**options, "revision": checkpoint.folder.name},
-    }
-
-
 def plain_kwargs(model_kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `Scanner.from_pretrained` without the token; objects by their names."""
+    """Arguments of `Scanner.from_pretrained` without the token; paths as strings, objects by their names."""
     return {name: _plain(value) for name, value in model_kwargs.items() if name != "token"}
 
 

@@ -11,26 +11,14 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 
 from llama_index.postprocessor.spscanner.events import dispatcher
-from llama_index.postprocessor.spscanner.nodes import Reading, query_text
-from llama_index.postprocessor.spscanner.sentences import SentenceSearch
-from llama_index.retrievers.spscanner.candidates import candidate_readings
-from llama_index.retrievers.spscanner.corpus import Corpus, index_nodes
-from spscanner_rag.results.selection import Order
-from spscanner_rag.retrieval.background import off_loop
-from spscanner_rag.retrieval.search import selection_named
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
+from llama_index.postprocessor.spscanner.nodes import query_text
+from llama_index.postprocessor.spscanner.sentences import best_sentences
+from llama_index.retrievers.spscanner.held import HeldNodes, index_nodes
+from spscanner_rag.retrieval import CountTokens, Order, SentenceSearch, off_loop
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Scorer
-from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.scorers import Cancelled, Scorer, never
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-_NAMES = {
-    "top_k": "similarity_top_k",
-    "top_k_per_text": "top_k_per_document",
-    "context": "context_sentences",
-    "merge": "merge_adjacent",
-}
 
 
 def _spanned_below(method: Method) -> Method:
@@ -113,28 +101,14 @@ class SPScannerRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        options, token = split_token(model_kwargs or {})
-        self._search = SentenceSearch(
-            choice=ScorerChoice(model, device, dtype, backend, options, token, scanner, scorer),
-            selection=selection_named(
-                _NAMES,
-                top_k=similarity_top_k,
-                threshold=threshold,
-                max_tokens=max_tokens,
-                count_tokens=count_tokens,
-                context=context_sentences,
-                order=order,
-                merge=merge_adjacent,
-                top_k_per_text=top_k_per_document,
-            ),
-            batch_size=batch_size,
-            keep_retrieval_score=keep_retrieval_score,
+        self._search = SentenceSearch.of(
+            locals(), top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
-        self._search.check()
         _check_first_stage(retriever, candidate_documents)
+        self._keep_retrieval_score = keep_retrieval_score
         self._retriever = retriever
         self._candidate_documents = candidate_documents
-        self._corpus = Corpus(nodes, documents, docstore, document_key)
+        self._held = HeldNodes(nodes, documents, docstore, document_key)
         super().__init__(callback_manager, object_map, objects, verbose)
 
     @classmethod
@@ -190,11 +164,11 @@ class SPScannerRetriever(BaseRetriever):
     @property
     def ref_doc_ids(self) -> list[str]:
         """Ids of the documents that are held, in the order in which they came."""
-        return self._corpus.ids
+        return self._held.ids
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
         """Take in documents or nodes; one with the id of another replaces it."""
-        self._corpus.add(nodes)
+        self._held.add(nodes)
 
     def delete(self, *ref_doc_ids: str) -> None:
         """Let go of documents and of all nodes that were cut from them.
@@ -204,7 +178,7 @@ class SPScannerRetriever(BaseRetriever):
         ValueError
             If there is no such document; nothing is deleted then.
         """
-        self._corpus.delete(ref_doc_ids)
+        self._held.delete(ref_doc_ids)
 
     @_spanned_below
     def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
@@ -219,23 +193,20 @@ class SPScannerRetriever(BaseRetriever):
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = query_text(query_bundle)
         found = None if self._retriever is None else self._retriever.retrieve(query_bundle)
-        return self._search(query, self._readings(found))
+        return self._sentences(query_bundle, found)
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = query_text(query_bundle)
         found = None if self._retriever is None else await self._retriever.aretrieve(query_bundle)
-        return await off_loop(lambda cancelled: self._search(query, self._readings(found), cancelled))
+        return await off_loop(lambda cancelled: self._sentences(query_bundle, found, cancelled))
 
-    def _readings(self, found: Sequence[NodeWithScore] | None) -> list[Reading]:
-        held = self._corpus.held()
-        if found is None:
-            return [held.reading]
-        return candidate_readings(
-            found, held, self._candidate_documents, self._corpus.docstore, self._corpus.document_key
-        )
+    def _sentences(
+        self, query: QueryBundle, found: Sequence[NodeWithScore] | None, cancelled: Cancelled = never
+    ) -> list[NodeWithScore]:
+        held = self._held
+        joined = held.all() if found is None else held.chosen(found, self._candidate_documents)
+        return best_sentences(self._search, query_text(query), joined, self._keep_retrieval_score, cancelled)
 
 
 def _check_first_stage(retriever: object, candidate_documents: object) -> None:
