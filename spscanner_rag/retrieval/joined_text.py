@@ -53,25 +53,13 @@ class Placed(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a span of a joined text comes from.
+    """Where a span of a joined text comes from."""
 
-    Attributes
-    ----------
-    piece
-        Number of the piece that holds the span, or of the one that holds most of it.
-    piece_start, piece_end
-        The span in that piece's text. None if the piece does not hold all of it.
-    source
-        The source of the span.
-    source_start, source_end
-        The span in the source. None if the piece's place there is not known.
-    """
-
-    piece: int
-    piece_start: int | None
+    piece: int  # number of the piece that holds the span, or of the one that holds most of it
+    piece_start: int | None  # the span in that piece's text; None if the piece does not hold all of it
     piece_end: int | None
     source: Hashable
-    source_start: int | None
+    source_start: int | None  # the span in its source; None if the piece's place there is not known
     source_end: int | None
 
 
@@ -135,7 +123,7 @@ class JoinedTextBuilder:
         self._part_starts: list[int] = []
         self._runs: list[Run] = []
         self._placed: list[Placed] = []
-        self._run: Run | None = None  # the open one; its end is not kept up to date
+        self._run = Run(0, 0, None, None)  # the open one; its end is not kept up to date
 
     def begin(self, source: Hashable, source_start: int | None) -> None:
         """End the run and begin another."""
@@ -152,7 +140,7 @@ class JoinedTextBuilder:
         start = self.length - shared
         self.fill(text[shared:])
         self.place(Placed(start, start + len(text), number, anchored=source_start is not None))
-        if self._run is not None and self._run.source_start is None and source_start is not None:
+        if self._run.source_start is None and source_start is not None:
             self._run = self._run._replace(source_start=source_start - (start - self._run.start))
 
     def fill(self, text: str) -> None:
@@ -170,22 +158,22 @@ class JoinedTextBuilder:
     def gap(self, source: Hashable, source_start: int) -> int | None:
         """Characters of the source between the run's end and a place; None if the run has no known place."""
         run = self._run
-        if run is None or run.source != source or run.source_start is None:
+        if run.source != source or run.source_start is None:
             return None
         return source_start - run.source_start - (self.length - run.start)
 
     def tail(self, source: Hashable, characters: int) -> str:
         """The last characters of the run; none if it is not of this source."""
-        if self._run is None or self._run.source != source:
+        if self._run.source != source:
             return ""
         return self._slice(max(self._run.start, self.length - characters), self.length)
 
     def ends_with(self, text: str, shared: int) -> bool:
         """Whether the last ``shared`` characters of the run begin ``text``, or begin with it."""
         start = self.length - shared
-        if self._run is None or start < self._run.start:
-            return False
-        return text.startswith(self._slice(start, min(start + len(text), self.length)))
+        return start >= self._run.start and text.startswith(
+            self._slice(start, min(start + len(text), self.length))
+        )
 
     def joined(self) -> JoinedText:
         """All that was added."""
@@ -205,11 +193,8 @@ class JoinedTextBuilder:
         return "".join([self._parts[first][start - shift :], *self._parts[first + 1 : last - 1], final])
 
     def _close(self) -> None:
-        run, self._run = self._run, None
-        if run is None:
-            return
-        if self.length > run.start:
-            self._runs.append(run._replace(end=self.length))
-        elif run.start:  # nothing came: take the separator back
+        if self.length > self._run.start:
+            self._runs.append(self._run._replace(end=self.length))
+        elif self._run.start:  # nothing came: take the separator back
             self._part_starts.pop()
             self.length -= len(self._parts.pop())

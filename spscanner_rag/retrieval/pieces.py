@@ -72,11 +72,6 @@ def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None 
     sources
         Whole texts of sources, where they are at hand: then the whole source is read, and every span
         indexes it.
-
-    Returns
-    -------
-    list of JoinedText
-        Empty if there are no pieces.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):

@@ -1,8 +1,7 @@
 """Scan several texts for one query, and find the best sentences of all of them and where they come from."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +10,16 @@ from numpy.typing import NDArray
 from spscanner_rag.results import Passage, ScanResult, selection
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
-from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment, stop_if
+from spscanner_rag.scorers import (
+    Cancelled,
+    Request,
+    Scorer,
+    check_query,
+    never,
+    score_batch,
+    segment,
+    stop_if,
+)
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Unit
 
@@ -71,24 +79,12 @@ class Selection:
 
 
 class Hit(NamedTuple):
-    """A passage that was found.
-
-    Attributes
-    ----------
-    text
-        The passage.
-    score, logit
-        Of its best sentence; the score is the sigmoid of the logit.
-    joined
-        Number of the text it stands in.
-    place
-        Where it comes from.
-    """
+    """A passage that was found, and where it comes from."""
 
     text: str
-    score: float
+    score: float  # its best sentence's: the sigmoid of the logit
     logit: float
-    joined: int
+    joined: int  # number of the text it stands in
     place: Place
 
 
@@ -101,7 +97,7 @@ def search(
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
-    """Score the sentences of several texts and keep the best.
+    """Score the sentences of several texts and keep the best, in the order that ``choose`` says.
 
     Parameters
     ----------
@@ -118,11 +114,6 @@ def search(
     cancelled
         Asked now and then; True ends the search.
 
-    Returns
-    -------
-    list of Hit
-        In the order that ``choose`` says; empty if nothing qualifies.
-
     Raises
     ------
     ValueError
@@ -137,8 +128,15 @@ def search(
         count_tokens = getattr(scorer, "count_tokens", None)
     counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
     pool = _Pool(query, texts, counter)
-    for number, units, logits in _scored(scorer, query, texts, batch_size, cancelled):
-        pool.add(number, units, logits)
+    for first in range(0, len(texts), batch_size):
+        batch = range(first, min(first + batch_size, len(texts)))
+        requests: list[Request] = []
+        for number in batch:
+            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
+            requests.append((query, texts[number].text, _cut(scorer, texts[number])))
+        scored = score_batch(scorer, requests, cancelled)
+        for number, (_, _, units), logits in zip(batch, requests, scored, strict=True):
+            pool.add(number, units, logits)
     return pool.hits(choose)
 
 
@@ -146,23 +144,6 @@ def check_batch_size(batch_size: object) -> None:
     """Raise ``ValueError`` for anything but an integer of at least 1."""
     if type(batch_size) is not int or batch_size < 1:
         raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
-
-
-def _scored(
-    scorer: Scorer,
-    query: str,
-    texts: Sequence[JoinedText],
-    batch_size: int,
-    cancelled: Cancelled,
-) -> Iterator[tuple[int, list[Unit], NDArray[np.float32]]]:
-    numbers = iter(range(len(texts)))
-    while batch := list(islice(numbers, batch_size)):
-        cuts = []
-        for number in batch:
-            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
-            cuts.append(_cut(scorer, texts[number]))
-        requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
-        yield from zip(batch, cuts, score_batch(scorer, requests, cancelled), strict=True)
 
 
 def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:

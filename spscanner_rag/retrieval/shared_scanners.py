@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _shared: dict[tuple[object, ...], "Scanner"] = {}
 _locks: dict[tuple[object, ...], threading.Lock] = {}
+_unhashable: dict[int, object] = {}  # kept alive, so that no other value gets the same id
 _lock = threading.Lock()
 
 
@@ -56,28 +57,16 @@ def hide_token(model_kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ScorerChoice(NamedTuple):
-    """Which scorer an integration was asked to use; ``resolve`` loads it, if it must be.
-
-    Attributes
-    ----------
-    model, device, dtype, backend
-        As for `Scanner.from_pretrained`.
-    model_kwargs, token
-        Its other arguments, as `split_token` makes them.
-    scanner
-        A loaded scanner, in place of a model.
-    scorer
-        Any other scorer, in place of a model.
-    """
+    """Which scorer an integration was asked to use: a model with the arguments that load it, or a loaded one."""
 
     model: str | Path | None = None
     device: str = "auto"
     dtype: str = "auto"
     backend: str = "auto"
-    model_kwargs: Mapping[str, Any] = {}
+    model_kwargs: Mapping[str, Any] = {}  # without the token
     token: HiddenToken = HiddenToken()
-    scanner: "Scanner | None" = None
-    scorer: Scorer | None = None
+    scanner: "Scanner | None" = None  # in place of a model
+    scorer: Scorer | None = None  # in place of a model
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -123,13 +112,7 @@ class ScorerChoice(NamedTuple):
         return "default" if self.model is None else str(self.model)
 
     def resolve(self) -> Scorer:
-        """The scorer; a scanner is loaded by the first call in the process that asks for it.
-
-        Raises
-        ------
-        CheckpointError, ValueError
-            As `Scanner.from_pretrained`.
-        """
+        """The scorer; the first call in a process that asks for a scanner loads it."""
         if self.scorer is not None:
             return self.scorer
         if self.scanner is not None:
@@ -176,17 +159,9 @@ def shared_scanner(
     backend: str = "auto",
     **model_kwargs: Any,  # noqa: ANN401 - those of from_pretrained
 ) -> "Scanner":
-    """`Scanner.from_pretrained`, loaded once in a process for the same arguments.
+    """`Scanner.from_pretrained`, which loads once in a process for the same arguments.
 
-    Parameters
-    ----------
-    model, device, dtype, backend, **model_kwargs
-        As for `Scanner.from_pretrained`.
-
-    Raises
-    ------
-    CheckpointError, ValueError
-        As `Scanner.from_pretrained`; the next call tries again.
+    After an error the next call tries again.
     """
     from spscanner_rag.scanner import Scanner
 
@@ -208,18 +183,7 @@ def forget_shared_scanners() -> None:
     with _lock:
         _shared.clear()
         _locks.clear()  # its keys keep arguments alive
-
-
-class _Same(NamedTuple):
-    """Stands for a value that cannot be hashed: equal to itself only, and kept alive."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+        _unhashable.clear()
 
 
 def _key_of(value: object) -> tuple[type, Hashable]:
@@ -227,7 +191,8 @@ def _key_of(value: object) -> tuple[type, Hashable]:
     try:
         hash(value)
     except TypeError:
-        return type(value), _Same(value)
+        _unhashable[id(value)] = value
+        return type(value), id(value)
     return type(value), value
 
 
