@@ -13,20 +13,10 @@ SCORES = ("relevance_score", "score")
 """Metadata keys that hold the score of an earlier stage; the first that is there counts."""
 
 # What differs between the chunks of one document: where they stand, their scores, their ids in a store.
-_OF_THE_CHUNK = frozenset(
-    {
-        *SCORES,
-        "start_index",
-        "end_index",
-        "spscanner_id",
-        "spscanner_logit",
-        "spscanner_retrieval_score",
-        "_id",
-        "chunk_id",
-        "chunk_index",
-        "pk",
-    }
-)
+_PLACES = ("start_index", "end_index", "chunk_index")
+_OWN_KEYS = ("spscanner_id", "spscanner_logit", "spscanner_retrieval_score")
+_STORE_IDS = ("_id", "chunk_id", "pk")
+_OF_THE_CHUNK = frozenset((*_PLACES, *SCORES, *_OWN_KEYS, *_STORE_IDS))
 
 
 def is_chunk(document: Document) -> bool:
@@ -36,10 +26,7 @@ def is_chunk(document: Document) -> bool:
 
 
 def start_of(document: Document) -> int | None:
-    """Where a chunk begins in the document it was cut from, in characters.
-
-    None for a whole document, and for a chunk that its splitter did not find again, which LangChain marks by -1.
-    """
+    """Where a chunk begins in the document it was cut from; None if unknown, which LangChain's -1 says too."""
     start = _number(document.metadata.get("start_index"))
     return int(start) if start is not None and start == int(start) >= 0 else None
 
@@ -91,15 +78,7 @@ def canonical(value: object) -> str:
 
 
 def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """Documents that share nothing with those given, each with an id, equal ones once.
-
-    Raises
-    ------
-    TypeError
-        If one is not a Document.
-    ValueError
-        If two different ones have the same id.
-    """
+    """Documents that share nothing with those given, each with an id of its own, equal ones once."""
     own: dict[str, Document] = {}
     for document in documents:
         require_document(document, "documents")
@@ -109,8 +88,8 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
             own[name] = Document(
                 page_content=document.page_content, metadata=copied_metadata(document.metadata), id=name
             )
-        elif known.page_content != document.page_content or digest(known.metadata) != digest(
-            document.metadata
+        elif digest((known.page_content, known.metadata)) != digest(
+            (document.page_content, document.metadata)
         ):
             raise ValueError(
                 f"documents: got two different documents with the id {name!r}; expected an id of its own for "

@@ -61,14 +61,9 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
-        """Scan these documents, all of them for every query.
+        """Scan these whole documents, pages or chunks, all of them for every query.
 
-        Parameters
-        ----------
-        documents : iterable of Document
-            Whole documents, pages or chunks; may be empty.
-        **fields
-            Other fields of the class.
+        ``fields`` are the other fields of the class.
         """
         return cls(documents=list(documents), **fields)
 
@@ -94,21 +89,15 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         Raises
         ------
         ValueError
-            If there are more or fewer of them than texts.
+            If there are more or fewer ``metadatas`` or ``ids`` than texts.
         """
         texts = list(texts)
         for name, values in (("metadatas", metadatas), ("ids", ids)):
             if values is not None and len(values) != len(texts):
                 raise ValueError(f"{name}: got {len(values)} for {len(texts)} texts; expected one for each")
-        return cls(
-            documents=[
-                Document(page_content=text, metadata=metadata, id=identity)
-                for text, metadata, identity in zip(
-                    texts, metadatas or [{}] * len(texts), ids or [None] * len(texts), strict=True
-                )
-            ],
-            **fields,
-        )
+        rows = zip(texts, metadatas or [{}] * len(texts), ids or [None] * len(texts), strict=True)
+        documents = [Document(page_content=text, metadata=own, id=name) for text, own, name in rows]
+        return cls(documents=documents, **fields)
 
     @classmethod
     def from_retriever(
@@ -123,15 +112,11 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
 
         Parameters
         ----------
-        retriever : Runnable
-            First stage: any retriever, or another runnable from a string to documents.
         documents : iterable of Document, optional
             Whole documents. Where the first stage returns a chunk of one of them, all of it is scanned, and
             with it the other pages of the same file. Default: what the first stage returns is scanned.
-        candidate_documents : int, optional
-            Documents scanned at most, in the order of the first stage. Default: all.
-        **fields
-            Other fields of the class.
+        retriever, candidate_documents, **fields
+            Fields of the class.
         """
         return cls(
             retriever=retriever,
@@ -165,17 +150,12 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         return self
 
     def add_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Add documents, each in place of one with the same id.
-
-        Parameters
-        ----------
-        documents : iterable of Document
-            Copied, as all that were given before.
+        """Add copies of documents, each in place of one with the same id.
 
         Returns
         -------
         list of str
-            Their ids; one without an id gets a digest of its text and metadata.
+            Their ids; a document without an id gets a digest of its text and metadata.
         """
         new = {document.id: document for document in own_copies(documents)}
         with _writing:
@@ -184,17 +164,12 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         return [str(name) for name in new]
 
     def delete(self, ids: Iterable[str]) -> None:
-        """Delete documents.
-
-        Parameters
-        ----------
-        ids : iterable of str
-            As `add_documents` returns them, or as the documents came with.
+        """Delete documents by their ids.
 
         Raises
         ------
         ValueError
-            If there is no document with one of the ids; then none is deleted.
+            If no document has one of the ids; then none is deleted.
         """
         gone = {ids} if isinstance(ids, str) else set(ids)
         with _writing:
@@ -207,21 +182,13 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
             self.documents = tuple(document for document in documents if document.id not in gone)
 
     @override
-    def invoke(
-        self,
-        input: str,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         self._check_call(input, kwargs)  # before any event
         return super().invoke(input, config, **kwargs)
 
     @override
     async def ainvoke(
-        self,
-        input: str,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         self._check_call(input, kwargs)
         return await super().ainvoke(input, config, **kwargs)
@@ -270,24 +237,15 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         check_query(query or "")  # None too is a ValueError
         self._search({name: value for name, value in arguments.items() if name in _ARGUMENTS})
 
-    def _texts(self, found: Sequence[Document] | None) -> list[TextToScan]:
-        """What is scanned: all documents, or those that the first stage found."""
-        if found is None:
-            return self._known().texts
-        texts = self._known().chosen(_as_documents(found))
-        return texts if self.candidate_documents is None else texts[: self.candidate_documents]
-
-    def _known(self) -> HeldDocuments:
-        """The documents, joined; made again when they or the key changed."""
+    def _texts(self, found: object) -> list[TextToScan]:
+        """What is scanned: all documents, or those that the first stage found, if there is one."""
         held, documents, key = self._held, self.documents or (), self.document_key
         if held is None or held.documents is not documents or held.document_key != key:
             held = self._held = HeldDocuments(documents, key)
-        return held
-
-
-def _as_documents(found: object) -> Sequence[Document]:
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
-    for document in found:
-        require_document(document, "the first stage's documents")
-    return found
+        if self.retriever is None:
+            return held.texts
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
+        for document in found:
+            require_document(document, "the first stage's documents")
+        return held.chosen(found)[: self.candidate_documents]

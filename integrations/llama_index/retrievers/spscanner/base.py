@@ -101,6 +101,7 @@ class SPScannerRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
+        # Every option by its name.
         self._search = SentenceSearch.of(
             locals(), top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
@@ -113,15 +114,7 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
-        """Retrieve from documents, each as long as it likes.
-
-        Parameters
-        ----------
-        documents
-            What readers return.
-        **options
-            The other parameters of the class.
-        """
+        """Retrieve from documents of any length; ``options`` are the other parameters of the class."""
         return cls(documents, **options)
 
     @classmethod
@@ -130,7 +123,7 @@ class SPScannerRetriever(BaseRetriever):
 
         Parameters
         ----------
-        nodes
+        nodes : sequence of nodes
             What a node parser or an `IngestionPipeline` returns.
         **options
             The other parameters of the class: with ``documents`` or ``docstore`` the whole texts are read.
@@ -139,11 +132,11 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
-        """Retrieve from the documents of an index; what is added to the index later is not seen.
+        """Retrieve from the documents that an index holds now.
 
         Parameters
         ----------
-        index
+        index : BaseIndex
             Any index whose document store holds its nodes.
         **options
             The other parameters of the class. ``docstore`` is the index's.
@@ -153,13 +146,8 @@ class SPScannerRetriever(BaseRetriever):
         ValueError
             If the index's document store is empty, as it is where a remote vector store keeps the text.
         """
-        nodes = index_nodes(index)
-        defaults: dict[str, Any] = {
-            "docstore": index.docstore,
-            "callback_manager": getattr(index, "_callback_manager", None),
-            "object_map": getattr(index, "_object_map", None),
-        }
-        return cls(nodes, **defaults | options)
+        defaults = {name: getattr(index, f"_{name}", None) for name in ("callback_manager", "object_map")}
+        return cls(index_nodes(index), **{"docstore": index.docstore, **defaults, **options})
 
     @property
     def ref_doc_ids(self) -> list[str]:
