@@ -144,14 +144,12 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
     return positions
 
 
-class HeldDocuments:
-    """The retriever's documents, joined once, and which of them a first stage chose."""
+class HeldDocuments(Wholes):
+    """Whole documents that are also read, joined once, and which of them a first stage chose."""
 
-    def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
-        self.documents = documents
-        self.document_key = document_key
-        self._joined = read(documents, document_key)
-        self._wholes = Wholes(documents, document_key)
+    @cached_property
+    def _joined(self) -> JoinedDocuments:
+        return read(self.documents, self.document_key)
 
     @property
     def texts(self) -> list[TextToScan]:
@@ -163,7 +161,7 @@ class HeldDocuments:
         best: dict[int, int] = {}  # text to the first of its chunks
         strange: list[int] = []
         for number, chunk in enumerate(found):
-            texts = {self._joined.text_of[at] for at in self._wholes.holding(chunk)}
+            texts = {self._joined.text_of[at] for at in self.holding(chunk)}
             if len(texts) == 1:
                 best.setdefault(texts.pop(), number)
             else:

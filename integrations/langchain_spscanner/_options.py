@@ -1,6 +1,6 @@
 """The fields that retriever and compressor share, and the scan itself."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,13 +9,15 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SkipValidation,
     field_serializer,
     field_validator,
     model_validator,
 )
 
-from langchain_spscanner._conversion import TextToScan
+from langchain_spscanner._conversion import HeldDocuments, TextToScan
+from langchain_spscanner._identity import own_copies
 from spscanner_rag.retrieval import Order, SentenceSearch, hide_token, split_token
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
@@ -86,6 +88,15 @@ class ScanFields(BaseModel):
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage as ``spscanner_retrieval_score``."""
 
+    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
+
+    _held: HeldDocuments | None = PrivateAttr(default=None)
+
+    @field_validator("documents", mode="before")
+    @classmethod
+    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
+        return None if value is None else own_copies(value)
+
     @field_validator("model_kwargs")
     @classmethod
     def _hide_token(cls, value: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +116,19 @@ class ScanFields(BaseModel):
         memo = {} if memo is None else memo
         memo.update((id(shared), shared) for shared in (self.scanner, self.scorer) if shared is not None)
         return super().__deepcopy__(memo)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        return {
+            **super().__getstate__(),
+            "__pydantic_private__": {"_held": None},
+        }  # made again where it is used
+
+    def _held_documents(self) -> HeldDocuments:
+        """The documents, made ready once and again when they or the key change."""
+        held, documents, key = self._held, self.documents or (), self.document_key
+        if held is None or held.documents is not documents or held.document_key != key:
+            held = self._held = HeldDocuments(documents, key)
+        return held
 
     def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
         """The search that the fields ask for; ``arguments`` of one call come before them."""

@@ -1,16 +1,14 @@
 """The compressor: documents that were retrieved in, their sentences that matter out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import Field, PrivateAttr, SkipValidation, field_validator
 from typing_extensions import override
 
 from langchain_spscanner._conversion import TextToScan, read
-from langchain_spscanner._identity import Wholes, own_copies
 from langchain_spscanner._options import ScanFields
 from spscanner_rag.retrieval import off_loop
 from spscanner_rag.scorers import Cancelled, check_query, never
@@ -33,15 +31,6 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     pydantic.ValidationError, TypeError
         For a field that is unknown or out of its range.
     """
-
-    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
-
-    _wholes: Wholes | None = PrivateAttr(default=None)
-
-    @field_validator("documents", mode="before")
-    @classmethod
-    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
-        return None if value is None else own_copies(value)
 
     @override
     def compress_documents(
@@ -89,24 +78,12 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
 
         return RunnableLambda(compress, acompress, name=type(self).__name__)
 
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        return {**state, "__pydantic_private__": {"_wholes": None}}  # made again where it is used
-
     def _compressed(
         self, documents: Sequence[Document], query: str, cancelled: Cancelled = never
     ) -> list[Document]:
-        origin = read(documents, self.document_key, self._known())
+        origin = read(documents, self.document_key, self._held_documents() if self.documents else None)
         texts = [TextToScan(joined, origin) for joined in origin.texts]
         return self._scan(query, texts, self._search(), cancelled)
-
-    def _known(self) -> Wholes | None:
-        documents, wholes, key = self.documents, self._wholes, self.document_key
-        if not documents:
-            return None
-        if wholes is None or wholes.documents is not documents or wholes.document_key != key:
-            wholes = self._wholes = Wholes(documents, key)
-        return wholes
 
 
 def _as_inputs(inputs: object) -> tuple[Sequence[Document], str]:

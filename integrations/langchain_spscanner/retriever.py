@@ -9,10 +9,10 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, field_validator, model_validator
+from pydantic import ConfigDict, Field, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import HeldDocuments, TextToScan
+from langchain_spscanner._conversion import TextToScan
 from langchain_spscanner._identity import own_copies, require_document
 from langchain_spscanner._options import ScanFields
 from spscanner_rag.retrieval import off_loop
@@ -53,11 +53,8 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")  # which the framework's class would allow
 
-    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
     retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
     candidate_documents: int | None = Field(default=None, ge=1, strict=True)
-
-    _held: HeldDocuments | None = PrivateAttr(default=None)
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
@@ -124,11 +121,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
             candidate_documents=candidate_documents,
             **fields,
         )
-
-    @field_validator("documents", mode="before")
-    @classmethod
-    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
-        return None if value is None else own_copies(value)
 
     @model_validator(mode="after")
     def _check_input(self) -> Self:
@@ -223,10 +215,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         params["ls_embedding_model"] = self._search().choice.name
         return params
 
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        return {**state, "__pydantic_private__": {"_held": None}}  # made again where it is used
-
     def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
@@ -239,9 +227,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
 
     def _texts(self, found: object) -> list[TextToScan]:
         """What is scanned: all documents, or those that the first stage found, if there is one."""
-        held, documents, key = self._held, self.documents or (), self.document_key
-        if held is None or held.documents is not documents or held.document_key != key:
-            held = self._held = HeldDocuments(documents, key)
+        held = self._held_documents()
         if self.retriever is None:
             return held.texts
         if not isinstance(found, Sequence) or isinstance(found, str):

@@ -1,6 +1,6 @@
 """The node postprocessor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from pathlib import Path
@@ -32,7 +32,6 @@ from llama_index.postprocessor.spscanner.nodes import (
     source_texts,
     with_scores,
 )
-from llama_index.postprocessor.spscanner.saved import object_name, plain_kwargs, refuse_object_name
 from llama_index.postprocessor.spscanner.sentences import best_sentences
 from spscanner_rag.retrieval import SentenceSearch, hide_token, loading_options, off_loop
 from spscanner_rag.scanner import Scanner
@@ -160,7 +159,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         if value is None:
             return {}
         for name, option in value.items() if isinstance(value, dict) else ():
-            refuse_object_name(f"model_kwargs[{name!r}]", option)
+            _refuse_object_name(f"model_kwargs[{name!r}]", option)
         return hide_token(value) if isinstance(value, dict) else value
 
     @field_validator("model", mode="before")
@@ -176,7 +175,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     @field_validator("scorer", "count_tokens", mode="before")
     @classmethod
     def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
-        refuse_object_name(str(info.field_name), value)
+        _refuse_object_name(str(info.field_name), value)
         return value
 
     @model_validator(mode="after")
@@ -234,11 +233,13 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     def _stored(self, value: Any, info: FieldSerializationInfo) -> Any:  # noqa: ANN401 - of several fields
         if self.scanner is not None:
             value = loading_options(self.scanner)[info.field_name]
-        return plain_kwargs(value) if info.field_name == "model_kwargs" else value
+        if info.field_name == "model_kwargs":
+            return {name: _plain(option) for name, option in value.items() if name != "token"}
+        return value
 
     @field_serializer("scorer", "count_tokens")
     def _named(self, value: object) -> object:
-        return value if value is None or isinstance(value, str) else object_name(value)
+        return value if value is None or isinstance(value, str) else _object_name(value)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         # Not as the base class does it, which drops what cannot be pickled: another scorer would score then.
@@ -263,3 +264,26 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
 
 def _rebuilt(kind: type[SPScannerPostprocessor], state: dict[str, Any]) -> SPScannerPostprocessor:
     return kind(**state)
+
+
+# A dictionary of settings names the objects that live in one process only.
+_OBJECT = "object"
+
+
+def _object_name(value: object) -> dict[str, str]:
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return {_OBJECT: f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"}
+
+
+def _refuse_object_name(name: str, value: object) -> None:
+    if isinstance(value, Mapping) and set(value) == {_OBJECT}:
+        raise ValueError(
+            f"{name}: got the name of {value[_OBJECT]}, which was not saved; expected the object: "
+            f"from_dict(data, {name}=...)"
+        )
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float | Mapping) else _object_name(value)

@@ -36,7 +36,7 @@ class _Texts:
         for placed in joined.placed:
             if placed.start >= run.end:
                 break
-            if joined.text[end : max(end, placed.start)].strip():
+            if joined.text[end : placed.start].strip():
                 return False
             end = max(end, placed.end)
         return not joined.text[end : run.end].strip()
