@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 
 from langchain_spscanner._identity import (
     Wholes,
-    canonical,
     digest,
+    group_of,
     is_chunk,
     own_name,
     parent_name,
@@ -92,13 +92,14 @@ def read(
     sources: dict[Hashable, str] = {}
     source_ids: list[str] = []
     pieces: list[Piece] = []
-    groups = [_group(document, document_key) for document in documents]
+    groups = [group_of(document, document_key) for document in documents]
     positions = _positions(documents, groups)
     for number, document in enumerate(documents):
         start = start_of(document)
-        whole = wholes.only(document) if wholes else None
+        held = wholes.holding(document) if wholes else []
         source: Hashable
-        if whole is not None:
+        if wholes and len(held) == 1:
+            whole = wholes.documents[held[0]]
             name = own_name(whole)
             source = ("given", name)
             sources[source] = whole.page_content
@@ -122,11 +123,6 @@ def read(
     return JoinedDocuments(tuple(documents), tuple(source_ids), tuple(join_pieces(pieces, sources)))
 
 
-def _group(document: Document, document_key: str | None) -> str | None:
-    value = None if document_key is None else document.metadata.get(document_key)
-    return None if value is None else canonical(value)
-
-
 def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> list[float | None]:
     """Page numbers by the first key that all documents of a group have as a number."""
     members: dict[str, list[int]] = {}
@@ -136,9 +132,9 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
     positions: list[float | None] = [None] * len(documents)
     for numbers in members.values():
         for key in _PAGES:
-            pages = [page_number(documents[number].metadata.get(key)) for number in numbers]
-            if None not in pages:
-                for number, page in zip(numbers, pages, strict=True):
+            pages = {number: page_number(documents[number].metadata.get(key)) for number in numbers}
+            if None not in pages.values():
+                for number, page in pages.items():
                     positions[number] = page
                 break
     return positions

@@ -52,6 +52,12 @@ def parent_name(document: Document) -> str:
     return digest({key: value for key, value in document.metadata.items() if key not in _OF_THE_CHUNK})
 
 
+def group_of(document: Document, document_key: str | None) -> str | None:
+    """Equal for documents whose metadata agree under a key; None if there is nothing."""
+    value = None if document_key is None else document.metadata.get(document_key)
+    return None if value is None else canonical(value)
+
+
 def own_name(document: Document) -> str:
     """The document's id, or a digest of its text and metadata."""
     return document.id or digest((document.page_content, document.metadata))
@@ -131,18 +137,13 @@ class Wholes:
                 return found[:1] if len(texts) == 1 else found
         return []
 
-    def only(self, chunk: Document) -> Document | None:
-        """The document that the chunk was cut from, if there is exactly one."""
-        found = self.holding(chunk)
-        return self.documents[found[0]] if len(found) == 1 else None
-
     def _names(self, document: Document) -> Iterator[tuple[str, str]]:
         if document.id is not None:
             yield "id", document.id
         yield "parent", parent_name(document)
-        value = None if self.document_key is None else document.metadata.get(self.document_key)
-        if value is not None:
-            yield "key", canonical(value)
+        group = group_of(document, self.document_key)
+        if group is not None:
+            yield "key", group
 
     def _with_text(self, candidates: Iterable[int], chunk: Document) -> list[int]:
         text, start = chunk.page_content, start_of(chunk)
@@ -150,10 +151,8 @@ class Wholes:
         numbers = list(candidates)
         if not squeezed:
             return []
-        if start is not None:
-            there = [number for number in numbers if self._stands_at(number, text, start)]
-            if there:
-                return there
+        if start is not None and (there := [n for n in numbers if self._stands_at(n, text, start)]):
+            return there
         holding = [number for number in numbers if text in self.documents[number].page_content]
         return holding or [number for number in numbers if squeezed in self._without_space(number)]
 

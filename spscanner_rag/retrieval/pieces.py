@@ -148,10 +148,8 @@ def _add_pieces(
 
 def _another_between(before: Piece | None, piece: Piece) -> bool:
     """Whether the links of two pieces say that a third, which was not given, stands between them."""
-    if before is None:
-        return False
-    return (before.next is not None and before.next != piece.key) or (
-        piece.previous is not None and piece.previous != before.key
+    return before is not None and (
+        before.next not in (None, piece.key) or piece.previous not in (None, before.key)
     )
 
 

@@ -97,22 +97,9 @@ def search(
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
-    """Score the sentences of several texts and keep the best, in the order that ``choose`` says.
+    """Score the sentences of several texts, ``batch_size`` texts at a time, and keep the best.
 
-    Parameters
-    ----------
-    scorer
-        A `Scanner`, or anything else that scores units.
-    query
-        The question.
-    texts
-        As `join_pieces` makes them. Sentences that touch no piece are read and left out.
-    choose
-        Which sentences are kept.
-    batch_size
-        Texts given to the scorer at a time.
-    cancelled
-        Asked now and then; True ends the search.
+    Sentences that touch no piece of a text are read and left out. ``choose`` also says the order of the hits.
 
     Raises
     ------
@@ -168,10 +155,7 @@ class _Pool:
         self.query, self.texts, self.count_tokens = query, texts, count_tokens
         lengths = [len(joined.text) + len(_BETWEEN_TEXTS) for joined in texts]
         self.offsets = np.cumsum([0, *lengths[:-1]])  # of each text in the pool: (texts,)
-        self.spans: list[tuple[int, int]] = []
-        self.logits: list[float] = []
-        self.owners: list[int] = []
-        self.blocks: list[int] = []
+        self.sentences: list[tuple[int, int, float, int, int]] = []  # start, end, logit, text, block
         self._block = 0
 
     def add(self, number: int, units: Sequence[Unit], logits: NDArray[np.float32]) -> None:
@@ -185,20 +169,17 @@ class _Pool:
                 continue
             self._block += previous != (i - 1, run)
             previous = (i, run)
-            self.spans.append((offset + unit.start, offset + unit.end))
-            self.logits.append(logit)
-            self.owners.append(number)
-            self.blocks.append(self._block)
+            self.sentences.append((offset + unit.start, offset + unit.end, logit, number, self._block))
 
     def hits(self, choose: Selection) -> list[Hit]:
         """The passages that are kept."""
-        if not self.spans:
+        if not self.sentences:
             return []
-        starts, ends = np.array(self.spans, np.int64).T
+        starts, ends, logits, owners, blocks = map(np.array, zip(*self.sentences, strict=True))
         text = _BETWEEN_TEXTS.join(joined.text for joined in self.texts)
-        logits, blocks = np.array(self.logits, np.float32), np.array(self.blocks, np.int64)
+        logits = logits.astype(np.float32)
         result = ScanResult(self.query, text, starts, ends, logits, self.count_tokens, blocks)
-        picks = _picks(result, np.array(self.owners, np.int64), choose)
+        picks = _picks(result, owners, choose)
         passages = result.passages(
             picks, choose.max_tokens, context=choose.context, order=choose.order, merge=choose.merge
         )

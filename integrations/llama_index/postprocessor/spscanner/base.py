@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -247,7 +248,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         if self.scanner is not None:
             state |= {**loading_options(self.scanner), "scanner": None}
         state["model_kwargs"] = {k: v for k, v in state["model_kwargs"].items() if k != "token"}
-        return _rebuilt, (type(self), state)
+        return partial(type(self), **state), ()
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         # The copy shares what is looked at only, and what should not be in memory twice.
@@ -260,10 +261,6 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
             elif name not in _HANDLES:
                 copied.__dict__[name] = deepcopy(value, memo)
         return copied
-
-
-def _rebuilt(kind: type[SPScannerPostprocessor], state: dict[str, Any]) -> SPScannerPostprocessor:
-    return kind(**state)
 
 
 # A dictionary of settings names the objects that live in one process only.

@@ -89,12 +89,12 @@ def read_nodes(
     Nodes without text are left out, and so is the second of two that are the same. ``sources`` are whole texts
     of documents, by id.
     """
-    pieces, numbers = _pieces(nodes, document_key)
+    pieces, owners = _pieces(nodes, document_key)
     if group_by == "document":
         texts = join_pieces(pieces, sources)
     else:
         texts = join_pieces([_alone(piece, number, sources) for number, piece in enumerate(pieces)])
-    return JoinedNodes(texts, [nodes[number].node for number in numbers], _best_scores(nodes, numbers))
+    return JoinedNodes(texts, [scored.node for scored in owners], [scored.score for scored in owners])
 
 
 def check_documents(documents: Iterable[BaseNode]) -> None:
@@ -141,21 +141,25 @@ def _stored(name: str, docstore: BaseDocumentStore) -> str | None:
     return None if before is None or before > _MOST_BEFORE else "\n" * before + joined[0].text
 
 
-def _pieces(nodes: Sequence[NodeWithScore], document_key: str | None) -> tuple[list[Piece], list[int]]:
-    """A piece for each node with text that was not seen yet, and the number of that node."""
+def _pieces(
+    nodes: Sequence[NodeWithScore], document_key: str | None
+) -> tuple[list[Piece], list[NodeWithScore]]:
+    """A piece for each text of a node, and the node; of nodes that come twice the one with the higher score."""
     pieces: list[Piece] = []
-    numbers: list[int] = []
-    seen: dict[str, list[str]] = {}
-    for number, scored in enumerate(nodes):
-        node = scored.node
-        text = text_of(node)
-        others = seen.setdefault(node.node_id, [])
-        if not text or text in others:
-            continue
-        others.append(text)
-        numbers.append(number)
-        pieces.append(_piece(node, text, len(others), document_key))
-    return pieces, numbers
+    owners: list[NodeWithScore] = []
+    numbers: dict[str, dict[str, int]] = {}  # by node id and text
+    for scored in nodes:
+        text, same_id = text_of(scored.node), numbers.setdefault(scored.node.node_id, {})
+        number = same_id.get(text)
+        if number is not None:
+            known = owners[number].score
+            if scored.score is not None and (known is None or known < scored.score):
+                owners[number] = NodeWithScore(node=owners[number].node, score=scored.score)
+        elif text:
+            same_id[text] = len(pieces)
+            pieces.append(_piece(scored.node, text, len(same_id), document_key))
+            owners.append(scored)
+    return pieces, owners
 
 
 def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Piece:
@@ -198,13 +202,3 @@ def _alone(piece: Piece, number: int, sources: Mapping[Hashable, str]) -> Piece:
         once = first >= 0 and source.find(piece.text, first + 1) < 0
         start = first if once else None
     return replace(piece, start=start, group=number)
-
-
-def _best_scores(nodes: Sequence[NodeWithScore], numbers: Sequence[int]) -> list[float | None]:
-    """Retrieval scores; of nodes that came twice the higher one."""
-    best: dict[tuple[str, str], float] = {}
-    for scored in nodes:
-        if scored.score is not None:
-            key = (scored.node.node_id, text_of(scored.node))
-            best[key] = max(best.get(key, scored.score), scored.score)
-    return [best.get((nodes[number].node.node_id, text_of(nodes[number].node))) for number in numbers]
