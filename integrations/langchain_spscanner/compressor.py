@@ -17,14 +17,14 @@ from spscanner_rag.scorers import Cancelled, check_query, never
 class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     """Keeps the sentences of retrieved documents that answer the query.
 
-    For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are as those of
+    For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are like those of
     `SPScannerRetriever`: they keep every key of their document's metadata and add score, span and id.
 
     Parameters
     ----------
     documents : sequence of Document, optional
         Whole documents. A chunk of one of them is scored as a part of it, and only sentences that touch a
-        chunk are returned. Default: chunks are read one after the other, where they leave gaps with a break.
+        chunk are returned. Default: chunks are read one after the other, with a break where text is missing.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
         query : str
             The question; not empty.
         callbacks : optional
-            Not used: a compressor is no run of its own. `as_runnable` is one.
+            Not used: a compressor traces no run of its own. `as_runnable` does.
 
         Returns
         -------

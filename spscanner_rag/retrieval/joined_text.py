@@ -72,7 +72,7 @@ class JoinedText:
     text
         What is scanned.
     runs
-        Its unbroken stretches, in order; between two stands ``RUN_SEPARATOR``.
+        Its unbroken stretches, in order, with ``RUN_SEPARATOR`` between them.
     placed
         Where the pieces stand in it, by their beginning. They cover the runs, except in a source whose whole
         text was at hand.
@@ -87,7 +87,7 @@ class JoinedText:
         return self._spans.touch(start, end)
 
     def place(self, start: int, end: int) -> Place:
-        """Where a span comes from, which lies in one run and touches a piece."""
+        """Where a span comes from that lies in one run and touches a piece."""
         holder = next((p for p in self._touching(start, end) if p.exact and p.holds(start, end)), None)
         best = holder or max(self._touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
         run = self.runs[bisect_right(self.runs, start, key=lambda run: run.start) - 1]

@@ -52,7 +52,7 @@ class SentenceSearch:
         return cls(choice, selection, options["batch_size"])
 
     def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
-        """The best passages of all texts together; only if there is something to read, the scorer is loaded."""
+        """The best passages of all texts together. Without anything to read, no scorer is loaded."""
         if not any(joined.text.strip() for joined in texts):
             return []
         scorer = self.choice.resolve()

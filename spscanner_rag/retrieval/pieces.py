@@ -17,8 +17,8 @@ from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 
 LARGEST_WHITE_GAP = 8
-"""A gap of up to so many characters between two chunks is taken for white space that the splitter dropped; text is
-missing in a longer one, or a paragraph ends there."""
+"""Characters between two chunks that count as white space dropped by the splitter. In a longer gap text is missing,
+or a paragraph ends."""
 
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
@@ -36,8 +36,8 @@ class Piece:
     source
         The document that ``start`` counts in.
     start
-        Where ``text`` begins in the source, in characters. None if that is not known, which a negative
-        number (LangChain's -1) says too.
+        Where ``text`` begins in the source, in characters. None or a negative number, such as LangChain's -1,
+        if that is not known.
     group
         Sources of one group are read as one text, for instance the pages of a file. None: the source alone.
     position
@@ -107,7 +107,7 @@ def _join_group(
 def _add_source(
     builder: JoinedTextBuilder, source: Hashable, text: str, numbers: Sequence[int], pieces: Sequence[Piece]
 ) -> set[int]:
-    """The whole source, and where its pieces stand in it; returns what does not stand in it."""
+    """Add the whole source and place its pieces; returns the numbers of those that do not stand in it."""
     builder.begin(source, 0)
     begin = builder.length
     builder.fill(text)
@@ -125,7 +125,7 @@ def _add_source(
 def _add_pieces(
     builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Sequence[Piece]
 ) -> None:
-    """Pieces whose offsets do not contradict one another; of the others it is guessed where they stand."""
+    """Add pieces whose offsets do not contradict one another, and guess where those without an offset stand."""
     before: Piece | None = None
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
@@ -154,7 +154,7 @@ def _another_between(before: Piece | None, piece: Piece) -> bool:
 
 
 def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
-    """Pieces that cannot all stand where they say; which of them do is not known."""
+    """Numbers of the pieces whose offsets contradict one another: any of them may be the wrong one."""
     builder = JoinedTextBuilder()
     spans: dict[int, tuple[int, int]] = {}
     misfits: dict[int, tuple[int, int]] = {}
@@ -178,9 +178,8 @@ def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
 def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[int]:
     """Numbers of pieces of one source, in reading order.
 
-    By ``start``. A piece without one follows the nearest piece before it that is linked to it and has one, else
-    stands ahead of the nearest one behind it; what is linked to none with a ``start`` comes last, as linked,
-    else in the order given.
+    By ``start``. A piece without one follows the nearest piece before it in its chain of links that has one, else
+    stands ahead of the nearest one behind it. Chains without any ``start`` come last, in the order given.
     """
     if all(pieces[number].start is not None for number in numbers):
         return sorted(numbers, key=lambda number: pieces[number].start or 0)

@@ -1,4 +1,4 @@
-"""The node postprocessor."""
+"""The node postprocessor: retrieved nodes in, their best sentences out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -87,11 +87,11 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     top_n_per_document : int, optional
         At most so many sentences of each document, neighbours not counted.
     documents : sequence of nodes, optional
-        Whole documents that the nodes were cut from: then they are read instead of their nodes, which
-        gives every sentence the score it has in the whole text. Not stored by `to_dict`.
+        Whole documents that the nodes were cut from. They are read instead of their nodes, so that every
+        sentence gets the score it has in the whole text. `to_dict` does not store them.
     docstore : BaseDocumentStore, optional
-        Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE. Not
-        stored by `to_dict`.
+        Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE. `to_dict`
+        does not store it.
 
     Raises
     ------
@@ -185,8 +185,8 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         check_documents(self.documents or ())
         if self.top_n_per_document is not None and self.group_by == "node":
             raise ValueError(
-                f'top_n_per_document: got {self.top_n_per_document} with group_by="node", where no document '
-                'is read as one; expected group_by="document"'
+                f'top_n_per_document: got {self.top_n_per_document} with group_by="node", which reads each node '
+                'alone; expected group_by="document"'
             )
         return self
 

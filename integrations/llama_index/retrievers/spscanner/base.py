@@ -1,4 +1,4 @@
-"""The retriever."""
+"""The retriever: whole documents in, their best sentences out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,8 +30,8 @@ def _spanned_below(method: Method) -> Method:
 class SPScannerRetriever(BaseRetriever):
     """Retrieves the best sentences of whole documents.
 
-    Every document, or every one that a first stage chooses, is read with the question from beginning to
-    end. Returned are new nodes, one for each sentence that is kept.
+    The scanner reads the question and every document, or every one that a first stage chooses, from beginning to
+    end. Each sentence that is kept becomes a new node.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class SPScannerRetriever(BaseRetriever):
         A first stage: only documents of the nodes it finds are scanned. A node of a document that is not
         held here is scanned itself.
     candidate_documents : int, optional
-        How many documents of the first stage are scanned, the first ones. Default: all it finds.
+        Documents scanned at most, in the order of the first stage. Default: all that it finds.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         What scores, as for `SPScannerPostprocessor`.
     threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent

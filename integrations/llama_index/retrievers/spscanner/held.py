@@ -91,7 +91,7 @@ class HeldNodes:
             unknown = sorted(set(ids) - set(self.ids))
             if unknown:
                 raise ValueError(
-                    f"no document {unknown[0]!r} here; expected ref_doc_ids among {len(self.ids)}: see ref_doc_ids"
+                    f"no document {unknown[0]!r} here; expected ids among the {len(self.ids)} in ref_doc_ids"
                 )
             self._nodes = {name: node for name, node in self._nodes.items() if source_id(node) not in ids}
             self._documents = {name: node for name, node in self._documents.items() if name not in ids}
