@@ -17,8 +17,8 @@ from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 
 LARGEST_WHITE_GAP = 8
-"""Characters between two chunks that count as white space dropped by the splitter. In a longer gap text is missing,
-or a paragraph ends."""
+"""Characters between two chunks that count as white space dropped by the splitter. A longer gap means missing
+text, or the end of a paragraph."""
 
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
