@@ -1,6 +1,5 @@
 """Documents to texts that are scanned, and what was found back to documents; both classes use it."""
 
-import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +8,9 @@ from typing import NamedTuple
 from langchain_core.documents import Document
 
 from langchain_spscanner._identity import (
-    canonical,
+    Wholes,
     digest,
+    group_of,
     is_chunk,
     own_name,
     parent_name,
@@ -18,26 +18,16 @@ from langchain_spscanner._identity import (
     score_of,
     start_of,
 )
-from langchain_spscanner._wholes import Wholes
-from spscanner_rag.retrieval.pieces import JoinedText, Piece, copied_metadata, join_pieces
-from spscanner_rag.retrieval.search import Hit
+from spscanner_rag.retrieval import Hit, JoinedText, Piece, copied_metadata, join_pieces, page_number
 
 _PAGES = ("page", "page_number", "page_label")
-_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """Documents joined to texts.
+class JoinedDocuments:
+    """Documents joined to texts, whose pieces have the documents' numbers.
 
-    Attributes
-    ----------
-    documents
-        As given.
-    source_ids
-        Name of what the offsets of each document count in: itself, or the document that it was cut from.
-    texts
-        What is scanned; the numbers of its pieces are those of ``documents``.
+    The offsets of a document count in what ``source_ids`` names: itself, or the document it was cut from.
     """
 
     documents: tuple[Document, ...]
@@ -53,18 +43,28 @@ class Reading:
                 numbers[placed.number] = number
         return numbers
 
-    def result(self, hit: Hit, retrieval_score: float | None = None) -> Document:
+
+class TextToScan(NamedTuple):
+    """A text, the documents it was joined from, and the first stage's score of the whole text, if it gave one."""
+
+    joined: JoinedText
+    origin: JoinedDocuments
+    retrieval_score: float | None = None
+
+    def result(self, hit: Hit, keep_retrieval_score: bool) -> Document:
         """What was found as a document of its own, which shares nothing with the one that it was found in."""
-        place = hit.place
-        document = self.documents[place.piece]
+        place, document = hit.place, self.origin.documents[hit.place.piece]
         if place.source_start is not None and place.source_end is not None:
             start, end = place.source_start, place.source_end
-            identity = f"{self.source_ids[place.piece]}:{start}-{end}"
+            identity = f"{self.origin.source_ids[place.piece]}:{start}-{end}"
         else:
-            start, end = _span_by_the_chunk(hit, document)
-            within = (
-                digest(hit.text) if place.piece_start is None else f"{place.piece_start}-{place.piece_end}"
-            )
+            start = end = -1  # as LangChain's splitters say it
+            within = digest(hit.text)
+            if place.piece_start is not None and place.piece_end is not None:
+                within = f"{place.piece_start}-{place.piece_end}"
+                own_start = start_of(document)  # it contradicts another chunk's, or is not known
+                if own_start is not None:
+                    start, end = own_start + place.piece_start, own_start + place.piece_end
             identity = f"{own_name(document)}:{within}"
         metadata = copied_metadata(document.metadata) | {
             "relevance_score": hit.score,
@@ -73,63 +73,33 @@ class Reading:
             "spscanner_logit": hit.logit,
             "spscanner_id": identity,
         }
-        if retrieval_score is not None:
-            metadata["spscanner_retrieval_score"] = retrieval_score
+        score = score_of(document) if self.retrieval_score is None else self.retrieval_score
+        if keep_retrieval_score and score is not None:
+            metadata["spscanner_retrieval_score"] = score
         return Document(page_content=hit.text, metadata=metadata, id=identity)
 
 
-def _span_by_the_chunk(hit: Hit, chunk: Document) -> tuple[int, int]:
-    """What the chunk itself says, if it does: its offset contradicts another chunk's, or is not known."""
-    start, place = start_of(chunk), hit.place
-    if start is None or place.piece_start is None or place.piece_end is None:
-        return -1, -1  # as LangChain's splitters say it
-    return start + place.piece_start, start + place.piece_end
-
-
-class Text(NamedTuple):
-    """A text to scan, what its pieces are, and the score that the first stage gave to all of it, if it did."""
-
-    joined: JoinedText
-    reading: Reading
-    retrieval_score: float | None = None
-
-    def result(self, hit: Hit, keep_retrieval_score: bool) -> Document:
-        """As `Reading.result`."""
-        if not keep_retrieval_score:
-            return self.reading.result(hit)
-        own = score_of(self.reading.documents[hit.place.piece])
-        return self.reading.result(hit, own if self.retrieval_score is None else self.retrieval_score)
-
-
-def read(documents: Sequence[Document], document_key: str | None, wholes: Wholes | None = None) -> Reading:
+def read(
+    documents: Sequence[Document], document_key: str | None, wholes: Wholes | None = None
+) -> JoinedDocuments:
     """Join documents to texts.
 
-    Parameters
-    ----------
-    documents
-        A document with an integer ``start_index`` in its metadata is a chunk, any other is whole.
-    document_key
-        Documents whose metadata agree here are read as one text. None: each alone.
-    wholes
-        What chunks were cut from, where it is at hand: it is read then, for the sake of the chunks.
-
-    Raises
-    ------
-    TypeError
-        If one is not a Document.
+    A document with an integer ``start_index`` in its metadata is a chunk, any other is whole. Documents whose
+    metadata agree under ``document_key`` are one text. Of chunks that ``wholes`` knows the whole document is read.
     """
     for document in documents:
         require_document(document, "documents")
     sources: dict[Hashable, str] = {}
     source_ids: list[str] = []
     pieces: list[Piece] = []
-    groups = [_group(document, document_key) for document in documents]
+    groups = [group_of(document, document_key) for document in documents]
     positions = _positions(documents, groups)
     for number, document in enumerate(documents):
         start = start_of(document)
-        whole = wholes.only(document) if wholes else None
+        held = wholes.holding(document) if wholes else []
         source: Hashable
-        if whole is not None:
+        if wholes and len(held) == 1:
+            whole = wholes.documents[held[0]]
             name = own_name(whole)
             source = ("given", name)
             sources[source] = whole.page_content
@@ -150,12 +120,7 @@ def read(documents: Sequence[Document], document_key: str | None, wholes: Wholes
                 position=positions[number],
             )
         )
-    return Reading(tuple(documents), tuple(source_ids), tuple(join_pieces(pieces, sources)))
-
-
-def _group(document: Document, document_key: str | None) -> str | None:
-    value = None if document_key is None else document.metadata.get(document_key)
-    return None if value is None else canonical(value)
+    return JoinedDocuments(tuple(documents), tuple(source_ids), tuple(join_pieces(pieces, sources)))
 
 
 def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> list[float | None]:
@@ -167,15 +132,44 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
     positions: list[float | None] = [None] * len(documents)
     for numbers in members.values():
         for key in _PAGES:
-            pages = [_page(documents[number].metadata.get(key)) for number in numbers]
-            if None not in pages:
-                for number, page in zip(numbers, pages, strict=True):
+            pages = {number: page_number(documents[number].metadata.get(key)) for number in numbers}
+            if None not in pages.values():
+                for number, page in pages.items():
                     positions[number] = page
                 break
     return positions
 
 
-def _page(value: object) -> float | None:
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return float(value)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+class HeldDocuments(Wholes):
+    """Whole documents that are also read, joined once, and which of them a first stage chose."""
+
+    @cached_property
+    def _joined(self) -> JoinedDocuments:
+        return read(self.documents, self.document_key)
+
+    @property
+    def texts(self) -> list[TextToScan]:
+        """All texts."""
+        return [TextToScan(joined, self._joined) for joined in self._joined.texts]
+
+    def chosen(self, found: Sequence[Document]) -> list[TextToScan]:
+        """The texts that these chunks were cut from, best first; a chunk of none of them is a text by itself."""
+        best: dict[int, int] = {}  # text to the first of its chunks
+        strange: list[int] = []
+        for number, chunk in enumerate(found):
+            texts = {self._joined.text_of[at] for at in self.holding(chunk)}
+            if len(texts) == 1:
+                best.setdefault(texts.pop(), number)
+            else:
+                strange.append(number)
+        ranked = [
+            (number, TextToScan(self._joined.texts[at], self._joined, score_of(found[number])))
+            for at, number in best.items()
+        ]
+        alone = read([found[number] for number in strange], self.document_key)
+        ranked += [
+            (strange[min(placed.number for placed in joined.placed)], TextToScan(joined, alone))
+            for joined in alone.texts
+            if joined.placed
+        ]
+        return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]

@@ -1,32 +1,22 @@
-"""Which document a document is, or was cut from: deterministic names out of metadata and text."""
+"""Which document a document is, or was cut from, by its id, metadata and text."""
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 
 from langchain_core.documents import Document
 
-from spscanner_rag.retrieval.pieces import copied_metadata
+from spscanner_rag.retrieval import copied_metadata
 
 SCORES = ("relevance_score", "score")
 """Metadata keys that hold the score of an earlier stage; the first that is there counts."""
 
 # What differs between the chunks of one document: where they stand, their scores, their ids in a store.
-_OF_THE_CHUNK = frozenset(
-    {
-        *SCORES,
-        "start_index",
-        "end_index",
-        "spscanner_id",
-        "spscanner_logit",
-        "spscanner_retrieval_score",
-        "_id",
-        "chunk_id",
-        "chunk_index",
-        "pk",
-    }
-)
+_PLACES = ("start_index", "end_index", "chunk_index")
+_OWN_KEYS = ("spscanner_id", "spscanner_logit", "spscanner_retrieval_score")
+_STORE_IDS = ("_id", "chunk_id", "pk")
+_OF_THE_CHUNK = frozenset((*_PLACES, *SCORES, *_OWN_KEYS, *_STORE_IDS))
 
 
 def is_chunk(document: Document) -> bool:
@@ -36,10 +26,7 @@ def is_chunk(document: Document) -> bool:
 
 
 def start_of(document: Document) -> int | None:
-    """Where a chunk begins in the document it was cut from, in characters.
-
-    None for a whole document, and for a chunk that its splitter did not find again, which LangChain marks by -1.
-    """
+    """Where a chunk begins in the document it was cut from; None if unknown, which LangChain's -1 says too."""
     start = _number(document.metadata.get("start_index"))
     return int(start) if start is not None and start == int(start) >= 0 else None
 
@@ -63,6 +50,12 @@ def _number(value: object) -> float | None:
 def parent_name(document: Document) -> str:
     """Equal for the chunks of one document and for the document itself: splitters copy its metadata."""
     return digest({key: value for key, value in document.metadata.items() if key not in _OF_THE_CHUNK})
+
+
+def group_of(document: Document, document_key: str | None) -> str | None:
+    """Equal for documents whose metadata agree under a key; None if there is nothing."""
+    value = None if document_key is None else document.metadata.get(document_key)
+    return None if value is None else canonical(value)
 
 
 def own_name(document: Document) -> str:
@@ -91,15 +84,7 @@ def canonical(value: object) -> str:
 
 
 def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """Documents that share nothing with those given, each with an id, equal ones once.
-
-    Raises
-    ------
-    TypeError
-        If one is not a Document.
-    ValueError
-        If two different ones have the same id.
-    """
+    """Documents that share nothing with those given, each with an id of its own, equal ones once."""
     own: dict[str, Document] = {}
     for document in documents:
         require_document(document, "documents")
@@ -109,8 +94,8 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
             own[name] = Document(
                 page_content=document.page_content, metadata=copied_metadata(document.metadata), id=name
             )
-        elif known.page_content != document.page_content or digest(known.metadata) != digest(
-            document.metadata
+        elif digest((known.page_content, known.metadata)) != digest(
+            (document.page_content, document.metadata)
         ):
             raise ValueError(
                 f"documents: got two different documents with the id {name!r}; expected an id of its own for "
@@ -125,3 +110,59 @@ def require_document(document: object, where: str) -> None:
         raise TypeError(
             f"{where}: got {type(document).__name__}; expected langchain_core.documents.Document objects"
         )
+
+
+class Wholes:
+    """Finds the whole document that a chunk was cut from.
+
+    By the chunk's id, else by the metadata that it has from its document, else by the value that both have
+    under ``document_key``; the chunk's text must stand in it.
+    """
+
+    def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
+        self.documents = documents
+        self.document_key = document_key
+        self._numbers: dict[tuple[str, str], list[int]] = {}
+        self._squeezed: dict[int, str] = {}
+        for number, document in enumerate(documents):
+            for name in self._names(document):
+                self._numbers.setdefault(name, []).append(number)
+
+    def holding(self, chunk: Document) -> list[int]:
+        """Numbers of the documents that the chunk may be cut from: one, if all is well."""
+        for name in self._names(chunk):
+            found = self._with_text(self._numbers.get(name, ()), chunk)
+            if found:
+                texts = {self.documents[number].page_content for number in found}
+                return found[:1] if len(texts) == 1 else found
+        return []
+
+    def _names(self, document: Document) -> Iterator[tuple[str, str]]:
+        if document.id is not None:
+            yield "id", document.id
+        yield "parent", parent_name(document)
+        group = group_of(document, self.document_key)
+        if group is not None:
+            yield "key", group
+
+    def _with_text(self, candidates: Iterable[int], chunk: Document) -> list[int]:
+        text, start = chunk.page_content, start_of(chunk)
+        squeezed = "".join(text.split())
+        numbers = list(candidates)
+        if not squeezed:
+            return []
+        if start is not None and (there := [n for n in numbers if self._stands_at(n, text, start)]):
+            return there
+        holding = [number for number in numbers if text in self.documents[number].page_content]
+        return holding or [number for number in numbers if squeezed in self._without_space(number)]
+
+    def _stands_at(self, number: int, text: str, start: int) -> bool:
+        whole = self.documents[number]
+        shift = start - (start_of(whole) or 0)
+        return shift >= 0 and whole.page_content.startswith(text, shift)
+
+    def _without_space(self, number: int) -> str:
+        # Splitters normalize white space; made only when a chunk does not stand in its document as it is.
+        if number not in self._squeezed:
+            self._squeezed[number] = "".join(self.documents[number].page_content.split())
+        return self._squeezed[number]

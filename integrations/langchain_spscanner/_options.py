@@ -1,7 +1,6 @@
 """The fields that retriever and compressor share, and the scan itself."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,29 +9,21 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SkipValidation,
     field_serializer,
     field_validator,
     model_validator,
 )
 
-from langchain_spscanner._conversion import Text
-from spscanner_rag.results.selection import Order
-from spscanner_rag.retrieval.search import Selection, search, selection_named
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
+from langchain_spscanner._conversion import HeldDocuments, TextToScan
+from langchain_spscanner._identity import own_copies
+from spscanner_rag.retrieval import Order, SentenceSearch, hide_token, split_token
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Scorer
-
-_NAMES = {
-    "top_k": "k",
-    "top_k_per_text": "k_per_document",
-    "context": "context_sentences",
-    "merge": "merge_adjacent",
-}
-"""Arguments of `Selection` that have another name here."""
+from spscanner_rag.scorers import Cancelled, Scorer, never
 
 
-class ScanOptions(BaseModel):
+class ScanFields(BaseModel):
     """Which model scores, and which sentences are kept."""
 
     model_config = ConfigDict(
@@ -97,19 +88,19 @@ class ScanOptions(BaseModel):
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage as ``spscanner_retrieval_score``."""
 
+    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
+
+    _held: HeldDocuments | None = PrivateAttr(default=None)
+
+    @field_validator("documents", mode="before")
+    @classmethod
+    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
+        return None if value is None else own_copies(value)
+
     @field_validator("model_kwargs")
     @classmethod
     def _hide_token(cls, value: dict[str, Any]) -> dict[str, Any]:
-        parameters = inspect.signature(Scanner.from_pretrained).parameters
-        allowed = set(parameters) - {"model", "device", "dtype", "backend"}
-        for name in value:
-            if name not in allowed:
-                raise ValueError(
-                    f"got {name!r}; expected arguments of Scanner.from_pretrained that are no field here: "
-                    f"{', '.join(sorted(allowed))}"
-                )
-        options, token = split_token(value)
-        return options if token.value is None else options | {"token": token}
+        return hide_token(value)
 
     @field_serializer("model_kwargs")
     def _without_token(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -117,8 +108,7 @@ class ScanOptions(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._choice().check()
-        self._selection({})
+        self._search()
         return self
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
@@ -127,67 +117,27 @@ class ScanOptions(BaseModel):
         memo.update((id(shared), shared) for shared in (self.scanner, self.scorer) if shared is not None)
         return super().__deepcopy__(memo)
 
-    def _choice(self) -> ScorerChoice:
-        options, token = split_token(self.model_kwargs)
-        return ScorerChoice(
-            model=self.model,
-            device=self.device,
-            dtype=self.dtype,
-            backend=self.backend,
-            model_kwargs=options,
-            token=token,
-            scanner=self.scanner,
-            scorer=self.scorer,
-        )
+    def __getstate__(self) -> dict[Any, Any]:
+        return {
+            **super().__getstate__(),
+            "__pydantic_private__": {"_held": None},
+        }  # made again where it is used
 
-    def _selection(self, changes: Mapping[str, Any]) -> Selection:
-        """What is kept; ``changes`` are the arguments of one call, which come before the fields."""
-        options = {name: changes.get(name, getattr(self, name)) for name in ("k", "threshold", "max_tokens")}
-        if options["max_tokens"] is not None and self.count_tokens is None and not self._counts():
-            raise ValueError(
-                f"max_tokens: got a budget, but {type(self.scorer).__name__} does not count tokens; expected "
-                'count_tokens as well, for example count_tokens="o200k_base"'
-            )
-        return selection_named(
-            _NAMES,
-            top_k=options["k"],
-            threshold=options["threshold"],
-            max_tokens=options["max_tokens"],
-            count_tokens=self.count_tokens,
-            context=self.context_sentences,
-            order=self.order,
-            merge=self.merge_adjacent,
-            top_k_per_text=self.k_per_document,
-        )
+    def _held_documents(self) -> HeldDocuments:
+        """The documents, made ready once and again when they or the key change."""
+        held, documents, key = self._held, self.documents or (), self.document_key
+        if held is None or held.documents is not documents or held.document_key != key:
+            held = self._held = HeldDocuments(documents, key)
+        return held
 
-    def _counts(self) -> bool:
-        return self.scorer is None or hasattr(self.scorer, "count_tokens")
+    def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
+        """The search that the fields ask for; ``arguments`` of one call come before them."""
+        return SentenceSearch.of(
+            {**self.__dict__, **(arguments or {})}, top_k="k", top_k_per_text="k_per_document"
+        )
 
     def _scan(
-        self, query: str, texts: Sequence[Text], choose: Selection, cancelled: Callable[[], bool]
+        self, query: str, texts: Sequence[TextToScan], search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[Document]:
-        texts = [text for text in texts if text.joined.text.strip()]
-        if not texts:
-            return []  # without loading a model
-        hits = search(
-            self._choice().resolve(),
-            query,
-            [text.joined for text in texts],
-            choose,
-            batch_size=self.batch_size,
-            cancelled=cancelled,
-        )
+        hits = search(query, [text.joined for text in texts], cancelled)
         return [texts[hit.joined].result(hit, self.keep_retrieval_score) for hit in hits]
-
-
-def require_query(query: object) -> None:
-    """Raise ``ValueError`` for no query or an empty one, and ``TypeError`` for one that is no string."""
-    if query is None or (isinstance(query, str) and not query.strip()):
-        raise ValueError(f"query: got {query!r}; expected a question or key words")
-    if not isinstance(query, str):
-        raise TypeError(f"query: got {type(query).__name__}; expected a string")
-
-
-def never() -> bool:
-    """For scans that nobody cancels."""
-    return False

@@ -1,50 +1,36 @@
 """The compressor: documents that were retrieved in, their sentences that matter out."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import Field, PrivateAttr, SkipValidation, field_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import Text, read
-from langchain_spscanner._identity import own_copies
-from langchain_spscanner._options import ScanOptions, never, require_query
-from langchain_spscanner._wholes import Wholes
-from spscanner_rag.retrieval.background import off_loop
-from spscanner_rag.retrieval.search import Selection
-
-_DOCUMENTS, _QUERY = "documents", "query"
+from langchain_spscanner._conversion import TextToScan, read
+from langchain_spscanner._options import ScanFields
+from spscanner_rag.retrieval import off_loop
+from spscanner_rag.scorers import Cancelled, check_query, never
 
 
-class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
+class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     """Keeps the sentences of retrieved documents that answer the query.
 
-    For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are as those of
+    For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are like those of
     `SPScannerRetriever`: they keep every key of their document's metadata and add score, span and id.
 
     Parameters
     ----------
     documents : sequence of Document, optional
         Whole documents. A chunk of one of them is scored as a part of it, and only sentences that touch a
-        chunk are returned. Default: chunks are read one after the other, where they leave gaps with a break.
+        chunk are returned. Default: chunks are read one after the other, with a break where text is missing.
 
     Raises
     ------
     pydantic.ValidationError, TypeError
         For a field that is unknown or out of its range.
     """
-
-    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
-
-    _wholes: Wholes | None = PrivateAttr(default=None)
-
-    @field_validator("documents", mode="before")
-    @classmethod
-    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
-        return None if value is None else own_copies(value)
 
     @override
     def compress_documents(
@@ -59,7 +45,7 @@ class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
         query : str
             The question; not empty.
         callbacks : optional
-            Not used: a compressor is no run of its own. `as_runnable` is one.
+            Not used: a compressor traces no run of its own. `as_runnable` does.
 
         Returns
         -------
@@ -71,21 +57,15 @@ class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
         ValueError
             If the query is empty.
         """
-        require_query(query)
-        return self._compressed(documents, query, self._selection({}), never)
+        return self._compressed(documents, check_query(query or ""))
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """As `compress_documents`, off the event loop; cancelling the task ends the scan."""
-        require_query(query)
-        choose = self._selection({})
-
-        def scan(cancelled: Callable[[], bool]) -> list[Document]:
-            return self._compressed(documents, query, choose, cancelled)
-
-        return await off_loop(scan)
+        """`compress_documents` off the event loop; cancelling the task ends the scan."""
+        query = check_query(query or "")
+        return await off_loop(lambda cancelled: self._compressed(documents, query, cancelled))
 
     def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:
         """A runnable of ``{"documents": [...], "query": "..."}``, sync and async."""
@@ -98,27 +78,16 @@ class SPScannerCompressor(ScanOptions, BaseDocumentCompressor):
 
         return RunnableLambda(compress, acompress, name=type(self).__name__)
 
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        return {**state, "__pydantic_private__": {"_wholes": None}}  # made again where it is used
-
     def _compressed(
-        self, documents: Sequence[Document], query: str, choose: Selection, cancelled: Callable[[], bool]
+        self, documents: Sequence[Document], query: str, cancelled: Cancelled = never
     ) -> list[Document]:
-        reading = read(documents, self.document_key, self._known())
-        return self._scan(query, [Text(joined, reading) for joined in reading.texts], choose, cancelled)
-
-    def _known(self) -> Wholes | None:
-        documents, wholes, key = self.documents, self._wholes, self.document_key
-        if not documents:
-            return None
-        if wholes is None or wholes.documents is not documents or wholes.document_key != key:
-            wholes = self._wholes = Wholes(documents, key)
-        return wholes
+        origin = read(documents, self.document_key, self._held_documents() if self.documents else None)
+        texts = [TextToScan(joined, origin) for joined in origin.texts]
+        return self._scan(query, texts, self._search(), cancelled)
 
 
 def _as_inputs(inputs: object) -> tuple[Sequence[Document], str]:
-    if not isinstance(inputs, Mapping) or not {_DOCUMENTS, _QUERY} <= set(inputs):
+    if not isinstance(inputs, Mapping) or not {"documents", "query"} <= set(inputs):
         got = sorted(map(str, inputs)) if isinstance(inputs, Mapping) else type(inputs).__name__
         raise ValueError(f'input: got {got}; expected a mapping with "documents" and "query"')
-    return inputs[_DOCUMENTS], inputs[_QUERY]
+    return inputs["documents"], inputs["query"]

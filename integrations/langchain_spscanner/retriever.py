@@ -2,21 +2,21 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, field_validator, model_validator
+from pydantic import ConfigDict, Field, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import Text
-from langchain_spscanner._corpus import Corpus
+from langchain_spscanner._conversion import TextToScan
 from langchain_spscanner._identity import own_copies, require_document
-from langchain_spscanner._options import ScanOptions, never, require_query
-from spscanner_rag.retrieval.background import off_loop
+from langchain_spscanner._options import ScanFields
+from spscanner_rag.retrieval import off_loop
+from spscanner_rag.scorers import check_query
 
 _ARGUMENTS = ("k", "threshold", "max_tokens")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke reads itself
@@ -24,7 +24,7 @@ _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke
 _writing = threading.Lock()  # one for all retrievers: it is held for as long as it takes to replace a tuple
 
 
-class SPScannerRetriever(ScanOptions, BaseRetriever):
+class SPScannerRetriever(ScanFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
     Each result is a `Document` with the metadata of the document that it stands in, and with
@@ -53,22 +53,14 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")  # which the framework's class would allow
 
-    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
     retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
     candidate_documents: int | None = Field(default=None, ge=1, strict=True)
 
-    _corpus: Corpus | None = PrivateAttr(default=None)
-
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
-        """Scan these documents, all of them for every query.
+        """Scan these whole documents, pages or chunks, all of them for every query.
 
-        Parameters
-        ----------
-        documents : iterable of Document
-            Whole documents, pages or chunks; may be empty.
-        **fields
-            Other fields of the class.
+        ``fields`` are the other fields of the class.
         """
         return cls(documents=list(documents), **fields)
 
@@ -94,21 +86,15 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
         Raises
         ------
         ValueError
-            If there are more or fewer of them than texts.
+            If there are more or fewer ``metadatas`` or ``ids`` than texts.
         """
         texts = list(texts)
         for name, values in (("metadatas", metadatas), ("ids", ids)):
             if values is not None and len(values) != len(texts):
                 raise ValueError(f"{name}: got {len(values)} for {len(texts)} texts; expected one for each")
-        return cls(
-            documents=[
-                Document(page_content=text, metadata=metadata, id=identity)
-                for text, metadata, identity in zip(
-                    texts, metadatas or [{}] * len(texts), ids or [None] * len(texts), strict=True
-                )
-            ],
-            **fields,
-        )
+        rows = zip(texts, metadatas or [{}] * len(texts), ids or [None] * len(texts), strict=True)
+        documents = [Document(page_content=text, metadata=own, id=name) for text, own, name in rows]
+        return cls(documents=documents, **fields)
 
     @classmethod
     def from_retriever(
@@ -123,15 +109,11 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
 
         Parameters
         ----------
-        retriever : Runnable
-            First stage: any retriever, or another runnable from a string to documents.
         documents : iterable of Document, optional
             Whole documents. Where the first stage returns a chunk of one of them, all of it is scanned, and
             with it the other pages of the same file. Default: what the first stage returns is scanned.
-        candidate_documents : int, optional
-            Documents scanned at most, in the order of the first stage. Default: all.
-        **fields
-            Other fields of the class.
+        retriever, candidate_documents, **fields
+            Fields of the class.
         """
         return cls(
             retriever=retriever,
@@ -139,11 +121,6 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
             candidate_documents=candidate_documents,
             **fields,
         )
-
-    @field_validator("documents", mode="before")
-    @classmethod
-    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
-        return None if value is None else own_copies(value)
 
     @model_validator(mode="after")
     def _check_input(self) -> Self:
@@ -165,17 +142,12 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
         return self
 
     def add_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Add documents, each in place of one with the same id.
-
-        Parameters
-        ----------
-        documents : iterable of Document
-            Copied, as all that were given before.
+        """Add copies of documents, each in place of one with the same id.
 
         Returns
         -------
         list of str
-            Their ids; one without an id gets a digest of its text and metadata.
+            Their ids; a document without an id gets a digest of its text and metadata.
         """
         new = {document.id: document for document in own_copies(documents)}
         with _writing:
@@ -184,17 +156,12 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
         return [str(name) for name in new]
 
     def delete(self, ids: Iterable[str]) -> None:
-        """Delete documents.
-
-        Parameters
-        ----------
-        ids : iterable of str
-            As `add_documents` returns them, or as the documents came with.
+        """Delete documents by their ids.
 
         Raises
         ------
         ValueError
-            If there is no document with one of the ids; then none is deleted.
+            If no document has one of the ids; then none is deleted.
         """
         gone = {ids} if isinstance(ids, str) else set(ids)
         with _writing:
@@ -207,21 +174,13 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
             self.documents = tuple(document for document in documents if document.id not in gone)
 
     @override
-    def invoke(
-        self,
-        input: str,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         self._check_call(input, kwargs)  # before any event
         return super().invoke(input, config, **kwargs)
 
     @override
     async def ainvoke(
-        self,
-        input: str,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
         self._check_call(input, kwargs)
         return await super().ainvoke(input, config, **kwargs)
@@ -233,22 +192,18 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
         found = None
         if self.retriever is not None:
             found = self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
-        return self._scan(query, self._texts(found), self._selection(arguments), never)
+        return self._scan(query, self._texts(found), self._search(arguments))
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **arguments: Any
     ) -> list[Document]:
-        choose = self._selection(arguments)
+        search = self._search(arguments)
         try:
             found = None
             if self.retriever is not None:
                 found = await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
-
-            def scan(cancelled: Callable[[], bool]) -> list[Document]:
-                return self._scan(query, self._texts(found), choose, cancelled)
-
-            return await off_loop(scan)
+            return await off_loop(lambda stop: self._scan(query, self._texts(found), search, stop))
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class ends the run for exceptions only
             raise
@@ -257,12 +212,8 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**kwargs)
         params["ls_embedding_provider"] = "spscanner-rag"
-        params["ls_embedding_model"] = self._choice().name
+        params["ls_embedding_model"] = self._search().choice.name
         return params
-
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        return {**state, "__pydantic_private__": {"_corpus": None}}  # made again where it is used
 
     def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
         for name in arguments:
@@ -271,27 +222,16 @@ class SPScannerRetriever(ScanOptions, BaseRetriever):
                     f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
                     "field set at construction"
                 )
-        require_query(query)
-        self._selection(arguments)
+        check_query(query or "")  # None too is a ValueError
+        self._search({name: value for name, value in arguments.items() if name in _ARGUMENTS})
 
-    def _texts(self, found: Sequence[Document] | None) -> list[Text]:
-        """What is scanned: all documents, or those that the first stage found."""
-        if found is None:
-            return self._known().texts
-        texts = self._known().chosen(_as_documents(found))
-        return texts if self.candidate_documents is None else texts[: self.candidate_documents]
-
-    def _known(self) -> Corpus:
-        """The documents, joined; made again when they or the key changed."""
-        corpus, documents, key = self._corpus, self.documents or (), self.document_key
-        if corpus is None or corpus.documents is not documents or corpus.document_key != key:
-            corpus = self._corpus = Corpus(documents, key)
-        return corpus
-
-
-def _as_documents(found: object) -> Sequence[Document]:
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
-    for document in found:
-        require_document(document, "the first stage's documents")
-    return found
+    def _texts(self, found: object) -> list[TextToScan]:
+        """What is scanned: all documents, or those that the first stage found, if there is one."""
+        held = self._held_documents()
+        if self.retriever is None:
+            return held.texts
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
+        for document in found:
+            require_document(document, "the first stage's documents")
+        return held.chosen(found)[: self.candidate_documents]

@@ -1,1 +1,29 @@
-"""The framework-free half of the integrations: pieces of documents, search over them, which scorer is asked."""
+"""The framework-free half of the integrations: pieces of documents, search over them, which scorer is asked.
+
+What is named here is all that an integration takes. Nothing of it imports torch until a scanner is needed.
+"""
+
+from spscanner_rag.results.selection import Order
+from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.options import SentenceSearch
+from spscanner_rag.retrieval.pieces import Piece, copied_metadata, join_pieces, page_number
+from spscanner_rag.retrieval.search import Hit
+from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options, split_token
+from spscanner_rag.text.token_counts import CountTokens
+
+__all__ = [
+    "CountTokens",
+    "Hit",
+    "JoinedText",
+    "Order",
+    "Piece",
+    "SentenceSearch",
+    "copied_metadata",
+    "hide_token",
+    "join_pieces",
+    "loading_options",
+    "off_loop",
+    "page_number",
+    "split_token",
+]

@@ -1,4 +1,4 @@
-"""Scans beside an event loop: off its thread, a few at a time, ended when their caller is cancelled."""
+"""Run scans beside an event loop: off its thread, a few at a time, until their caller is cancelled."""
 
 import asyncio
 import contextvars
@@ -8,29 +8,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from spscanner_rag.scorers import Cancelled
+
 T = TypeVar("T")
 
 AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
-"""Scans that run at the same time; further ones wait without a thread. One scan already uses several cores."""
+"""Scans that run at the same time, since one already uses several cores; further ones wait without a thread."""
 
 _executor: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
 
 
-async def off_loop(call: Callable[[Callable[[], bool]], T]) -> T:
+async def off_loop(call: Callable[[Cancelled], T]) -> T:
     """Await a blocking call in a thread of its own.
 
-    Not one of the event loop's threads: those are few, and other calls of the application wait for them.
+    The event loop has few threads, and other calls of the application wait for them.
 
     Parameters
     ----------
     call
         Gets a function that says whether the awaiting task was cancelled, to be asked now and then. It runs
         in a copy of the caller's context variables, which tracing needs.
-
-    Returns
-    -------
-    What ``call`` returns.
     """
     stop = threading.Event()
     context = contextvars.copy_context()
@@ -50,7 +48,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    # The threads of a process do not live on in its forks, and its lock may have been held.
+    # A fork has none of its parent's threads, and the lock may have been held.
     global _executor, _lock
     _executor, _lock = None, threading.Lock()
 

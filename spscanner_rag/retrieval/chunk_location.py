@@ -7,35 +7,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHORTEST_OVERLAP = 16
-"""Fewer characters at the end of one chunk and the beginning of the next may be equal by chance."""
+"""Characters that the end of one chunk and the beginning of the next share at least; fewer may be chance."""
 
 NEARBY = 1024
-"""A chunk is first looked for within this many characters, and a few times its length, so that many are cheap;
-only what does not stand there costs a look at the whole source."""
+"""Characters, besides a few times the chunk's length, in which a chunk is looked for first. Only a chunk that does
+not stand there costs a look at the whole source."""
 
 LARGEST_OVERLAPS_TRIED = 256
-"""Of two chunks that repeat one line over and over; what they share may go unseen then."""
+"""Places tried in two chunks that repeat one line over and over; their overlap may then go unseen."""
 
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # no white space has a higher code
 
 
-class Found(NamedTuple):
-    """A span of the source; ``exact`` if the chunk is that span, and not the same but for white space."""
+class Location(NamedTuple):
+    """A span of the source; ``exact`` unless the chunk differs from it in white space."""
 
     start: int
     end: int
     exact: bool
 
 
-class SourceSearch:
-    """Finds the chunks of one source, which are asked for in reading order.
+class ChunkLocator:
+    """Locates the chunks of one source, given in reading order.
 
-    A chunk that stands several times in the source is found near ``start``, else behind the chunk before it.
-
-    Parameters
-    ----------
-    source
-        The whole text.
+    A chunk that stands several times in the source is located near ``start``, else behind the chunk before it.
     """
 
     def __init__(self, source: str) -> None:
@@ -43,22 +38,19 @@ class SourceSearch:
         self._cursor = 0
         self._last = ""
 
-    def find(self, text: str, start: int | None = None) -> Found | None:
-        """The place of a chunk, at ``start`` if it stands there, or None.
-
-        White space may differ: splitters strip and normalize it.
-        """
+    def locate(self, text: str, start: int | None = None) -> Location | None:
+        """Where a chunk stands, at ``start`` if it stands there; splitters may have changed its white space."""
         if not text.strip():
             return None
         if start is not None and start >= 0 and self.source.startswith(text, start):
-            found: Found | None = Found(start, start + len(text), True)
+            found: Location | None = Location(start, start + len(text), True)
         else:
             found = self._search(text, self._cursor + (text == self._last) if start is None else start)
         if found is not None:
             self._cursor, self._last = found.start, text
         return found
 
-    def _search(self, text: str, behind: int) -> Found | None:
+    def _search(self, text: str, behind: int) -> Location | None:
         behind = max(behind, 0)
         near = behind + 4 * len(text) + NEARBY
         squeezed = "".join(text.split())
@@ -71,18 +63,18 @@ class SourceSearch:
             or self._but_for_white_space(squeezed)
         )
 
-    def _exact(self, text: str, start: int, stop: int | None = None) -> Found | None:
+    def _exact(self, text: str, start: int, stop: int | None = None) -> Location | None:
         at = self.source.find(text, start, stop)
-        return None if at < 0 else Found(at, at + len(text), True)
+        return None if at < 0 else Location(at, at + len(text), True)
 
-    def _but_for_white_space(self, wanted: str, start: int = 0, stop: int | None = None) -> Found | None:
+    def _but_for_white_space(self, wanted: str, start: int = 0, stop: int | None = None) -> Location | None:
         squeezed, places = self._squeezed
         first = int(np.searchsorted(places, start))
         last = len(places) if stop is None else int(np.searchsorted(places, stop))
         at = squeezed.find(wanted, first, last)
         if at < 0:
             return None
-        return Found(int(places[at]), int(places[at + len(wanted) - 1]) + 1, False)
+        return Location(int(places[at]), int(places[at + len(wanted) - 1]) + 1, False)
 
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:
@@ -92,7 +84,7 @@ class SourceSearch:
 
 
 def overlap(before: str, after: str) -> int:
-    """How many characters at the end of one chunk begin the next; 0 if they are fewer than the shortest."""
+    """How many characters at the end of one chunk begin the next; 0 if fewer than ``SHORTEST_OVERLAP``."""
     probe = after[:SHORTEST_OVERLAP]
     if len(probe) < SHORTEST_OVERLAP:
         return 0

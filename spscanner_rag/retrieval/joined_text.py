@@ -1,4 +1,4 @@
-"""Texts of several pieces as one, with a map back to the pieces and to their sources."""
+"""The texts of several pieces as one, with a map back to the pieces and to their sources."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
@@ -9,8 +9,8 @@ from typing import NamedTuple
 RUN_SEPARATOR = "\n\n"
 
 
-class Spans:
-    """Spans, ascending by their start, that are asked which of them touch another."""
+class SpanIndex:
+    """Tells which of many spans, ascending by their start, touch another span."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -20,12 +20,12 @@ class Spans:
             self._reach.append(max(end, self._reach[-1] if self._reach else end))
 
     def touch(self, start: int, end: int) -> bool:
-        """Whether any has a character in common with the span."""
+        """Whether any of them has a character in common with the span."""
         before = bisect_left(self._starts, end)
         return before > 0 and self._reach[before - 1] > start
 
     def near(self, start: int, end: int) -> range:
-        """Numbers of those that may touch the span: no other does."""
+        """Numbers of those that may touch the span; no other does."""
         return range(bisect_right(self._reach, start), bisect_left(self._starts, end))
 
 
@@ -44,8 +44,8 @@ class Placed(NamedTuple):
     start: int
     end: int
     number: int  # of the piece, in the order given
-    exact: bool = True  # the text there is the piece's, and not the same but for white space
-    anchored: bool = True  # the run's place in the source holds for this piece, and is no guess
+    exact: bool = True  # False if the text there differs from the piece in white space
+    anchored: bool = True  # False if the place in the source is a guess
 
     def holds(self, start: int, end: int) -> bool:
         """Whether all of a span lies in the piece."""
@@ -53,25 +53,13 @@ class Placed(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a span of a joined text comes from.
+    """Where a span of a joined text comes from."""
 
-    Attributes
-    ----------
-    piece
-        Number of the piece that holds the span, or of the one that holds most of it.
-    piece_start, piece_end
-        The span in that piece's text. None if the piece does not hold all of it.
-    source
-        The source of the span.
-    source_start, source_end
-        The span in the source. None if the piece's place there is not known.
-    """
-
-    piece: int
-    piece_start: int | None
+    piece: int  # number of the piece that holds the span, or of the one that holds most of it
+    piece_start: int | None  # the span in that piece's text; None if the piece does not hold all of it
     piece_end: int | None
     source: Hashable
-    source_start: int | None
+    source_start: int | None  # the span in its source; None if the piece's place there is not known
     source_end: int | None
 
 
@@ -84,10 +72,10 @@ class JoinedText:
     text
         What is scanned.
     runs
-        Its unbroken stretches, in order; between two stands ``RUN_SEPARATOR``.
+        Its unbroken stretches, in order, with ``RUN_SEPARATOR`` between them.
     placed
-        Where the pieces stand in it, by their beginning. They cover the runs, unless the text of a whole
-        source was at hand and only some of its pieces were given.
+        Where the pieces stand in it, by their beginning. They cover the runs, except in a source whose whole
+        text was at hand.
     """
 
     text: str
@@ -99,21 +87,17 @@ class JoinedText:
         return self._spans.touch(start, end)
 
     def place(self, start: int, end: int) -> Place:
-        """Where a span comes from, which lies in one run and touches a piece."""
+        """Where a span comes from that lies in one run and touches a piece."""
         holder = next((p for p in self._touching(start, end) if p.exact and p.holds(start, end)), None)
         best = holder or max(self._touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
         run = self.runs[bisect_right(self.runs, start, key=lambda run: run.start) - 1]
-        shift = None if run.source_start is None else run.source_start - run.start
-        if shift is not None and not self._anchored(start, end):
-            shift = None
-        return Place(
-            best.number,
-            start - best.start if holder else None,
-            end - best.start if holder else None,
-            run.source,
-            None if shift is None else start + shift,
-            None if shift is None else end + shift,
-        )
+        place = Place(best.number, None, None, run.source, None, None)
+        if holder:
+            place = place._replace(piece_start=start - best.start, piece_end=end - best.start)
+        if run.source_start is not None and self._anchored(start, end):
+            shift = run.source_start - run.start
+            place = place._replace(source_start=start + shift, source_end=end + shift)
+        return place
 
     def _anchored(self, start: int, end: int) -> bool:
         if any(p.anchored and p.holds(start, end) for p in self._touching(start, end)):
@@ -126,8 +110,8 @@ class JoinedText:
                 yield self.placed[number]
 
     @cached_property
-    def _spans(self) -> Spans:
-        return Spans((placed.start, placed.end) for placed in self.placed)
+    def _spans(self) -> SpanIndex:
+        return SpanIndex((placed.start, placed.end) for placed in self.placed)
 
 
 class JoinedTextBuilder:
@@ -139,13 +123,13 @@ class JoinedTextBuilder:
         self._part_starts: list[int] = []
         self._runs: list[Run] = []
         self._placed: list[Placed] = []
-        self._run: Run | None = None  # the open one; its end is not kept up to date
+        self._run = Run(0, 0, None, None)  # the open one; its end is not kept up to date
 
     def begin(self, source: Hashable, source_start: int | None) -> None:
         """End the run and begin another."""
         self._close()
         if self.length:
-            self._add(RUN_SEPARATOR)
+            self.fill(RUN_SEPARATOR)
         self._run = Run(self.length, self.length, source, source_start)
 
     def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
@@ -154,14 +138,17 @@ class JoinedTextBuilder:
         ``source_start`` says where it stands in the source, and so where the run does.
         """
         start = self.length - shared
-        self._add(text[shared:])
+        self.fill(text[shared:])
         self.place(Placed(start, start + len(text), number, anchored=source_start is not None))
-        if self._run is not None and self._run.source_start is None and source_start is not None:
+        if self._run.source_start is None and source_start is not None:
             self._run = self._run._replace(source_start=source_start - (start - self._run.start))
 
     def fill(self, text: str) -> None:
         """Add a text that is no piece to the run."""
-        self._add(text)
+        if text:
+            self._parts.append(text)
+            self._part_starts.append(self.length)
+            self.length += len(text)
 
     def place(self, placed: Placed) -> None:
         """Say where a piece stands."""
@@ -171,22 +158,22 @@ class JoinedTextBuilder:
     def gap(self, source: Hashable, source_start: int) -> int | None:
         """Characters of the source between the run's end and a place; None if the run has no known place."""
         run = self._run
-        if run is None or run.source != source or run.source_start is None:
+        if run.source != source or run.source_start is None:
             return None
         return source_start - run.source_start - (self.length - run.start)
 
     def tail(self, source: Hashable, characters: int) -> str:
         """The last characters of the run; none if it is not of this source."""
-        if self._run is None or self._run.source != source:
+        if self._run.source != source:
             return ""
         return self._slice(max(self._run.start, self.length - characters), self.length)
 
     def ends_with(self, text: str, shared: int) -> bool:
         """Whether the last ``shared`` characters of the run begin ``text``, or begin with it."""
         start = self.length - shared
-        if self._run is None or start < self._run.start:
-            return False
-        return text.startswith(self._slice(start, min(start + len(text), self.length)))
+        return start >= self._run.start and text.startswith(
+            self._slice(start, min(start + len(text), self.length))
+        )
 
     def joined(self) -> JoinedText:
         """All that was added."""
@@ -205,18 +192,9 @@ class JoinedTextBuilder:
         final = self._parts[last - 1][: end - self._part_starts[last - 1]]
         return "".join([self._parts[first][start - shift :], *self._parts[first + 1 : last - 1], final])
 
-    def _add(self, text: str) -> None:
-        if text:
-            self._parts.append(text)
-            self._part_starts.append(self.length)
-            self.length += len(text)
-
     def _close(self) -> None:
-        run, self._run = self._run, None
-        if run is None:
-            return
-        if self.length > run.start:
-            self._runs.append(run._replace(end=self.length))
-        elif run.start:  # nothing came: take the separator back
+        if self.length > self._run.start:
+            self._runs.append(self._run._replace(end=self.length))
+        elif self._run.start:  # nothing came: take the separator back
             self._part_starts.pop()
             self.length -= len(self._parts.pop())

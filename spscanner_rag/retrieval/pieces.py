@@ -5,39 +5,22 @@ order, what overlapping chunks share counted once, white space that a splitter d
 Where text is missing, or a page or document ends, a new *run* begins: no sentence crosses from one to the next.
 """
 
+import math
 import operator
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from spscanner_rag.retrieval.chunk_location import SourceSearch, overlap
-from spscanner_rag.retrieval.joined_text import (
-    RUN_SEPARATOR,
-    JoinedText,
-    JoinedTextBuilder,
-    Place,
-    Placed,
-    Run,
-    Spans,
-)
-from spscanner_rag.retrieval.reading_order import in_reading_order
-
-__all__ = [
-    "LARGEST_WHITE_GAP",
-    "RUN_SEPARATOR",
-    "JoinedText",
-    "Piece",
-    "Place",
-    "Placed",
-    "Run",
-    "copied_metadata",
-    "join_pieces",
-]
+from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
+from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 
 LARGEST_WHITE_GAP = 8
-"""A gap of up to so many characters between two chunks is taken for white space that the splitter dropped; text is
-missing in a longer one, or a paragraph ends there."""
+"""Characters between two chunks that count as white space dropped by the splitter. A longer gap means missing
+text, or the end of a paragraph."""
+
+_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +36,8 @@ class Piece:
     source
         The document that ``start`` counts in.
     start
-        Where ``text`` begins in the source, in characters. None if that is not known, which a negative
-        number (LangChain's -1) says too.
+        Where ``text`` begins in the source, in characters. None or a negative number, such as LangChain's -1,
+        if that is not known.
     group
         Sources of one group are read as one text, for instance the pages of a file. None: the source alone.
     position
@@ -89,11 +72,6 @@ def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None 
     sources
         Whole texts of sources, where they are at hand: then the whole source is read, and every span
         indexes it.
-
-    Returns
-    -------
-    list of JoinedText
-        Empty if there are no pieces.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
@@ -129,14 +107,14 @@ def _join_group(
 def _add_source(
     builder: JoinedTextBuilder, source: Hashable, text: str, numbers: Sequence[int], pieces: Sequence[Piece]
 ) -> set[int]:
-    """The whole source, and where its pieces stand in it; returns what does not stand in it."""
+    """Add the whole source and place its pieces; returns the numbers of those that do not stand in it."""
     builder.begin(source, 0)
     begin = builder.length
     builder.fill(text)
-    search = SourceSearch(text)
+    locator = ChunkLocator(text)
     strangers = set()
     for number in numbers:
-        found = search.find(pieces[number].text, pieces[number].start)
+        found = locator.locate(pieces[number].text, pieces[number].start)
         if found is not None:
             builder.place(Placed(begin + found.start, begin + found.end, number, found.exact))
         elif pieces[number].text.strip():
@@ -147,7 +125,7 @@ def _add_source(
 def _add_pieces(
     builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Sequence[Piece]
 ) -> None:
-    """Pieces whose offsets do not contradict one another; of the others it is guessed where they stand."""
+    """Add pieces whose offsets do not contradict one another, and guess where those without an offset stand."""
     before: Piece | None = None
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
@@ -170,15 +148,13 @@ def _add_pieces(
 
 def _another_between(before: Piece | None, piece: Piece) -> bool:
     """Whether the links of two pieces say that a third, which was not given, stands between them."""
-    if before is None:
-        return False
-    return (before.next is not None and before.next != piece.key) or (
-        piece.previous is not None and piece.previous != before.key
+    return before is not None and (
+        before.next not in (None, piece.key) or piece.previous not in (None, before.key)
     )
 
 
 def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
-    """Pieces that cannot all stand where they say; which of them do is not known."""
+    """Numbers of the pieces whose offsets contradict one another: any of them may be the wrong one."""
     builder = JoinedTextBuilder()
     spans: dict[int, tuple[int, int]] = {}
     misfits: dict[int, tuple[int, int]] = {}
@@ -195,8 +171,62 @@ def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
             builder.append(text, number, shared=-gap, source_start=start)
         else:
             misfits[number] = spans[number]
-    doubtful = Spans(misfits.values())
+    doubtful = SpanIndex(misfits.values())
     return {number for number, span in spans.items() if number in misfits or doubtful.touch(*span)}
+
+
+def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[int]:
+    """Numbers of pieces of one source, in reading order.
+
+    By ``start``. A piece without one follows the nearest piece before it in its chain of links that has one, else
+    stands ahead of the nearest one behind it. Chains without any ``start`` come last, in the order given.
+    """
+    if all(pieces[number].start is not None for number in numbers):
+        return sorted(numbers, key=lambda number: pieces[number].start or 0)
+    order: dict[int, tuple[float, int, int]] = {}
+    for chain in _chains(numbers, pieces):
+        starts = (pieces[number].start for number in chain)
+        place: float = next((start for start in starts if start is not None), math.inf)
+        first = min(chain)
+        for link, number in enumerate(chain):
+            start = pieces[number].start
+            place = place if start is None else start
+            order[number] = (place, first, link)
+    return sorted(numbers, key=order.__getitem__)
+
+
+def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
+    by_key = {pieces[number].key: number for number in numbers}
+    following: dict[int, int] = {}
+    for number in numbers:
+        piece = pieces[number]
+        if piece.next in by_key:
+            following.setdefault(number, by_key[piece.next])
+        if piece.previous in by_key:
+            following.setdefault(by_key[piece.previous], number)
+    followers = set(following.values())
+    heads = [number for number in numbers if number not in followers]
+    chains: list[list[int]] = []
+    seen: set[int] = set()
+    for head in [*heads, *numbers]:  # the second time for links that go in a circle
+        chain: list[int] = []
+        link: int | None = head
+        while link is not None and link not in seen:
+            seen.add(link)
+            chain.append(link)
+            link = following.get(link)
+        if chain:
+            chains.append(chain)
+    return chains
+
+
+def page_number(value: object) -> float | None:
+    """A page number out of a document's metadata: a number, or a string of one; None for anything else."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""Several texts scanned for one query, and the best sentences of all of them, with where they come from."""
+"""Scan several texts for one query, and find the best sentences of all of them and where they come from."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,17 @@ from numpy.typing import NDArray
 from spscanner_rag.results import Passage, ScanResult, selection
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
-from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment, stop_if
-from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+from spscanner_rag.scorers import (
+    Cancelled,
+    Request,
+    Scorer,
+    check_query,
+    never,
+    score_batch,
+    segment,
+    stop_if,
+)
+from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Unit
 
 _BETWEEN_TEXTS = "\n\n"
@@ -60,35 +68,23 @@ class Selection:
                 f"top_k_per_text: got {per_text!r}; expected an integer of at least 1, or None for no limit"
             )
 
-
-def selection_named(names: Mapping[str, str], **arguments: Any) -> Selection:  # noqa: ANN401 - of Selection
-    """A `Selection`; its errors call the arguments by the caller's names for them."""
-    try:
-        return Selection(**arguments)
-    except ValueError as error:
-        name, colon, rest = str(error).partition(":")
-        raise ValueError(f"{names.get(name, name)}{colon}{rest}") from None
+    @classmethod
+    def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
+        """The selection among the options of a framework class, which has other ``names`` for some fields."""
+        try:
+            return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
+        except ValueError as error:  # it begins with the field's name
+            field, colon, rest = str(error).partition(":")
+            raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
 
 
 class Hit(NamedTuple):
-    """A passage that was found.
-
-    Attributes
-    ----------
-    text
-        The passage.
-    score, logit
-        Of its best sentence; the score is the sigmoid of the logit.
-    joined
-        Number of the text it stands in.
-    place
-        Where it comes from.
-    """
+    """A passage that was found, and where it comes from."""
 
     text: str
-    score: float
+    score: float  # its best sentence's: the sigmoid of the logit
     logit: float
-    joined: int
+    joined: int  # number of the text it stands in
     place: Place
 
 
@@ -101,27 +97,9 @@ def search(
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
-    """Score the sentences of several texts and keep the best.
+    """Score the sentences of several texts, ``batch_size`` texts at a time, and keep the best.
 
-    Parameters
-    ----------
-    scorer
-        A `Scanner`, or anything else that scores units.
-    query
-        The question.
-    texts
-        As `join_pieces` makes them. Sentences that touch no piece are read and left out.
-    choose
-        Which sentences are kept.
-    batch_size
-        Texts given to the scorer at a time.
-    cancelled
-        Asked now and then; True ends the search.
-
-    Returns
-    -------
-    list of Hit
-        In the order that ``choose`` says; empty if nothing qualifies.
+    Sentences that touch no piece of a text are read and left out. ``choose`` also says the order of the hits.
 
     Raises
     ------
@@ -131,46 +109,28 @@ def search(
         If ``cancelled`` returned True.
     """
     check_query(query)
-    if not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
-    counter = _counter(scorer, choose)
-    if not texts:
-        return []
+    check_batch_size(batch_size)
+    count_tokens = choose.count_tokens
+    if count_tokens is None:
+        count_tokens = getattr(scorer, "count_tokens", None)
+    counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
     pool = _Pool(query, texts, counter)
-    for number, units, logits in _scored(scorer, query, texts, batch_size, cancelled):
-        pool.add(number, units, logits)
+    for first in range(0, len(texts), batch_size):
+        batch = range(first, min(first + batch_size, len(texts)))
+        requests: list[Request] = []
+        for number in batch:
+            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
+            requests.append((query, texts[number].text, _cut(scorer, texts[number])))
+        scored = score_batch(scorer, requests, cancelled)
+        for number, (_, _, units), logits in zip(batch, requests, scored, strict=True):
+            pool.add(number, units, logits)
     return pool.hits(choose)
 
 
-def _counter(scorer: Scorer, choose: Selection) -> CountTokens | None:
-    """What counts tokens for the budget, if there is one: found before anything is scanned."""
-    if choose.max_tokens is None:
-        return None
-    counter: CountTokens | str | None = choose.count_tokens
-    counter = getattr(scorer, "count_tokens", None) if counter is None else counter
-    if counter is None:
-        raise ValueError(
-            f"max_tokens: got a budget, but {type(scorer).__name__} counts no tokens; expected count_tokens, "
-            'for example count_tokens="o200k_base"'
-        )
-    return resolve_counter(counter)
-
-
-def _scored(
-    scorer: Scorer,
-    query: str,
-    texts: Sequence[JoinedText],
-    batch_size: int,
-    cancelled: Cancelled,
-) -> Iterator[tuple[int, list[Unit], NDArray[np.float32]]]:
-    numbers = iter(range(len(texts)))
-    while batch := list(islice(numbers, batch_size)):
-        cuts = []
-        for number in batch:
-            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
-            cuts.append(_cut(scorer, texts[number]))
-        requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
-        yield from zip(batch, cuts, score_batch(scorer, requests, cancelled), strict=True)
+def check_batch_size(batch_size: object) -> None:
+    """Raise ``ValueError`` for anything but an integer of at least 1."""
+    if type(batch_size) is not int or batch_size < 1:
+        raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
 
 
 def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
@@ -195,10 +155,7 @@ class _Pool:
         self.query, self.texts, self.count_tokens = query, texts, count_tokens
         lengths = [len(joined.text) + len(_BETWEEN_TEXTS) for joined in texts]
         self.offsets = np.cumsum([0, *lengths[:-1]])  # of each text in the pool: (texts,)
-        self.spans: list[tuple[int, int]] = []
-        self.logits: list[float] = []
-        self.owners: list[int] = []
-        self.blocks: list[int] = []
+        self.sentences: list[tuple[int, int, float, int, int]] = []  # start, end, logit, text, block
         self._block = 0
 
     def add(self, number: int, units: Sequence[Unit], logits: NDArray[np.float32]) -> None:
@@ -212,20 +169,17 @@ class _Pool:
                 continue
             self._block += previous != (i - 1, run)
             previous = (i, run)
-            self.spans.append((offset + unit.start, offset + unit.end))
-            self.logits.append(logit)
-            self.owners.append(number)
-            self.blocks.append(self._block)
+            self.sentences.append((offset + unit.start, offset + unit.end, logit, number, self._block))
 
     def hits(self, choose: Selection) -> list[Hit]:
         """The passages that are kept."""
-        if not self.spans:
+        if not self.sentences:
             return []
-        starts, ends = np.array(self.spans, np.int64).T
+        starts, ends, logits, owners, blocks = map(np.array, zip(*self.sentences, strict=True))
         text = _BETWEEN_TEXTS.join(joined.text for joined in self.texts)
-        logits, blocks = np.array(self.logits, np.float32), np.array(self.blocks, np.int64)
+        logits = logits.astype(np.float32)
         result = ScanResult(self.query, text, starts, ends, logits, self.count_tokens, blocks)
-        picks = _picks(result, np.array(self.owners, np.int64), choose)
+        picks = _picks(result, owners, choose)
         passages = result.passages(
             picks, choose.max_tokens, context=choose.context, order=choose.order, merge=choose.merge
         )

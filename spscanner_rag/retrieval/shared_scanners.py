@@ -1,34 +1,28 @@
-"""Scanners by the arguments that they are loaded with, so that a process loads each once and only when used."""
+"""Which scorer was asked for; a scanner loads once in a process for the same arguments, at its first use."""
 
 import inspect
 import os
 import threading
 from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
+from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 
-_FURTHER_ARGUMENTS = set(inspect.signature(Scanner.from_pretrained).parameters) - {
-    "model",
-    "device",
-    "dtype",
-    "backend",
-}
+if TYPE_CHECKING:
+    from spscanner_rag.scanner import Scanner  # brings torch: at run time only where a scanner is needed
 
-_shared: dict[tuple[object, ...], Scanner] = {}
+_shared: dict[tuple[object, ...], "Scanner"] = {}
 _locks: dict[tuple[object, ...], threading.Lock] = {}
+_unhashable: dict[int, object] = {}  # kept alive, so that no other value gets the same id
 _lock = threading.Lock()
 
 
 class HiddenToken:
-    """An access token that stays out of representations, copies to disk and logs.
+    """An access token (a string, a bool or None) that stays out of representations, pickles and logs.
 
-    Parameters
-    ----------
-    value : str, bool or None
-        As for `Scanner.from_pretrained`. A pickled one comes back without it.
+    A pickled one comes back without its value.
     """
 
     __slots__ = ("value",)
@@ -50,55 +44,62 @@ class HiddenToken:
 
 
 def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], HiddenToken]:
-    """The arguments without ``token``, and that."""
+    """The arguments without ``token``, and the token."""
     options = dict(model_kwargs)
     token = options.pop("token", None)
     return options, token if isinstance(token, HiddenToken) else HiddenToken(token)
 
 
-class ScorerChoice(NamedTuple):
-    """Which scorer an integration was asked to use; ``resolve`` loads it, if it must be.
+def hide_token(model_kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with a `HiddenToken` in place of a ``token``."""
+    options, token = split_token(model_kwargs)
+    return options if token.value is None else {**options, "token": token}
 
-    Attributes
-    ----------
-    model, device, dtype, backend
-        As for `Scanner.from_pretrained`.
-    model_kwargs, token
-        Its other arguments, as `split_token` makes them.
-    scanner
-        A scanner that is loaded already, instead.
-    scorer
-        Any scorer, instead.
-    """
+
+class ScorerChoice(NamedTuple):
+    """Which scorer an integration was asked to use: a model with the arguments that load it, or a loaded one."""
 
     model: str | Path | None = None
     device: str = "auto"
     dtype: str = "auto"
     backend: str = "auto"
-    model_kwargs: Mapping[str, Any] = {}
+    model_kwargs: Mapping[str, Any] = {}  # without the token
     token: HiddenToken = HiddenToken()
-    scanner: Scanner | None = None
-    scorer: Scorer | None = None
+    scanner: "Scanner | None" = None  # in place of a model
+    scorer: Scorer | None = None  # in place of a model
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """The choice among the options of a framework class, where the token is one of ``model_kwargs``."""
+        model_kwargs, token = split_token(options["model_kwargs"] or {})
+        others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
+        return cls(**others, model_kwargs=model_kwargs, token=token)
 
     def check(self) -> None:
         """Raise ``ValueError`` for two answers at once or unknown options, ``TypeError`` for what cannot score."""
         given = [name for name in ("model", "scanner", "scorer") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")
+        if self.scorer is not None and (isinstance(self.scorer, type) or not isinstance(self.scorer, Scorer)):
+            raise TypeError(
+                f"scorer is {type(self.scorer).__name__}; expected an object with score_units(query, text, units)"
+            )
+        if self.scanner is None and not self.model_kwargs:
+            return
+        from spscanner_rag.scanner import Scanner
+
         if self.scanner is not None and not isinstance(self.scanner, Scanner):
             raise TypeError(
                 f"scanner is {type(self.scanner).__name__}; expected a spscanner_rag.Scanner (pass anything "
                 "else that scores units as scorer)"
             )
-        if self.scorer is not None and (isinstance(self.scorer, type) or not isinstance(self.scorer, Scorer)):
-            raise TypeError(
-                f"scorer is {type(self.scorer).__name__}; expected an object with score_units(query, text, units)"
-            )
-        unknown = set(self.model_kwargs) - _FURTHER_ARGUMENTS
+        allowed = set(inspect.signature(Scanner.from_pretrained).parameters)
+        allowed -= {"model", "device", "dtype", "backend"}
+        unknown = set(self.model_kwargs) - allowed
         if unknown:
             raise ValueError(
-                f"model_kwargs: got {', '.join(sorted(map(repr, unknown)))}; expected further arguments of "
-                f"Scanner.from_pretrained: {', '.join(sorted(_FURTHER_ARGUMENTS))}"
+                f"model_kwargs: got {', '.join(sorted(map(repr, unknown)))}; expected arguments of "
+                f"Scanner.from_pretrained: {', '.join(sorted(allowed))}"
             )
 
     @property
@@ -111,13 +112,7 @@ class ScorerChoice(NamedTuple):
         return "default" if self.model is None else str(self.model)
 
     def resolve(self) -> Scorer:
-        """The scorer; a scanner is loaded by the first call in the process that asks for it.
-
-        Raises
-        ------
-        CheckpointError, ValueError
-            As `Scanner.from_pretrained`.
-        """
+        """The scorer; the first call in a process that asks for a scanner loads it."""
         if self.scorer is not None:
             return self.scorer
         if self.scanner is not None:
@@ -129,6 +124,32 @@ class ScorerChoice(NamedTuple):
             self.model, device=self.device, dtype=self.dtype, backend=self.backend, **options
         )
 
+    def without_weights(self) -> Self:
+        """The same choice, with what loads a scanner again in place of the scanner."""
+        return self if self.scanner is None else self._replace(scanner=None, **loading_options(self.scanner))
+
+
+def loading_options(scanner: "Scanner") -> dict[str, Any]:
+    """``model``, ``device``, ``dtype`` and ``model_kwargs`` that load a scanner again; one from the Hub by commit.
+
+    A segmenter of the caller's own is named by itself.
+    """
+    segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
+    local = checkpoint.folder == Path(checkpoint.source).expanduser()
+    bundled = not local and checkpoint.source == "default"
+    names: dict[type, str] = {SentenceSegmenter: "sentence", ReferenceSegmenter: "reference"}
+    options = {
+        "window_tokens": scanner.window_tokens,
+        "segment_tokens": scanner.segment_tokens,
+        "segmenter": names.get(type(segmenter), segmenter),
+    }
+    return {
+        "model": None if bundled else checkpoint.source,
+        "device": str(scanner.device),
+        "dtype": str(scanner.dtype).removeprefix("torch."),
+        "model_kwargs": options if local or bundled else {**options, "revision": checkpoint.folder.name},
+    }
+
 
 def shared_scanner(
     model: str | Path | None = None,
@@ -137,24 +158,21 @@ def shared_scanner(
     dtype: str = "auto",
     backend: str = "auto",
     **model_kwargs: Any,  # noqa: ANN401 - those of from_pretrained
-) -> Scanner:
-    """`Scanner.from_pretrained`, loaded once in a process for the same arguments.
+) -> "Scanner":
+    """`Scanner.from_pretrained`, which loads once in a process for the same arguments.
 
-    Parameters
-    ----------
-    model, device, dtype, backend, **model_kwargs
-        As for `Scanner.from_pretrained`.
-
-    Raises
-    ------
-    CheckpointError, ValueError
-        As `Scanner.from_pretrained`; what failed is tried again by the next call.
+    After an error the next call tries again.
     """
+    from spscanner_rag.scanner import Scanner
+
     options: dict[str, Any] = {"device": device, "dtype": dtype, "backend": backend, **model_kwargs}
-    key = (_key_of(_place(model)), *((name, _key_of(options[name])) for name in sorted(options)))
+    place = model
+    if model is not None and (folder := Path(model).expanduser()).is_dir():
+        place = folder.resolve()  # a process may change its working folder
+    key = (_key_of(place), *((name, _key_of(options[name])) for name in sorted(options)))
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
-    with lock:  # of this key: others load beside it
+    with lock:  # only this key's: others load at the same time
         if key not in _shared:
             _shared[key] = Scanner.from_pretrained(model, **options)
         return _shared[key]
@@ -165,26 +183,7 @@ def forget_shared_scanners() -> None:
     with _lock:
         _shared.clear()
         _locks.clear()  # its keys keep arguments alive
-
-
-def _place(model: str | Path | None) -> str | Path | None:
-    """A local folder by its full path, since a process may change its working folder; else as given."""
-    if model is None:
-        return None
-    folder = Path(model).expanduser()
-    return folder.resolve() if folder.is_dir() else model
-
-
-class _Same(NamedTuple):
-    """Stands for a value that cannot be hashed: equal to itself only, and kept alive."""
-
-    value: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+        _unhashable.clear()
 
 
 def _key_of(value: object) -> tuple[type, Hashable]:
@@ -192,12 +191,13 @@ def _key_of(value: object) -> tuple[type, Hashable]:
     try:
         hash(value)
     except TypeError:
-        return type(value), _Same(value)
+        _unhashable[id(value)] = value
+        return type(value), id(value)
     return type(value), value
 
 
 def _forget_locks() -> None:
-    # One that another thread of the parent held is never released in a fork.
+    # A fork never releases a lock that another thread of its parent held.
     global _lock
     _lock = threading.Lock()
     _locks.clear()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from spscanner_rag.retrieval.chunk_location import (
     NEARBY,
     SHORTEST_OVERLAP,
-    Found,
-    SourceSearch,
+    ChunkLocator,
+    Location,
     overlap,
 )
 
@@ -36,8 +36,8 @@ TEXTS = st.text(st.characters() | st.sampled_from("ab \n\u3000\ud800😀"), max_
         (" \n", 3, None),
     ],
 )
-def test_find(text: str, start: int | None, expected: tuple[int, int, bool] | None) -> None:
-    found = SourceSearch(SOURCE).find(text, start)
+def test_locate(text: str, start: int | None, expected: tuple[int, int, bool] | None) -> None:
+    found = ChunkLocator(SOURCE).locate(text, start)
     assert found == expected
     if found is not None:
         assert {type(found.start), type(found.end)} == {int}
@@ -45,26 +45,26 @@ def test_find(text: str, start: int | None, expected: tuple[int, int, bool] | No
 
 @pytest.mark.parametrize("source", ["", " \n"])
 def test_nothing_stands_in_nothing(source: str) -> None:
-    assert SourceSearch(source).find("a", 0) is None
-    assert SourceSearch(source).find(" ", 0) is None
+    assert ChunkLocator(source).locate("a", 0) is None
+    assert ChunkLocator(source).locate(" ", 0) is None
 
 
 def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:
-    search = SourceSearch(SOURCE)
+    locator = ChunkLocator(SOURCE)
     chunks = ["The well was dry.", "The bell rang.", "The well was dry.", "was dry."]
-    assert [search.find(chunk) for chunk in chunks] == [
+    assert [locator.locate(chunk) for chunk in chunks] == [
         (0, 19, False),
         (20, 35, False),
         (36, 54, False),
         (46, 54, True),
     ]
-    rows = SourceSearch("aaaa")
-    assert [rows.find("aa") for _ in range(4)] == [(0, 2, True), (1, 3, True), (2, 4, True), (0, 2, True)]
+    rows = ChunkLocator("aaaa")
+    assert [rows.locate("aa") for _ in range(4)] == [(0, 2, True), (1, 3, True), (2, 4, True), (0, 2, True)]
 
 
 def test_one_that_begins_where_the_last_did() -> None:
-    search = SourceSearch("a b c a b")
-    assert [search.find(chunk) for chunk in ("a b c", "a b", "a b")] == [
+    locator = ChunkLocator("a b c a b")
+    assert [locator.locate(chunk) for chunk in ("a b c", "a b", "a b")] == [
         (0, 5, True),
         (0, 3, True),
         (6, 9, True),
@@ -73,16 +73,16 @@ def test_one_that_begins_where_the_last_did() -> None:
 
 def test_far_away() -> None:
     filler = "x" * 10 * NEARBY
-    search = SourceSearch(filler + "a  b" + filler + "c d")
-    assert search.find("c d") == (2 * len(filler) + 4, 2 * len(filler) + 7, True)
-    assert search.find("a b") == (len(filler), len(filler) + 4, False)
+    locator = ChunkLocator(filler + "a  b" + filler + "c d")
+    assert locator.locate("c d") == (2 * len(filler) + 4, 2 * len(filler) + 7, True)
+    assert locator.locate("a b") == (len(filler), len(filler) + 4, False)
 
 
 @settings(max_examples=60)
 @given(TEXTS, st.integers(0, 60), st.integers(0, 60), st.booleans())
 def test_what_was_cut_out_is_found(source: str, start: int, length: int, hint: bool) -> None:
     chunk = source[start : start + length]
-    found = SourceSearch(source).find(chunk, start if hint else None)
+    found = ChunkLocator(source).locate(chunk, start if hint else None)
     if not chunk.strip():
         assert found is None
         return
@@ -98,7 +98,7 @@ def test_white_space_may_differ(words: list[str], data: st.DataObject) -> None:
     words = [word for word in ("".join(word.split()) for word in words) if word]
     source = "".join(word + data.draw(SPACES) for word in words)
     chunk = "".join(word + data.draw(SPACES) for word in words)
-    found = SourceSearch(source).find(chunk)
+    found = ChunkLocator(source).locate(chunk)
     if not words:
         assert found is None
         return
@@ -109,25 +109,25 @@ def test_white_space_may_differ(words: list[str], data: st.DataObject) -> None:
 
 def test_every_white_space_character_is_known() -> None:
     source = "a" + "".join(c for c in map(chr, range(0x110000)) if c.isspace()) + "b"
-    assert SourceSearch(source).find("a b") == Found(0, len(source), False)
-    assert isinstance(SourceSearch(source)._squeezed[1], np.ndarray)
+    assert ChunkLocator(source).locate("a b") == Location(0, len(source), False)
+    assert isinstance(ChunkLocator(source)._squeezed[1], np.ndarray)
 
 
 def test_many_normalized_chunks_are_looked_for_near_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[tuple[int, int | None]] = []
-    exact = SourceSearch._exact
+    exact = ChunkLocator._exact
 
-    def counted(self: SourceSearch, text: str, start: int, stop: int | None = None) -> Found | None:
+    def counted(self: ChunkLocator, text: str, start: int, stop: int | None = None) -> Location | None:
         looked.append((start, stop))
         return exact(self, text, start, stop)
 
-    monkeypatch.setattr(SourceSearch, "_exact", counted)
+    monkeypatch.setattr(ChunkLocator, "_exact", counted)
     sentences = [f"Sentence  {number}\nof many." for number in range(2000)]
-    search = SourceSearch(" ".join(sentences))
+    locator = ChunkLocator(" ".join(sentences))
     for sentence in sentences:
-        found = search.find(" ".join(sentence.split()))
+        found = locator.locate(" ".join(sentence.split()))
         assert found is not None
-        assert search.source[found.start : found.end] == sentence
+        assert locator.source[found.start : found.end] == sentence
     assert len(looked) == 2000
     assert all(stop is not None and stop - start < 3 * NEARBY for start, stop in looked)
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from spscanner_rag.retrieval import joined_text
 from spscanner_rag.retrieval.chunk_location import SHORTEST_OVERLAP
+from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place, Run
 from spscanner_rag.retrieval.pieces import (
     LARGEST_WHITE_GAP,
-    RUN_SEPARATOR,
-    JoinedText,
     Piece,
-    Place,
-    Run,
+    in_reading_order,
     join_pieces,
+    page_number,
 )
 
 SOURCE = "doc"
@@ -499,3 +498,78 @@ def test_links_tell_a_missing_piece_from_white_space(
     (joined,) = join_pieces(pieces)
     assert len(joined.runs) == runs
     assert joined.place(*joined.placed[1][:2]).source_start == 18
+
+
+# The order of pieces of one source: by offset, by link, as given
+
+
+def at(
+    key: str, start: int | None = None, previous: str | None = None, following: str | None = None
+) -> Piece:
+    return Piece(text="", key=key, source=SOURCE, start=start, previous=previous, next=following)
+
+
+def order(*pieces: Piece) -> list[str]:
+    return [pieces[number].key for number in in_reading_order(range(len(pieces)), pieces)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([], ""),
+        ([at("a", 5), at("b", 0), at("c", 5)], "bac"),  # of equal ones as given
+        ([at("a"), at("b"), at("c")], "abc"),
+        ([at("c"), at("b", following="c"), at("a", following="b")], "abc"),
+        ([at("c", previous="b"), at("b", previous="a"), at("a")], "abc"),
+        ([at("x"), at("b", previous="a"), at("y"), at("a")], "xaby"),
+        ([at("b", following="x"), at("a", following="b"), at("c", previous="gone")], "abc"),
+        ([at("c", 90), at("b", previous="a"), at("a", 10)], "abc"),
+        ([at("x"), at("c", 90, previous="b"), at("b"), at("a", 10)], "abcx"),
+        ([at("b", 50), at("a", 9, previous="b"), at("u", previous="b")], "abu"),  # offsets before links
+        ([at("a", 0, following="u"), at("u", following="c"), at("c", 50), at("b", 25)], "aubc"),
+        ([at("a", following="b"), at("b", following="c"), at("c", following="a")], "abc"),  # a circle
+        ([at("a", following="a"), at("b", previous="b")], "ab"),
+        ([at("a", following="b"), at("b", following="c"), at("c", following="b")], "abc"),
+        ([at("a", following="c"), at("b", following="c"), at("c")], "acb"),
+        ([at("k", 7), at("k"), at("k", following="k")], "kkk"),
+    ],
+)
+def test_order(pieces: list[Piece], expected: str) -> None:
+    assert order(*pieces) == list(expected)
+
+
+KEYS = st.sampled_from("abcdefgh")
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.builds(at, KEYS, st.none() | st.integers(0, 50), st.none() | KEYS, st.none() | KEYS), max_size=10
+    )
+)
+def test_each_comes_once_and_offsets_ascend(pieces: list[Piece]) -> None:
+    numbers = list(range(len(pieces)))
+    random.Random(len(pieces)).shuffle(numbers)
+    found = in_reading_order(numbers, pieces)
+    assert sorted(found) == sorted(numbers)
+    starts = [start for number in found if (start := pieces[number].start) is not None]
+    assert starts == sorted(starts)
+
+
+def test_a_long_chain() -> None:
+    n = 20_000
+    pieces = [at(str(number), previous=str(number - 1)) for number in range(n)]
+    random.Random(0).shuffle(pieces)
+    assert order(*pieces) == [str(number) for number in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *((3, 3.0), (0, 0.0), (2.5, 2.5), ("7", 7.0), (" 12 ", 12.0), ("3.5", 3.5)),
+        *((True, None), (False, None), (None, None), ("iv", None), ("", None), ("1-2", None)),
+        *((float("nan"), None), (float("inf"), None), ("9" * 400, None), ([1], None)),
+    ],
+)
+def test_page_number(value: object, number: float | None) -> None:
+    assert page_number(value) == number

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.retrieval.pieces import JoinedText, Piece, join_pieces
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit, Selection, search
 from spscanner_rag.scan.pipeline import ScanCancelled
 from spscanner_rag.scanner import Scanner
@@ -280,7 +281,7 @@ def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
         def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
             raise AssertionError("scanned")
 
-    with pytest.raises(ValueError, match="max_tokens: got a budget, but Never counts no tokens"):
+    with pytest.raises(ValueError, match="max_tokens: got 5, but Never counts no tokens"):
         search(Never(), QUERY, read(STORY), Selection(max_tokens=5))
     with pytest.raises(ValueError, match="max_tokens"):
         search(Never(), QUERY, [], Selection(max_tokens=5))

@@ -377,10 +377,10 @@ def test_what_can_not_score_or_retrieve_is_refused_at_construction(documents: li
 def test_budget_without_a_counter_is_refused_at_construction(
     word_scorer: Any, documents: list[Document], events: Any
 ) -> None:
-    with pytest.raises(ValidationError, match="WordScorer does not count tokens; expected count_tokens"):
+    with pytest.raises(ValidationError, match="WordScorer counts no tokens; expected count_tokens"):
         SPScannerRetriever.from_documents(documents, scorer=word_scorer, max_tokens=100)
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
-    with pytest.raises(ValueError, match="WordScorer does not count tokens"):
+    with pytest.raises(ValueError, match="WordScorer counts no tokens"):
         retriever.invoke(QUERY, {"callbacks": [events]}, max_tokens=100)
     assert events.seen == []
 
@@ -446,10 +446,13 @@ def test_the_token_is_nowhere_to_be_seen(
         documents, model_kwargs=given, k=2, **options(tiny_checkpoint)
     )
     assert given == {"token": secret, "local_files_only": True}
-    assert retriever._choice().token.value == secret  # but it is used
+    assert retriever._search().choice.token.value == secret  # but it is used
     copied = copy.deepcopy(retriever)
-    assert copied._choice().token.value == secret
-    assert retriever.configurable_fields(k=ConfigurableField(id="k")).default._choice().token.value == secret
+    assert copied._search().choice.token.value == secret
+    assert (
+        retriever.configurable_fields(k=ConfigurableField(id="k")).default._search().choice.token.value
+        == secret
+    )
     retriever.invoke(QUERY)
     shown = [
         repr(retriever),
@@ -463,7 +466,7 @@ def test_the_token_is_nowhere_to_be_seen(
     ]
     assert not any(secret in text for text in shown)
     assert secret.encode() not in pickle.dumps(retriever)
-    assert pickle.loads(pickle.dumps(retriever))._choice().token.value is None
+    assert pickle.loads(pickle.dumps(retriever))._search().choice.token.value is None
     for wrong in ({"token": secret, "windows": 1}, {"token": secret}):
         with pytest.raises(ValidationError) as refused:
             SPScannerCompressor(model_kwargs=wrong, k=0)

@@ -1,7 +1,9 @@
-"""The node postprocessor."""
+"""The node postprocessor: retrieved nodes in, their best sentences out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -24,38 +26,26 @@ from pydantic.json_schema import SkipJsonSchema
 from llama_index.postprocessor.spscanner.events import dispatcher, reranking
 from llama_index.postprocessor.spscanner.nodes import (
     GroupBy,
+    check_documents,
     query_text,
     read_nodes,
     source_id,
+    source_texts,
     with_scores,
 )
-from llama_index.postprocessor.spscanner.saved import (
-    object_name,
-    plain_kwargs,
-    refuse_object_name,
-    scanner_fields,
-)
-from llama_index.postprocessor.spscanner.sentences import SentenceSearch
-from llama_index.postprocessor.spscanner.sources import check_documents, source_texts
-from spscanner_rag.retrieval.background import off_loop
-from spscanner_rag.retrieval.search import selection_named
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
+from llama_index.postprocessor.spscanner.sentences import best_sentences
+from spscanner_rag.retrieval import SentenceSearch, hide_token, loading_options, off_loop
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import Cancelled, never
 
 _HANDLES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")
-_NAMES = {
-    "top_k": "top_n",
-    "top_k_per_text": "top_n_per_document",
-    "context": "context_sentences",
-    "merge": "merge_adjacent",
-}
 
 
 class SPScannerPostprocessor(BaseNodePostprocessor):
     """Keeps the best sentences of the retrieved nodes.
 
-    Nodes of one document are read as one text, in reading order, and every sentence of it gets a score.
-    Returned are new nodes, one for each sentence that is kept; no node that was given is changed.
+    Nodes of one document are read as one text, in reading order, and every sentence of it gets a score. Each
+    sentence that is kept becomes a new node; the nodes that were given do not change.
 
     Parameters
     ----------
@@ -63,14 +53,14 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         A local checkpoint folder or a Hub id. Default: the checkpoint that comes with the package. It is
         loaded by the first call that needs it, once in a process.
     scanner : Scanner, optional
-        A scanner that is loaded already, instead. `to_dict` and pickle store what loads it again.
+        A loaded scanner, in place of ``model``. `to_dict` and pickle store what loads it again.
     scorer : Scorer, optional
-        Anything with ``score_units(query, text, units)``, instead. `to_dict` stores its name only: give it
-        again to ``from_dict(data, scorer=...)``.
+        Anything else with ``score_units(query, text, units)``, in place of ``model``. `to_dict` stores its name
+        only: give it again to ``from_dict(data, scorer=...)``.
     backend, device, dtype : str, default "auto"
         As for `Scanner.from_pretrained`.
     model_kwargs : dict, optional
-        Its other arguments. A ``token`` in it is never shown, stored or pickled.
+        Further arguments of `Scanner.from_pretrained`. A ``token`` in it is never shown, stored or pickled.
     top_n : int or float, default 50
         Sentences to keep: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
     threshold : float, optional
@@ -97,11 +87,11 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     top_n_per_document : int, optional
         At most so many sentences of each document, neighbours not counted.
     documents : sequence of nodes, optional
-        Whole documents that the nodes were cut from: then they are read instead of their nodes, which
-        gives every sentence the score it has in the whole text. Not stored by `to_dict`.
+        Whole documents that the nodes were cut from. They are read instead of their nodes, so that every
+        sentence gets the score it has in the whole text. `to_dict` does not store them.
     docstore : BaseDocumentStore, optional
-        Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE. Not
-        stored by `to_dict`.
+        Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE. `to_dict`
+        does not store it.
 
     Raises
     ------
@@ -153,7 +143,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
 
         def __init__(self, **data: Any) -> None:  # noqa: ANN401 - of every field
             if isinstance(data.get("model_kwargs"), dict):  # no error about another field may show the token
-                data["model_kwargs"] = _with_hidden_token(data["model_kwargs"])
+                data["model_kwargs"] = hide_token(data["model_kwargs"])
             super().__init__(**data)
 
         def __setattr__(self, name: str, value: object) -> None:
@@ -170,8 +160,8 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         if value is None:
             return {}
         for name, option in value.items() if isinstance(value, dict) else ():
-            refuse_object_name(f"model_kwargs[{name!r}]", option)
-        return _with_hidden_token(value) if isinstance(value, dict) else value
+            _refuse_object_name(f"model_kwargs[{name!r}]", option)
+        return hide_token(value) if isinstance(value, dict) else value
 
     @field_validator("model", mode="before")
     @classmethod
@@ -186,17 +176,17 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     @field_validator("scorer", "count_tokens", mode="before")
     @classmethod
     def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
-        refuse_object_name(str(info.field_name), value)
+        _refuse_object_name(str(info.field_name), value)
         return value
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._search().check()
+        self._search()
         check_documents(self.documents or ())
         if self.top_n_per_document is not None and self.group_by == "node":
             raise ValueError(
-                f'top_n_per_document: got {self.top_n_per_document} with group_by="node", where no document '
-                'is read as one; expected group_by="document"'
+                f'top_n_per_document: got {self.top_n_per_document} with group_by="node", which reads each node '
+                'alone; expected group_by="document"'
             )
         return self
 
@@ -208,8 +198,8 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        query, given, bundle = query_text(query_bundle), with_scores(nodes), query_bundle or QueryBundle("")
-        with reranking(self.callback_manager, bundle, given, self._most(given), self._choice().name) as found:
+        query, given = query_text(query_bundle), with_scores(nodes)
+        with self._reranking(query_bundle, given) as found:
             found.extend(self._sentences(query, given))
         return found
 
@@ -217,66 +207,48 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        query, given, bundle = query_text(query_bundle), with_scores(nodes), query_bundle or QueryBundle("")
-        with reranking(self.callback_manager, bundle, given, self._most(given), self._choice().name) as found:
+        query, given = query_text(query_bundle), with_scores(nodes)
+        with self._reranking(query_bundle, given) as found:
             if given:
                 found.extend(await off_loop(lambda cancelled: self._sentences(query, given, cancelled)))
         return found
 
+    def _reranking(
+        self, query: QueryBundle | None, nodes: list[NodeWithScore]
+    ) -> AbstractContextManager[list[NodeWithScore]]:
+        most = self.top_n if isinstance(self.top_n, int) else len(nodes)
+        name = self._search().choice.name
+        return reranking(self.callback_manager, query or QueryBundle(""), nodes, most, name)
+
     def _sentences(
-        self,
-        query: str,
-        nodes: Sequence[NodeWithScore],
-        cancelled: Callable[[], bool] = lambda: False,
+        self, query: str, nodes: Sequence[NodeWithScore], cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
         sources = source_texts((source_id(scored.node) for scored in nodes), self.documents, self.docstore)
-        reading = read_nodes(nodes, sources, self.group_by, self.document_key)
-        return self._search()(query, [reading], cancelled)
-
-    def _most(self, nodes: Sequence[NodeWithScore]) -> int:
-        return self.top_n if isinstance(self.top_n, int) else len(nodes)
-
-    def _choice(self) -> ScorerChoice:
-        options, token = split_token(self.model_kwargs)
-        return ScorerChoice(
-            self.model, self.device, self.dtype, self.backend, options, token, self.scanner, self.scorer
-        )
+        joined = read_nodes(nodes, sources, self.group_by, self.document_key)
+        return best_sentences(self._search(), query, [joined], self.keep_retrieval_score, cancelled)
 
     def _search(self) -> SentenceSearch:
-        return SentenceSearch(
-            choice=self._choice(),
-            selection=selection_named(
-                _NAMES,
-                top_k=self.top_n,
-                threshold=self.threshold,
-                max_tokens=self.max_tokens,
-                count_tokens=self.count_tokens,
-                context=self.context_sentences,
-                order=self.order,
-                merge=self.merge_adjacent,
-                top_k_per_text=self.top_n_per_document,
-            ),
-            batch_size=self.batch_size,
-            keep_retrieval_score=self.keep_retrieval_score,
-        )
+        return SentenceSearch.of(self.__dict__, top_k="top_n", top_k_per_text="top_n_per_document")
 
     @field_serializer("model", "device", "dtype", "model_kwargs")
     def _stored(self, value: Any, info: FieldSerializationInfo) -> Any:  # noqa: ANN401 - of several fields
         if self.scanner is not None:
-            value = scanner_fields(self.scanner)[info.field_name]
-        return plain_kwargs(value) if info.field_name == "model_kwargs" else value
+            value = loading_options(self.scanner)[info.field_name]
+        if info.field_name == "model_kwargs":
+            return {name: _plain(option) for name, option in value.items() if name != "token"}
+        return value
 
     @field_serializer("scorer", "count_tokens")
     def _named(self, value: object) -> object:
-        return value if value is None or isinstance(value, str) else object_name(value)
+        return value if value is None or isinstance(value, str) else _object_name(value)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         # Not as the base class does it, which drops what cannot be pickled: another scorer would score then.
         state = {name: value for name, value in self.__dict__.items() if name != "callback_manager"}
         if self.scanner is not None:
-            state |= {**scanner_fields(self.scanner), "scanner": None}
+            state |= {**loading_options(self.scanner), "scanner": None}
         state["model_kwargs"] = {k: v for k, v in state["model_kwargs"].items() if k != "token"}
-        return _rebuilt, (type(self), state)
+        return partial(type(self), **state), ()
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         # The copy shares what is looked at only, and what should not be in memory twice.
@@ -291,10 +263,24 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         return copied
 
 
-def _rebuilt(kind: type[SPScannerPostprocessor], state: dict[str, Any]) -> SPScannerPostprocessor:
-    return kind(**state)
+# A dictionary of settings names the objects that live in one process only.
+_OBJECT = "object"
 
 
-def _with_hidden_token(model_kwargs: dict[str, Any]) -> dict[str, Any]:
-    options, token = split_token(model_kwargs)
-    return options if token.value is None else {**options, "token": token}
+def _object_name(value: object) -> dict[str, str]:
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return {_OBJECT: f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"}
+
+
+def _refuse_object_name(name: str, value: object) -> None:
+    if isinstance(value, Mapping) and set(value) == {_OBJECT}:
+        raise ValueError(
+            f"{name}: got the name of {value[_OBJECT]}, which was not saved; expected the object: "
+            f"from_dict(data, {name}=...)"
+        )
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float | Mapping) else _object_name(value)

@@ -20,13 +20,10 @@ def reranking(
     top_n: int,
     model_name: str,
 ) -> Iterator[list[NodeWithScore]]:
-    """Send both kinds of start events, and on leaving both kinds of end events.
+    """Send both kinds of start events, and on leaving both kinds of end events; the list takes the result.
 
-    Yields
-    ------
-    list of NodeWithScore
-        Takes the result. After an error or a cancellation the end events name no nodes; what happened then
-        is in the span that was dropped, and in the payload of the callback event.
+    After an error or a cancellation the end events name no nodes; the span that was dropped and the payload of the
+    callback event then say what happened.
     """
     found: list[NodeWithScore] = []
     dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))

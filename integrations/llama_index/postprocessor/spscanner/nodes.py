@@ -1,7 +1,7 @@
-"""Nodes to pieces of text: what a node says of where it stands in its document."""
+"""Nodes to joined texts: what a node says of where it stands in its document, and whole texts that are at hand."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llama_index.core.schema import (
@@ -14,29 +14,24 @@ from llama_index.core.schema import (
     QueryBundle,
     RelatedNodeInfo,
 )
+from llama_index.core.storage.docstore import BaseDocumentStore
 
-from spscanner_rag.retrieval.pieces import JoinedText, Piece, join_pieces
+from spscanner_rag.retrieval import JoinedText, Piece, join_pieces, page_number
+from spscanner_rag.scorers import check_query
 
 LOGIT_KEY = "spscanner_logit"
 RETRIEVAL_SCORE_KEY = "spscanner_retrieval_score"
 OWN_KEYS = (LOGIT_KEY, RETRIEVAL_SCORE_KEY)
 
+_PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
+_MOST_BEFORE = 64  # as many characters may be white space that a splitter dropped before the first chunk
+
 GroupBy = Literal["document", "node"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Texts to scan, and the nodes that the numbers of their pieces stand for.
-
-    Attributes
-    ----------
-    texts
-        One for each document, group of documents or node.
-    nodes
-        By the number of their piece.
-    scores
-        What the nodes were retrieved with, in the same order.
-    """
+class JoinedNodes:
+    """Texts to scan, and the nodes that the numbers of their pieces stand for, with their retrieval scores."""
 
     texts: Sequence[JoinedText]
     nodes: Sequence[BaseNode]
@@ -48,9 +43,7 @@ def query_text(query: QueryBundle | str | None) -> str:
     text = query.query_str if isinstance(query, QueryBundle) else query
     if text is None:
         raise ValueError("query_bundle is None; expected a question: pass query_str=... or query_bundle=...")
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"query is {text!r:.60}; expected a question or key words")
-    return text
+    return check_query(text)
 
 
 def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore]:
@@ -90,30 +83,56 @@ def read_nodes(
     sources: Mapping[Hashable, str],
     group_by: GroupBy = "document",
     document_key: str | None = None,
-) -> Reading:
-    """Join nodes to texts.
+) -> JoinedNodes:
+    """Join the nodes of each document, or of documents with one value under ``document_key``, or none.
 
-    Parameters
-    ----------
-    nodes
-        Those without text are left out, and so is the second of two that are the same.
-    sources
-        Whole texts of documents, by id.
-    group_by
-        ``"document"`` joins the nodes of a document, ``"node"`` leaves each alone.
-    document_key
-        Metadata key whose value names the documents that are joined.
+    Nodes without text are left out, and so is the second of two that are the same. ``sources`` are whole texts
+    of documents, by id.
     """
-    pieces, numbers = _pieces(nodes, document_key)
+    pieces, owners = _pieces(nodes, document_key)
     if group_by == "document":
         texts = join_pieces(pieces, sources)
     else:
         texts = join_pieces([_alone(piece, number, sources) for number, piece in enumerate(pieces)])
-    return Reading(texts, [nodes[number].node for number in numbers], _best_scores(nodes, numbers))
+    return JoinedNodes(texts, [scored.node for scored in owners], [scored.score for scored in owners])
 
 
-def document_texts(nodes: Sequence[BaseNode]) -> str | None:
-    """The text of one document out of all of its nodes; None if they leave out more than white space."""
+def check_documents(documents: Iterable[BaseNode]) -> None:
+    """Raise ``ValueError`` if one id stands for two texts."""
+    texts: dict[str, str] = {}
+    for document in documents:
+        text = text_of(document)
+        if texts.setdefault(document.node_id, text) != text:
+            raise ValueError(
+                f"documents: got two texts with the id {document.node_id!r}; expected one: give them ids of "
+                "their own, and the nodes cut from them too"
+            )
+
+
+def source_texts(
+    ids: Iterable[str], documents: Iterable[BaseNode] | None, docstore: BaseDocumentStore | None
+) -> dict[Hashable, str]:
+    """Texts of the documents that are at hand, by id."""
+    texts = {document.node_id: text_of(document) for document in documents or ()}
+    found: dict[Hashable, str] = {}
+    for name in dict.fromkeys(ids):
+        text = texts.get(name)
+        if not text and docstore is not None:
+            text = _stored(name, docstore)
+        if text:
+            found[name] = text
+    return found
+
+
+def _stored(name: str, docstore: BaseDocumentStore) -> str | None:
+    """A document's text, by the document or else by all of its nodes, if they leave out only white space."""
+    document = docstore.get_document(name, raise_error=False)
+    if document is not None:
+        return text_of(document)
+    info = docstore.get_ref_doc_info(name)
+    if info is None:
+        return None
+    nodes = docstore.get_nodes(list(info.node_ids), raise_error=False)
     pieces, _ = _pieces([NodeWithScore(node=node) for node in nodes], None)
     joined = join_pieces(pieces)
     if len(joined) != 1 or len(joined[0].runs) != 1:
@@ -122,24 +141,25 @@ def document_texts(nodes: Sequence[BaseNode]) -> str | None:
     return None if before is None or before > _MOST_BEFORE else "\n" * before + joined[0].text
 
 
-_MOST_BEFORE = 64  # as many characters may be white space that a splitter dropped before the first chunk
-
-
-def _pieces(nodes: Sequence[NodeWithScore], document_key: str | None) -> tuple[list[Piece], list[int]]:
-    """A piece for each node with text that was not seen yet, and the number of that node."""
+def _pieces(
+    nodes: Sequence[NodeWithScore], document_key: str | None
+) -> tuple[list[Piece], list[NodeWithScore]]:
+    """A piece for each text of a node, and the node; of nodes that come twice the one with the higher score."""
     pieces: list[Piece] = []
-    numbers: list[int] = []
-    seen: dict[str, list[str]] = {}
-    for number, scored in enumerate(nodes):
-        node = scored.node
-        text = text_of(node)
-        others = seen.setdefault(node.node_id, [])
-        if not text or text in others:
-            continue
-        others.append(text)
-        numbers.append(number)
-        pieces.append(_piece(node, text, len(others), document_key))
-    return pieces, numbers
+    owners: list[NodeWithScore] = []
+    numbers: dict[str, dict[str, int]] = {}  # by node id and text
+    for scored in nodes:
+        text, same_id = text_of(scored.node), numbers.setdefault(scored.node.node_id, {})
+        number = same_id.get(text)
+        if number is not None:
+            known = owners[number].score
+            if scored.score is not None and (known is None or known < scored.score):
+                owners[number] = NodeWithScore(node=owners[number].node, score=scored.score)
+        elif text:
+            same_id[text] = len(pieces)
+            pieces.append(_piece(scored.node, text, len(same_id), document_key))
+            owners.append(scored)
+    return pieces, owners
 
 
 def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Piece:
@@ -148,13 +168,15 @@ def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Pi
     if whole and copy > 1:
         source = f"{source}#{copy}"  # another text under the same id: a document of its own
     before, after = related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)
+    group = None if document_key is None else node.metadata.get(document_key)
+    pages = (page_number(node.metadata.get(key)) for key in _PAGES)
     return Piece(
         text=text,
         key=node.node_id if copy == 1 else f"{node.node_id}#{copy}",
         source=source,
         start=0 if whole else _start(node, text),
-        group=None if document_key is None else _group(node.metadata.get(document_key)),
-        position=_page(node.metadata),
+        group=group if isinstance(group, str | int | float | None) else repr(group),
+        position=next((page for page in pages if page is not None), None),
         previous=before.node_id if before else None,
         next=after.node_id if after else None,
     )
@@ -166,25 +188,9 @@ def _start(node: BaseNode, text: str) -> int | None:
         return None  # not known, or the text was changed since
     parent = related(node, NodeRelationship.PARENT)
     if parent is not None and parent.node_id != source_id(node) and LOGIT_KEY not in node.metadata:
-        return (
-            None  # a chunk of a chunk: LlamaIndex counts in the larger chunk, but calls the document SOURCE
-        )
+        # A chunk of a chunk: LlamaIndex counts in the larger chunk, but calls the document SOURCE.
+        return None
     return start
-
-
-def _group(value: object) -> Hashable | None:
-    return value if isinstance(value, str | int | float | None) else repr(value)
-
-
-def _page(metadata: Mapping[str, object]) -> float | None:
-    """The page number, by the keys that LlamaIndex's readers use."""
-    for key in ("page", "page_label"):
-        value = metadata.get(key)
-        if isinstance(value, int | float) and value == value:  # not NaN
-            return float(value)
-        if isinstance(value, str) and value.strip().isdecimal():
-            return float(value)
-    return None
 
 
 def _alone(piece: Piece, number: int, sources: Mapping[Hashable, str]) -> Piece:
@@ -195,14 +201,4 @@ def _alone(piece: Piece, number: int, sources: Mapping[Hashable, str]) -> Piece:
         first = source.find(piece.text)
         once = first >= 0 and source.find(piece.text, first + 1) < 0
         start = first if once else None
-    return Piece(text=piece.text, key=piece.key, source=piece.source, start=start, group=number)
-
-
-def _best_scores(nodes: Sequence[NodeWithScore], numbers: Sequence[int]) -> list[float | None]:
-    """Retrieval scores; of nodes that came twice the higher one."""
-    best: dict[tuple[str, str], float] = {}
-    for scored in nodes:
-        if scored.score is not None:
-            key = (scored.node.node_id, text_of(scored.node))
-            best[key] = max(best.get(key, scored.score), scored.score)
-    return [best.get((nodes[number].node.node_id, text_of(nodes[number].node))) for number in numbers]
+    return replace(piece, start=start, group=number)

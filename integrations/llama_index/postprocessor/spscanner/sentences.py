@@ -1,7 +1,6 @@
-"""Hits to sentence nodes, and the search that finds them."""
+"""Texts to sentence nodes: each kept sentence becomes a node that shares nothing with the node it comes from."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import sha256
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
@@ -10,111 +9,43 @@ from llama_index.postprocessor.spscanner.nodes import (
     LOGIT_KEY,
     OWN_KEYS,
     RETRIEVAL_SCORE_KEY,
-    Reading,
+    JoinedNodes,
     related,
 )
-from llama_index.postprocessor.spscanner.saved import scanner_fields
-from spscanner_rag.retrieval.pieces import copied_metadata
-from spscanner_rag.retrieval.search import Hit, Selection, search
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice
+from spscanner_rag.retrieval import Hit, SentenceSearch, copied_metadata
+from spscanner_rag.scorers import Cancelled, never
 
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 
 
-def _never() -> bool:
-    return False
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceSearch:
-    """How texts are scanned, and which sentences are kept.
-
-    Attributes
-    ----------
-    choice
-        What scores; loaded by the first search.
-    selection
-        Which sentences are kept.
-    batch_size
-        Texts given to the scorer at a time.
-    keep_retrieval_score
-        Whether a sentence's metadata holds what its node was retrieved with.
-    """
-
-    choice: ScorerChoice
-    selection: Selection
-    batch_size: int
-    keep_retrieval_score: bool
-
-    def check(self) -> None:
-        """Raise ``ValueError`` or ``TypeError`` for what could only fail later."""
-        self.choice.check()
-        if type(self.batch_size) is not int or self.batch_size < 1:
-            raise ValueError(f"batch_size: got {self.batch_size!r}; expected a whole number of at least 1")
-        scorer, selection = self.choice.scorer, self.selection
-        uncounted = selection.max_tokens is not None and selection.count_tokens is None
-        if uncounted and scorer is not None and not hasattr(scorer, "count_tokens"):
-            raise ValueError(
-                f"max_tokens: got {selection.max_tokens}, but {type(scorer).__name__} counts no tokens; "
-                'expected count_tokens as well, for example count_tokens="o200k_base"'
-            )
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        choice = self.choice
-        if choice.scanner is not None:  # not its weights: what loads them again
-            choice = choice._replace(scanner=None, **scanner_fields(choice.scanner))
-        return _rebuilt, (choice, self.selection, self.batch_size, self.keep_retrieval_score)
-
-    def __deepcopy__(self, memo: dict[int, object]) -> "SentenceSearch":
-        return self  # immutable, and a scanner should not be in memory twice
-
-    def __call__(
-        self, query: str, readings: Sequence[Reading], cancelled: Callable[[], bool] = _never
-    ) -> list[NodeWithScore]:
-        """The best sentences of all readings together, as new nodes."""
-        texts = [(text, reading) for reading in readings for text in reading.texts]
-        if not texts:
-            return []
-        hits = search(
-            self.choice.resolve(),
-            query,
-            [text for text, _ in texts],
-            self.selection,
-            batch_size=self.batch_size,
-            cancelled=cancelled,
-        )
-        writer = _Writer(self.keep_retrieval_score)
-        for hit in hits:
-            reading = texts[hit.joined][1]
-            writer.add(hit, reading.nodes[hit.place.piece], reading.scores[hit.place.piece])
-        return writer.found
-
-
-def _rebuilt(
-    choice: ScorerChoice, selection: Selection, batch_size: int, keep_retrieval_score: bool
-) -> SentenceSearch:
-    return SentenceSearch(
-        choice=choice,
-        selection=selection,
-        batch_size=batch_size,
-        keep_retrieval_score=keep_retrieval_score,
-    )
+def best_sentences(
+    search: SentenceSearch,
+    query: str,
+    joined: Sequence[JoinedNodes],
+    keep_retrieval_score: bool,
+    cancelled: Cancelled = never,
+) -> list[NodeWithScore]:
+    """The best sentences of all texts together, as new nodes."""
+    texts = [(text, nodes) for nodes in joined for text in nodes.texts]
+    writer = _Writer()
+    for hit in search(query, [text for text, _ in texts], cancelled):
+        nodes, piece = texts[hit.joined][1], hit.place.piece
+        writer.add(hit, nodes.nodes[piece], nodes.scores[piece] if keep_retrieval_score else None)
+    return writer.found
 
 
 class _Writer:
-    """Sentence nodes that share nothing with the nodes they come from, each with an id of its own."""
+    """Sentence nodes, each with an id of its own."""
 
-    def __init__(self, keep_retrieval_score: bool) -> None:
-        self.keep_retrieval_score = keep_retrieval_score
+    def __init__(self) -> None:
         self.found: list[NodeWithScore] = []
         self._numbers: dict[str, int] = {}  # id -> its place in found
         self._hashes: dict[int, str] = {}  # of nodes, by identity: a document may be long
 
     def add(self, hit: Hit, node: BaseNode, retrieval_score: float | None) -> None:
         """Write one sentence; of two that are the same, the one with the higher score stays."""
-        name = _sentence_id(hit, node)
+        name = unique = _sentence_id(hit, node)
         copy = 1
-        unique = name
         while unique in self._numbers:
             number = self._numbers[unique]
             same = self.found[number]
@@ -128,11 +59,14 @@ class _Writer:
         self.found.append(self._written(unique, hit, node, retrieval_score))
 
     def _written(self, name: str, hit: Hit, node: BaseNode, retrieval_score: float | None) -> NodeWithScore:
-        metadata = copied_metadata(node.metadata)
-        metadata[LOGIT_KEY] = hit.logit
-        if self.keep_retrieval_score and retrieval_score is not None:
+        metadata = copied_metadata(node.metadata) | {LOGIT_KEY: hit.logit}
+        if retrieval_score is not None:
             metadata[RETRIEVAL_SCORE_KEY] = retrieval_score
         source = related(node, NodeRelationship.SOURCE)
+        if source is None:
+            source = self._info(node)
+        else:
+            source = source.model_copy(update={"metadata": copied_metadata(source.metadata)})
         sentence = TextNode(
             id_=name,
             text=hit.text,
@@ -141,10 +75,7 @@ class _Writer:
             metadata=metadata,
             excluded_embed_metadata_keys=_with_own_keys(node.excluded_embed_metadata_keys),
             excluded_llm_metadata_keys=_with_own_keys(node.excluded_llm_metadata_keys),
-            relationships={
-                NodeRelationship.SOURCE: self._info(node) if source is None else _copied_info(source),
-                NodeRelationship.PARENT: self._info(node),
-            },
+            relationships={NodeRelationship.SOURCE: source, NodeRelationship.PARENT: self._info(node)},
             **{key: getattr(node, key) for key in _TEMPLATES if hasattr(node, key)},
         )
         return NodeWithScore(node=sentence, score=hit.score)
@@ -168,10 +99,6 @@ def _sentence_id(hit: Hit, node: BaseNode) -> str:
         return f"{node.node_id}:{place.piece_start}-{place.piece_end}"
     digest = sha256(hit.text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{node.node_id}:{digest[:16]}"
-
-
-def _copied_info(info: RelatedNodeInfo) -> RelatedNodeInfo:
-    return info.model_copy(update={"metadata": copied_metadata(info.metadata)})
 
 
 def _with_own_keys(excluded: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The retriever."""
+"""The retriever: whole documents in, their best sentences out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,26 +11,14 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 
 from llama_index.postprocessor.spscanner.events import dispatcher
-from llama_index.postprocessor.spscanner.nodes import Reading, query_text
-from llama_index.postprocessor.spscanner.sentences import SentenceSearch
-from llama_index.retrievers.spscanner.candidates import candidate_readings
-from llama_index.retrievers.spscanner.corpus import Corpus, index_nodes
-from spscanner_rag.results.selection import Order
-from spscanner_rag.retrieval.background import off_loop
-from spscanner_rag.retrieval.search import selection_named
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, split_token
+from llama_index.postprocessor.spscanner.nodes import query_text
+from llama_index.postprocessor.spscanner.sentences import best_sentences
+from llama_index.retrievers.spscanner.held import HeldNodes, index_nodes
+from spscanner_rag.retrieval import CountTokens, Order, SentenceSearch, off_loop
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Scorer
-from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.scorers import Cancelled, Scorer, never
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-_NAMES = {
-    "top_k": "similarity_top_k",
-    "top_k_per_text": "top_k_per_document",
-    "context": "context_sentences",
-    "merge": "merge_adjacent",
-}
 
 
 def _spanned_below(method: Method) -> Method:
@@ -42,8 +30,8 @@ def _spanned_below(method: Method) -> Method:
 class SPScannerRetriever(BaseRetriever):
     """Retrieves the best sentences of whole documents.
 
-    Every document, or every one that a first stage chooses, is read with the question from beginning to
-    end. Returned are new nodes, one for each sentence that is kept.
+    The scanner reads the question and every document, or every one that a first stage chooses, from beginning to
+    end. Each sentence that is kept becomes a new node.
 
     Parameters
     ----------
@@ -61,7 +49,7 @@ class SPScannerRetriever(BaseRetriever):
         A first stage: only documents of the nodes it finds are scanned. A node of a document that is not
         held here is scanned itself.
     candidate_documents : int, optional
-        How many documents of the first stage are scanned, the first ones. Default: all it finds.
+        Documents scanned at most, in the order of the first stage. Default: all that it finds.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         What scores, as for `SPScannerPostprocessor`.
     threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent
@@ -113,41 +101,20 @@ class SPScannerRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        options, token = split_token(model_kwargs or {})
-        self._search = SentenceSearch(
-            choice=ScorerChoice(model, device, dtype, backend, options, token, scanner, scorer),
-            selection=selection_named(
-                _NAMES,
-                top_k=similarity_top_k,
-                threshold=threshold,
-                max_tokens=max_tokens,
-                count_tokens=count_tokens,
-                context=context_sentences,
-                order=order,
-                merge=merge_adjacent,
-                top_k_per_text=top_k_per_document,
-            ),
-            batch_size=batch_size,
-            keep_retrieval_score=keep_retrieval_score,
+        # Every option by its name.
+        self._search = SentenceSearch.of(
+            locals(), top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
-        self._search.check()
         _check_first_stage(retriever, candidate_documents)
+        self._keep_retrieval_score = keep_retrieval_score
         self._retriever = retriever
         self._candidate_documents = candidate_documents
-        self._corpus = Corpus(nodes, documents, docstore, document_key)
+        self._held = HeldNodes(nodes, documents, docstore, document_key)
         super().__init__(callback_manager, object_map, objects, verbose)
 
     @classmethod
     def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
-        """Retrieve from documents, each as long as it likes.
-
-        Parameters
-        ----------
-        documents
-            What readers return.
-        **options
-            The other parameters of the class.
-        """
+        """Retrieve from documents of any length; ``options`` are the other parameters of the class."""
         return cls(documents, **options)
 
     @classmethod
@@ -156,7 +123,7 @@ class SPScannerRetriever(BaseRetriever):
 
         Parameters
         ----------
-        nodes
+        nodes : sequence of nodes
             What a node parser or an `IngestionPipeline` returns.
         **options
             The other parameters of the class: with ``documents`` or ``docstore`` the whole texts are read.
@@ -165,11 +132,11 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
-        """Retrieve from the documents of an index; what is added to the index later is not seen.
+        """Retrieve from the documents that an index holds now.
 
         Parameters
         ----------
-        index
+        index : BaseIndex
             Any index whose document store holds its nodes.
         **options
             The other parameters of the class. ``docstore`` is the index's.
@@ -179,22 +146,17 @@ class SPScannerRetriever(BaseRetriever):
         ValueError
             If the index's document store is empty, as it is where a remote vector store keeps the text.
         """
-        nodes = index_nodes(index)
-        defaults: dict[str, Any] = {
-            "docstore": index.docstore,
-            "callback_manager": getattr(index, "_callback_manager", None),
-            "object_map": getattr(index, "_object_map", None),
-        }
-        return cls(nodes, **defaults | options)
+        defaults = {name: getattr(index, f"_{name}", None) for name in ("callback_manager", "object_map")}
+        return cls(index_nodes(index), **{"docstore": index.docstore, **defaults, **options})
 
     @property
     def ref_doc_ids(self) -> list[str]:
         """Ids of the documents that are held, in the order in which they came."""
-        return self._corpus.ids
+        return self._held.ids
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
         """Take in documents or nodes; one with the id of another replaces it."""
-        self._corpus.add(nodes)
+        self._held.add(nodes)
 
     def delete(self, *ref_doc_ids: str) -> None:
         """Let go of documents and of all nodes that were cut from them.
@@ -204,7 +166,7 @@ class SPScannerRetriever(BaseRetriever):
         ValueError
             If there is no such document; nothing is deleted then.
         """
-        self._corpus.delete(ref_doc_ids)
+        self._held.delete(ref_doc_ids)
 
     @_spanned_below
     def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
@@ -219,23 +181,20 @@ class SPScannerRetriever(BaseRetriever):
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = query_text(query_bundle)
         found = None if self._retriever is None else self._retriever.retrieve(query_bundle)
-        return self._search(query, self._readings(found))
+        return self._sentences(query_bundle, found)
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = query_text(query_bundle)
         found = None if self._retriever is None else await self._retriever.aretrieve(query_bundle)
-        return await off_loop(lambda cancelled: self._search(query, self._readings(found), cancelled))
+        return await off_loop(lambda cancelled: self._sentences(query_bundle, found, cancelled))
 
-    def _readings(self, found: Sequence[NodeWithScore] | None) -> list[Reading]:
-        held = self._corpus.held()
-        if found is None:
-            return [held.reading]
-        return candidate_readings(
-            found, held, self._candidate_documents, self._corpus.docstore, self._corpus.document_key
-        )
+    def _sentences(
+        self, query: QueryBundle, found: Sequence[NodeWithScore] | None, cancelled: Cancelled = never
+    ) -> list[NodeWithScore]:
+        held = self._held
+        joined = held.all() if found is None else held.chosen(found, self._candidate_documents)
+        return best_sentences(self._search, query_text(query), joined, self._keep_retrieval_score, cancelled)
 
 
 def _check_first_stage(retriever: object, candidate_documents: object) -> None:

@@ -1,0 +1,187 @@
+"""The documents that a retriever holds, joined to texts once, and which of them a first stage chose."""
+
+import threading
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.storage.docstore import BaseDocumentStore
+
+from llama_index.postprocessor.spscanner.nodes import (
+    JoinedNodes,
+    check_documents,
+    read_nodes,
+    source_id,
+    source_texts,
+    text_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of all documents, and the number of the text that each document stands in."""
+
+    joined: JoinedNodes
+    number: Mapping[str, int]
+
+    def covers(self, name: str) -> bool:
+        """Whether the nodes of a document stand wherever its text is not white."""
+        if name not in self.number:
+            return True
+        joined = self.joined.texts[self.number[name]]
+        run = next(run for run in joined.runs if run.source == name)
+        end = run.start
+        for placed in joined.placed:
+            if placed.start >= run.end:
+                break
+            if joined.text[end : placed.start].strip():
+                return False
+            end = max(end, placed.end)
+        return not joined.text[end : run.end].strip()
+
+    def of(self, number: int, nodes: Sequence[NodeWithScore]) -> JoinedNodes:
+        """One whole text, with the best score that a first stage gave to a node of it."""
+        best = max((scored.score for scored in nodes if scored.score is not None), default=None)
+        return JoinedNodes([self.joined.texts[number]], self.joined.nodes, [best] * len(self.joined.nodes))
+
+
+class HeldNodes:
+    """Documents or chunks that may be added and deleted from several threads; a new one replaces its id's old one.
+
+    ``documents`` and ``docstore`` hold whole texts of chunked documents, where they are at hand.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[BaseNode],
+        documents: Sequence[BaseNode],
+        docstore: BaseDocumentStore | None,
+        document_key: str | None,
+    ) -> None:
+        check_documents(documents)
+        self._docstore = docstore
+        self._document_key = document_key
+        self._documents = {document.node_id: document for document in documents}
+        self._nodes: dict[str, BaseNode] = {}
+        self._texts: _Texts | None = None
+        self._lock = threading.RLock()
+        self.add(nodes)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the documents, in the order in which they came."""
+        with self._lock:
+            return list(dict.fromkeys(source_id(node) for node in self._nodes.values()))
+
+    def add(self, nodes: Iterable[BaseNode]) -> None:
+        """Take in documents or chunks."""
+        given = list(nodes)
+        for number, node in enumerate(given):
+            if not isinstance(node, BaseNode):
+                raise TypeError(f"nodes[{number}] is {type(node).__name__}; expected a Document or a node")
+        with self._lock:
+            self._nodes.update({node.node_id: node for node in given})
+            self._texts = None
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Let go of documents and of all that was cut from them."""
+        with self._lock:
+            unknown = sorted(set(ids) - set(self.ids))
+            if unknown:
+                raise ValueError(
+                    f"no document {unknown[0]!r} here; expected ids among the {len(self.ids)} in ref_doc_ids"
+                )
+            self._nodes = {name: node for name, node in self._nodes.items() if source_id(node) not in ids}
+            self._documents = {name: node for name, node in self._documents.items() if name not in ids}
+            self._texts = None
+
+    def all(self) -> list[JoinedNodes]:
+        """All texts."""
+        return [self._joined().joined]
+
+    def chosen(self, found: Sequence[NodeWithScore], limit: int | None) -> list[JoinedNodes]:
+        """The first ``limit`` documents of a first stage's nodes: whole if they are held, else the nodes found."""
+        texts = self._joined()
+        candidates: dict[Hashable, list[NodeWithScore]] = {}
+        for scored in found:
+            name = self._name(scored.node, texts)
+            if name is not None and (name in candidates or limit is None or len(candidates) < limit):
+                candidates.setdefault(name, []).append(scored)
+        strange = [node for name, nodes in candidates.items() if not isinstance(name, int) for node in nodes]
+        sources = source_texts((source_id(scored.node) for scored in strange), None, self._docstore)
+        return [
+            texts.of(name, nodes)
+            if isinstance(name, int)
+            else read_nodes(nodes, sources, document_key=self._document_key)
+            for name, nodes in candidates.items()
+        ]
+
+    def _name(self, node: BaseNode, texts: _Texts) -> Hashable | None:
+        """Number of the held text that a node belongs to, else a name for its document; None without text."""
+        source = source_id(node)
+        number = texts.number.get(source)
+        if number is not None:
+            return number
+        if not text_of(node):
+            return None
+        group = None if self._document_key is None else node.metadata.get(self._document_key)
+        return ("source", source) if group is None else ("group", repr(group))
+
+    def _joined(self) -> _Texts:
+        """All texts; joined by the first call after a change."""
+        with self._lock:
+            if self._texts is None:
+                sources = source_texts(self.ids, self._documents.values(), self._docstore)
+                nodes = list(self._nodes.values())
+                texts = self._read(nodes, sources)
+                partial = [name for name in sources if isinstance(name, str) and not texts.covers(name)]
+                documents = [document for name in partial if (document := self._document(name)) is not None]
+                self._texts = self._read([*nodes, *documents], sources) if documents else texts
+            return self._texts
+
+    def _read(self, nodes: Sequence[BaseNode], sources: Mapping[Hashable, str]) -> _Texts:
+        scored = [NodeWithScore(node=node) for node in nodes]
+        joined = read_nodes(scored, sources, document_key=self._document_key)
+        numbers = {str(run.source): number for number, text in enumerate(joined.texts) for run in text.runs}
+        return _Texts(joined, numbers)
+
+    def _document(self, name: str) -> BaseNode | None:
+        document = self._documents.get(name)
+        if document is None and self._docstore is not None:
+            document = self._docstore.get_document(name, raise_error=False)
+        return document if document is not None and source_id(document) == name else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {**self.__dict__, "_lock": None, "_texts": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+
+def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
+    """All nodes of an index; ``ValueError`` if its document store is empty: a vector store may keep the text."""
+    stored = index.docstore.docs
+    if not stored:
+        store = getattr(index, "vector_store", None)
+        keeper = f", whose {type(store).__name__} may keep the text itself" if store is not None else ""
+        raise ValueError(
+            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: use "
+            "SPScannerRetriever.from_documents(documents) or .from_nodes(nodes), or build the index with "
+            "store_nodes_override=True, or scan what it retrieves with "
+            "SPScannerRetriever(retriever=index.as_retriever())"
+        )
+    names = _node_ids(index.index_struct)
+    return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
+
+
+def _node_ids(struct: object) -> list[str] | None:
+    """Ids of an index's own nodes: a document store may serve several indexes."""
+    for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
+        ids = getattr(struct, attribute, None)
+        if ids is not None:
+            return list(ids.values() if isinstance(ids, Mapping) else ids)
+    return None

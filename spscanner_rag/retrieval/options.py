@@ -1,0 +1,65 @@
+"""The options that all framework classes take: checked, and turned into one search."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, search
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice
+from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.text.token_counts import budget_counter
+
+
+@dataclass(frozen=True)
+class SentenceSearch:
+    """Which scorer reads, which sentences are kept, and how many texts the scorer gets at a time.
+
+    Pickles hold what loads a scanner again, not its weights; copies share it.
+    """
+
+    choice: ScorerChoice
+    selection: Selection
+    batch_size: int = 64
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], *, top_k: str, top_k_per_text: str) -> Self:
+        """Check the options of a framework class, and load nothing.
+
+        Parameters
+        ----------
+        options
+            By name: the fields of `ScorerChoice` and `Selection` (``context`` is called
+            ``context_sentences`` and ``merge`` ``merge_adjacent``), and ``batch_size``. Others are ignored.
+        top_k, top_k_per_text
+            What the class calls these two.
+
+        Raises
+        ------
+        ValueError
+            For an option that is out of its range, two scorers at once, or a token budget without a counter.
+        TypeError
+            For a scanner or scorer that cannot score.
+        """
+        check_batch_size(options["batch_size"])
+        choice = ScorerChoice.of(options)
+        choice.check()
+        names = {"context": "context_sentences", "merge": "merge_adjacent"}
+        selection = Selection.of(options, names | {"top_k": top_k, "top_k_per_text": top_k_per_text})
+        scorer = choice.scorer
+        if scorer is not None and selection.count_tokens is None and not hasattr(scorer, "count_tokens"):
+            budget_counter(selection.max_tokens, None, type(scorer).__name__)
+        return cls(choice, selection, options["batch_size"])
+
+    def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
+        """The best passages of all texts together. Without anything to read, no scorer is loaded."""
+        if not any(joined.text.strip() for joined in texts):
+            return []
+        scorer = self.choice.resolve()
+        return search(scorer, query, texts, self.selection, batch_size=self.batch_size, cancelled=cancelled)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return type(self), (self.choice.without_weights(), self.selection, self.batch_size)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self  # immutable, and a scanner should not be in memory twice
