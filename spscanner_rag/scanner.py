@@ -17,14 +17,13 @@ from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan.devices import Choice, choose
-from spscanner_rag.scan.pipeline import Meter, Pipeline, Request
+from spscanner_rag.scan.devices import Choice, choose, default_segment_tokens
+from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled, check_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.token_stream import tokenize_question
+from spscanner_rag.text.tokenization import tokenize_question
 from spscanner_rag.text.units import Segmenter, Unit, readable
 from spscanner_rag.text.windows import require_question_fits
 
@@ -262,7 +261,7 @@ class Scanner:
         ValueError, TypeError, ScanCancelled
             As for `scan`; all pairs are checked before any is read.
         """
-        requests = [Request(*self._checked(*_as_pair(pair))) for pair in pairs]
+        requests = [ScanRequest(*self._checked(*_as_pair(pair))) for pair in pairs]
         count_tokens = partial(_count_tokens, self.checkpoint.tokenizer)  # a kept result keeps no model alive
         return [
             ScanResult(request.query, request.text, cut.starts, cut.ends, logits, count_tokens)
@@ -309,7 +308,7 @@ class Scanner:
         ValueError, TypeError, ScanCancelled
             As for `scan`; all requests are checked before any is read.
         """
-        checked = [Request(*self._checked(query, text), units) for query, text, units in requests]
+        checked = [ScanRequest(*self._checked(query, text), units) for query, text, units in requests]
         return [scored.logits for scored in self._pipeline.run(checked, Meter(progress, cancelled))]
 
     def count_tokens(self, text: str) -> int:
