@@ -191,14 +191,8 @@ def test_progress_counts_every_token_once(tiny_scanner: Scanner) -> None:
     seen: list[tuple[int, int]] = []
     meter = Meter(lambda done, total: seen.append((done, total)))
     line = pipeline_of(tiny_scanner, segment_tokens=16)
-    assert (
-        len(
-            list(
-                line.run([ScanRequest(QUERY, TEXT), ScanRequest(QUERY, ""), ScanRequest("date", TEXT)], meter)
-            )
-        )
-        == 3
-    )
+    requests = [ScanRequest(QUERY, TEXT), ScanRequest(QUERY, ""), ScanRequest("date", TEXT)]
+    assert len(list(line.run(requests, meter))) == 3
     done = [tokens for tokens, _ in seen]
     assert done == sorted(set(done))
     assert seen[-1][0] == seen[-1][1] == meter.done == meter.total
