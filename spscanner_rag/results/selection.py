@@ -1,8 +1,4 @@
-"""Which sentences are kept: ranking, top k, threshold, token budget and neighbours.
-
-Everything here works on sentence numbers, spans and logits; :mod:`spscanner_rag.results.scan_result` turns the
-chosen numbers into passages.
-"""
+"""Which sentences are kept, by number: ranking, top k, threshold, token budget and neighbours."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +11,6 @@ from numpy.typing import NDArray
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
-Spans = NDArray[np.int64]
 Blocks = NDArray[np.int64]
 """The block that each sentence stands in, ascending: (n,). Neighbours and merged passages stay inside one."""
 
@@ -45,8 +40,12 @@ def check_arguments(
     merge: object,
 ) -> None:
     """Raise ``ValueError`` for the first argument of ``ScanResult.select`` that is out of its range."""
-    if top_k is not None:
-        _check_top_k(top_k)
+    share = _is_number(top_k) and 0 < top_k < 1
+    if not (top_k is None or share or (is_integer(top_k) and top_k >= 1)):
+        raise ValueError(
+            f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
+            "(both excluded), or None for all"
+        )
     if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
         raise ValueError(
             f"threshold: got {threshold!r}; expected a score from 0 to 1, or None: "
@@ -68,20 +67,8 @@ def check_arguments(
         raise ValueError(f"merge: got {merge!r}; expected True or False")
 
 
-def _check_top_k(top_k: object) -> None:
-    if is_integer(top_k):
-        if top_k >= 1:
-            return
-    elif _is_number(top_k) and 0 < top_k < 1:
-        return
-    raise ValueError(
-        f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
-        "(both excluded), or None for all"
-    )
-
-
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or numpy, and no truth value."""
+    """Whether a value is a whole number of Python or numpy, and not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -92,8 +79,8 @@ def _is_number(value: object) -> TypeGuard[float]:
 def resolve_top_k(top_k: float | None, n_sentences: int) -> int:
     """How many sentences ``top_k`` allows.
 
-    A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number
-    that was written: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
+    A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number that the
+    caller wrote: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
     """
     if top_k is None:
         return n_sentences
@@ -153,33 +140,26 @@ class TokenBudget:
 
     Parameters
     ----------
-    text
-        The document.
-    starts, ends
-        Spans of its sentences, each of shape ``(n,)``.
+    text, starts, ends, blocks
+        The document, the spans of its sentences, each of shape ``(n,)``, and their blocks if there are several.
     max_tokens
         The budget, at least 1.
     count
         Counts the tokens of a text.
-    blocks
-        Of the sentences, if they stand in several.
     """
 
     def __init__(
         self,
         text: str,
-        starts: Spans,
-        ends: Spans,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
         max_tokens: int,
         count: CountTokens,
         blocks: Blocks | None = None,
     ) -> None:
-        self.text = text
-        self.blocks = blocks
+        self.text, self.blocks, self.max_tokens, self.count = text, blocks, max_tokens, count
         self.starts: list[int] = starts.tolist()
         self.ends: list[int] = ends.tolist()
-        self.max_tokens = max_tokens
-        self.count = count
         self.line_break = count("\n")
         self.used = 0  # by the kept sentences, each with a line break
         self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
@@ -238,20 +218,19 @@ class TokenBudget:
         open_sides = [before, after]
         while open_sides:
             reach = [
-                (abs(found - number), side, found) for side in open_sides if (found := side(number)) >= 0
+                (abs(found - number), side, found)
+                for side in open_sides
+                if (found := side(number)) >= 0
+                and abs(found - number) <= context
+                and (self.blocks is None or self.blocks[number] == self.blocks[found])
             ]
-            reach = [candidate for candidate in reach if self._reaches(number, candidate, context)]
             if not reach:
                 return
             _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
 
-    def _reaches(self, number: int, candidate: tuple[int, "_NextFree", int], context: int) -> bool:
-        distance, _, found = candidate
-        return distance <= context and (self.blocks is None or self.blocks[number] == self.blocks[found])
-
     def _gap_cost(self, left: int) -> int:
-        # What the white space after sentence `left` takes beyond the line break already counted.
+        """What the white space after sentence ``left`` takes beyond the line break already counted."""
         gap = self.text[self.ends[left] : self.starts[left + 1]]
         if gap not in self._gap_costs:
             self._gap_costs[gap] = self.count(gap) - self.line_break
@@ -262,10 +241,8 @@ class _NextFree:
     """The nearest sentence on one side that is not taken yet, in nearly constant time; -1 at the end."""
 
     def __init__(self, n_sentences: int, step: int, taken: dict[int, int]) -> None:
-        self.n_sentences = n_sentences
-        self.step = step
-        self.taken = taken
-        self.jumps = list(range(step, n_sentences + step, 1))  # of each sentence, where to look next
+        self.n_sentences, self.taken = n_sentences, taken
+        self.jumps = list(range(step, n_sentences + step))  # for each sentence, where to look next
 
     def __call__(self, number: int) -> int:
         passed = [number]
