@@ -87,14 +87,9 @@ class ScanResult:
     blocks: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        dtypes: dict[str, type[np.generic]] = {
-            "starts": np.int64,
-            "ends": np.int64,
-            "logits": np.float32,
-            "blocks": np.int64,
-        }
-        for name, dtype in dtypes.items():
+        for name in ("starts", "ends", "logits", "blocks"):
             if getattr(self, name) is not None:
+                dtype = np.float32 if name == "logits" else np.int64
                 object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
         _check(self)
 

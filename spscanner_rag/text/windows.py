@@ -97,25 +97,3 @@ def average_logits(
     if n_units and not count.all():
         raise ValueError(f"unit {int(np.argmin(count))} is in no window, expected every unit in at least one")
     return (total / np.maximum(count, 1)).astype(np.float32)
-
-
-def require_question_fits(question_tokens: int, window_tokens: int | None) -> None:
-    """Refuse a question that is longer than a window.
-
-    Parameters
-    ----------
-    question_tokens : int
-        Tokens of the question.
-    window_tokens : int or None
-        Tokens per window; None (no windows) takes any question.
-
-    Raises
-    ------
-    ValueError
-        If the question has more tokens than a window.
-    """
-    if window_tokens is not None and question_tokens > window_tokens:
-        raise ValueError(
-            f"the query has {question_tokens} tokens, expected at most {window_tokens} (one window); "
-            "shorten it or raise window_tokens"
-        )

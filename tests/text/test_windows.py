@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spscanner_rag.scan.prepare import QueryOnText
 from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.text.units import Unit
-from spscanner_rag.text.windows import average_logits, require_question_fits, window_ranges
+from spscanner_rag.text.windows import average_logits, window_ranges
 
 unit_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
@@ -119,10 +119,3 @@ def test_logits_that_agree_stay_as_they_are(lengths: list[int], window_tokens: i
 def test_logits_must_fit_the_windows(attempt: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         attempt()
-
-
-def test_a_question_longer_than_a_window_is_refused() -> None:
-    require_question_fits(10, 10)
-    require_question_fits(10_000, None)
-    with pytest.raises(ValueError, match="the query has 11 tokens, expected at most 10"):
-        require_question_fits(11, 10)
