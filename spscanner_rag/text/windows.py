@@ -21,15 +21,9 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
     Parameters
     ----------
     unit_ends : int64 array, shape (units,)
-        Index of each unit's last token among the document's tokens (without the question), never
-        decreasing.
+        Index of each unit's last token among the document's tokens (without the question), never decreasing.
     window_tokens : int
         Document tokens per window, at least 1.
-
-    Returns
-    -------
-    list of (int, int)
-        In document order; empty without units.
 
     Raises
     ------
@@ -64,7 +58,7 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
 def average_logits(
     ranges: Sequence[tuple[int, int]], window_logits: Iterable[ArrayLike], n_units: int
 ) -> NDArray[np.float32]:
-    """Mean of each unit's logits over the windows that hold it.
+    """Mean of each unit's logits over the windows that hold it: (n_units,).
 
     Parameters
     ----------
@@ -74,10 +68,6 @@ def average_logits(
         One array per window, in the same order. Taken one at a time.
     n_units : int
         Units of the document.
-
-    Returns
-    -------
-    float32 array, shape (n_units,)
 
     Raises
     ------

@@ -147,7 +147,9 @@ def test_with_a_tokenizer(tiny_tokenizer: Tokenizer) -> None:
         tokens.token_starts,
         tokens.token_ends,
     )
-    for token_class, start, end in zip(found.token_classes, tokens.starts, tokens.ends, strict=True):
+    for token_class, start, end in zip(
+        found.token_classes, tokens.token_starts, tokens.token_ends, strict=True
+    ):
         words = {"lighthouse", "Москва", "東京"}
         word = next((w.group() for w in re.finditer(r"\w+", joined) if w.start() < end <= w.end()), "")
         assert (token_class > 0) == (word in words and start < end), (joined[start:end], word)
