@@ -6,6 +6,7 @@ import torch
 
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.mamba_ssm_operators import INSTALL, interpreting
+from spscanner_rag.mamba2.triton_kernels import load_kernels
 
 BACKENDS = ("auto", "torch", "mamba-ssm")
 
@@ -18,7 +19,7 @@ class BackendChoice(NamedTuple):
 
 
 def check_backend(backend: object) -> None:
-    """Raise ``ValueError`` for what is no backend."""
+    """Raise ``ValueError`` for an unknown backend."""
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
 
@@ -49,16 +50,10 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
                 f"backend is 'mamba-ssm', which runs on CUDA devices only; got the device {str(device)!r}: "
                 f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL}"
             )
-        return BackendChoice(_load_mamba_ssm(), "as asked for")
+        return BackendChoice(load_kernels(), "as asked for")
     if device.type != "cuda" or torch.version.cuda is None:
         return BackendChoice(TORCH_KERNELS, "mamba-ssm's kernels are for NVIDIA GPUs")
     try:
-        return BackendChoice(_load_mamba_ssm(), "the device is CUDA and mamba-ssm is installed")
+        return BackendChoice(load_kernels(), "the device is CUDA and mamba-ssm is installed")
     except ImportError as error:
         return BackendChoice(TORCH_KERNELS, str(error))
-
-
-def _load_mamba_ssm() -> Kernels:
-    from spscanner_rag.mamba2.triton_kernels import load_kernels
-
-    return load_kernels()
