@@ -52,13 +52,8 @@ class Scored(NamedTuple):
 class Meter:
     """Counts tokens for the caller's progress, and asks whether to go on.
 
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with (tokens done, tokens in all prepared so far) after every forward pass.
-    cancelled : callable, optional
-        Asked before every text is prepared (on an accelerator in a thread of its own) and after every forward
-        pass.
+    ``progress`` is called after every forward pass; ``cancelled`` is asked then and before every text is prepared,
+    on an accelerator in a thread of its own.
     """
 
     progress: Progress | None = None
@@ -81,23 +76,12 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Reads requests with one model.
-
-    Parameters
-    ----------
-    model : ScannerModel
-    reading : Reading
-        How the checkpoint reads a text.
-    window_tokens : int or None
-        Texts that are longer are read in half-overlapping windows of this many tokens.
-    segment_tokens : int
-        Tokens per forward pass.
-    """
+    """Reads requests with one model."""
 
     model: ScannerModel
-    reading: Reading
-    window_tokens: int | None
-    segment_tokens: int
+    reading: Reading  # how the checkpoint reads a text
+    window_tokens: int | None  # longer texts are read in half-overlapping windows of this many tokens
+    segment_tokens: int  # per forward pass
 
     def run(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator[Scored]:
         """Logits of every request, in order. Consecutive requests on one text prepare it once."""

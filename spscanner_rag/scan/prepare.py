@@ -23,25 +23,15 @@ QUESTION_CLASS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueryOnText:
-    """A question and a text that it is asked of: everything but the choice of which units to read.
-
-    Parameters
-    ----------
-    text : PreparedText
-    question_ids : int32 array, shape (question tokens,)
-    repeat_every : int, optional
-        The question is repeated right after a unit's end token, once at least so many tokens of the text have
-        been read since the question; None never.
-    match_classes : uint8 array, shape (text tokens,), optional
-        Lexical match class of each token of the text.
-    prior : float32 array, shape (units, lexical scores), optional
-    """
+    """A question and a text that it is asked of: everything but the choice of units to read."""
 
     text: PreparedText
-    question_ids: NDArray[np.int32]
+    question_ids: NDArray[np.int32]  # (question tokens,)
+    # The question is repeated right after a unit's end token, once at least so many tokens of the text have been
+    # read since the question; None never.
     repeat_every: int | None = None
-    match_classes: NDArray[np.uint8] | None = None
-    prior: NDArray[np.float32] | None = None
+    match_classes: NDArray[np.uint8] | None = None  # (text tokens,)
+    prior: NDArray[np.float32] | None = None  # (units, lexical scores)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of some units.
@@ -85,30 +75,16 @@ class QueryOnText:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What stays the same from text to text.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    segmenter : Segmenter
-    end_rule : "contained" or "last_character"
-        On which token a unit's logit sits: the published scanners' rule or ours.
-    reanchor_tokens : int, optional
-        The question is repeated at a unit start after this many document tokens; None never.
-    lexical_match, lexical_prior, lexical_surroundings : bool
-        Whether the model wants match classes, a lexical score per unit, and those of its surroundings beside it.
-    lexical_least_units : int, default 0
-        A text of fewer units is matched with the question as if it had so many.
-    """
+    """What stays the same from text to text."""
 
     tokenizer: Tokenizer
     segmenter: Segmenter
-    end_rule: EndRule
-    reanchor_tokens: int | None = None
-    lexical_match: bool = False
-    lexical_prior: bool = False
-    lexical_surroundings: bool = False
-    lexical_least_units: int = 0
+    end_rule: EndRule  # on which token a unit's logit sits
+    reanchor_tokens: int | None = None  # after so many tokens of a text the question is repeated; None never
+    lexical_match: bool = False  # whether the model reads match classes,
+    lexical_prior: bool = False  # a lexical score for each unit,
+    lexical_surroundings: bool = False  # and those of the unit's surroundings
+    lexical_least_units: int = 0  # a text of fewer units is matched as if it had so many
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text."""

@@ -23,24 +23,15 @@ _NONE = np.zeros(0, np.int32)
 class PreparedText:
     """A text cut into units and tokenized: everything that does not depend on the question.
 
-    Parameters
-    ----------
-    units : sequence of Unit
-        The text, in order.
-    input_ids : int32 array, shape (tokens,)
-        Token ids of the units' joined ``model_text``.
-    token_starts, token_ends : int32 arrays, shape (tokens,)
-        Character offsets of the tokens in the joined string. The tokens of one character that takes several
-        bytes may share offsets.
-    unit_ends : int64 array, shape (units,)
-        Index of the token that a unit's logit sits on; never decreasing.
+    Tokens have character offsets in the units' joined ``model_text``; those of one character of several bytes may
+    share them.
     """
 
     units: Sequence[Unit]
-    input_ids: NDArray[np.int32]
-    token_starts: NDArray[np.int32]
-    token_ends: NDArray[np.int32]
-    unit_ends: NDArray[np.int64]
+    input_ids: NDArray[np.int32]  # (tokens,)
+    token_starts: NDArray[np.int32]  # (tokens,)
+    token_ends: NDArray[np.int32]  # (tokens,)
+    unit_ends: NDArray[np.int64]  # (units,): the token that each unit's logit sits on, never decreasing
 
     @property
     def starts(self) -> NDArray[np.int64]:
