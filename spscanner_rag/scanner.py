@@ -152,7 +152,7 @@ class Scanner:
         token : str or bool, optional
             Access token for the Hub; True for the one stored on this machine.
         cache_dir : str or Path, optional
-            Where downloads are kept. Default: huggingface_hub's cache.
+            Folder for downloads. Default: huggingface_hub's cache.
         local_files_only : bool, default False
             Never use the network.
 
@@ -195,12 +195,7 @@ class Scanner:
         return f"Scanner({self.checkpoint.source!r}, device={str(self.device)!r}, dtype={dtype!r})"
 
     def scan(
-        self,
-        query: str,
-        text: str,
-        *,
-        progress: Progress | None = None,
-        cancelled: Cancelled | None = None,
+        self, query: str, text: str, *, progress: Progress | None = None, cancelled: Cancelled | None = None
     ) -> ScanResult:
         """Score every sentence of a text.
 
@@ -222,9 +217,12 @@ class Scanner:
 
         Raises
         ------
-        ValueError, TypeError, ScanCancelled
-            If the query is empty or longer than a window; if query or text is not a string; if ``cancelled``
-            returned True.
+        ValueError
+            If the query is empty, or longer than a window.
+        TypeError
+            If query or text is not a string.
+        ScanCancelled
+            If ``cancelled`` returned True.
         """
         return self.scan_many([(query, text)], progress=progress, cancelled=cancelled)[0]
 

@@ -95,26 +95,23 @@ def _read_group(
 ) -> list[NDArray[np.float32]]:
     rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
     step = max(1, min(longest, segment_tokens // rows))
-    logits = [np.empty(len(sequence.positions), np.float32) for sequence in group]
+    parts = [[np.empty(0, np.float32)] for _ in group]
     state = None
     for start in range(0, longest, step):
         stop = min(start + step, longest)
-        state = _read_step(model, group, start, stop, state, logits)
+        values, state = _read_step(model, group, start, stop, state)
+        for of_row, of_step in zip(parts, values, strict=True):
+            of_row.append(of_step)
         if after_step is not None:
             after_step(sum(max(0, min(stop, len(s.input_ids)) - start) for s in group))
-    return logits
+    return [np.concatenate(of_row) for of_row in parts]
 
 
 @torch.inference_mode()
 def _read_step(
-    model: ScannerModel,
-    group: list[TokenSequence],
-    start: int,
-    stop: int,
-    state: ScanState | None,
-    logits: list[NDArray[np.float32]],
-) -> ScanState:
-    """Read tokens ``start`` to ``stop`` of each sequence and fill in their logits."""
+    model: ScannerModel, group: list[TokenSequence], start: int, stop: int, state: ScanState | None
+) -> tuple[list[NDArray[np.float32]], ScanState]:
+    """Logits of the units that end in tokens ``start`` to ``stop`` of each sequence, and the state after these."""
     ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
     classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
     match_classes = _padded(classes, stop - start, model.device) if classes else None
@@ -126,11 +123,8 @@ def _read_step(
     hidden, state = model(ids, state, match_classes, at=at)  # (units, d_model)
     priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
     prior = _on_device(np.concatenate(priors), model.device) if priors else None
-    scores = model.score(hidden, prior).cpu().numpy()  # (units,)
-    ends = np.cumsum([len(of_row) for of_row in tokens])[:-1]
-    for of_row, units, values in zip(logits, inside, np.split(scores, ends), strict=True):
-        of_row[units] = values
-    return state
+    logits = model.score(hidden, prior).cpu().numpy()  # (units,)
+    return np.split(logits, np.cumsum([len(of_row) for of_row in tokens])[:-1]), state
 
 
 def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.device) -> Tensor:
