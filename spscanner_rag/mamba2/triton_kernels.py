@@ -36,11 +36,12 @@ _launching = threading.Lock()
 
 def load_kernels() -> Kernels:
     """Load the kernels; raises ``ImportError`` as `load_operators`."""
+    operators = load_operators()
     try:
         from causal_conv1d import causal_conv1d_fn
     except ImportError:  # also where it was installed without its CUDA extension
-        causal_conv1d_fn = None
-    return MambaKernels(load_operators(), causal_conv1d_fn)
+        return MambaKernels(operators)
+    return MambaKernels(operators, causal_conv1d_fn)
 
 
 class MambaKernels:

@@ -62,21 +62,12 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
 def budget_counter(
     max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
 ) -> CountTokens | None:
-    """Resolve the counter of a budget; None if there is no budget.
-
-    Parameters
-    ----------
-    max_tokens
-        The budget.
-    count_tokens
-        As for `resolve_counter`; None if there is none.
-    owner
-        What counts no tokens by itself, for the message.
+    """Resolve the counter of a budget of ``max_tokens``; None if there is no budget.
 
     Raises
     ------
     ValueError
-        For a budget without a counter.
+        For a budget without ``count_tokens``, where ``owner`` (in the message) counts no tokens by itself.
     """
     if max_tokens is None:
         return None
