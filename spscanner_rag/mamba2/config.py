@@ -12,7 +12,6 @@ _SSM_FIELDS: Final = (
 _TOP_FIELDS: Final = (
     "d_model n_layer vocab_size pad_vocab_size_multiple rms_norm residual_in_fp32 tie_embeddings norm_epsilon"
 ).split()
-_REQUIRED: Final = ("d_model", "n_layer", "vocab_size")
 
 # Keys that are read elsewhere, that set first weights or choose a kernel, or that other tools add as descriptions:
 # finished weights give the same numbers with any value.
@@ -59,16 +58,14 @@ class Mamba2Config:
     d_conv: int = 4  # width of the causal convolution, in tokens
     expand: int = 2  # d_inner = expand * d_model
     headdim: int = 64  # channels per head
-    ngroups: int = (
-        1  # groups of heads that share B and C, and of channels that the gated norm normalises together
-    )
+    ngroups: int = 1  # groups of heads that share B and C, and of channels that the gated norm takes together
     D_has_hdim: bool = False  # one skip weight per channel instead of one per head
     rmsnorm: bool = True  # gated RMS norm behind the state space; without it, the output times the gate
     norm_before_gate: bool = False  # normalise first and gate then, instead of the other way round
     dt_limit: tuple[float, float] = (
         0.0,
         math.inf,
-    )  # the time step is clamped to this range, after its softplus
+    )  # range that the time step is clamped to, after its softplus
     bias: bool = False  # biases in `in_proj` and `out_proj`
     conv_bias: bool = True  # bias in the convolution
     chunk_size: int = 256  # tokens per chunk of the fused kernels: the order of sums, never what is computed
@@ -134,7 +131,7 @@ class Mamba2Config:
             ``ssm_cfg.layer`` means), attention layers, ``d_intermediate`` above 0, ``ssm_cfg.d_ssm``, layer
             norm, unknown keys, and whatever `Mamba2Config` itself refuses.
         """
-        for key in _REQUIRED:
+        for key in ("d_model", "n_layer", "vocab_size"):
             if key not in config:
                 raise ValueError(f"{key} is missing; expected the keys of mamba_ssm's config.json")
         ssm_cfg = config.get("ssm_cfg") or {}

@@ -15,6 +15,9 @@ from torch import Tensor
 
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
 
+AfterStep = Callable[[int], None] | None
+"""Called after each step with the number of tokens read in it; whatever it raises ends the reading."""
+
 PADDING_SHARE = 0.125
 """At most this share of a step's tokens is padding: longer differences in length go to separate steps."""
 
@@ -35,7 +38,7 @@ def read_logits(
     model: ScannerModel,
     sequences: Sequence[TokenSequence],
     segment_tokens: int,
-    after_step: Callable[[int], None] | None = None,
+    after_step: AfterStep = None,
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence.
 
@@ -47,8 +50,7 @@ def read_logits(
     segment_tokens : int
         Tokens per step, all sequences of the step together.
     after_step : callable, optional
-        Called after each step with the number of tokens read in it (padding not counted). Whatever it raises
-        ends the reading.
+        Called after each step with the number of tokens read in it, padding not counted.
 
     Returns
     -------
@@ -88,10 +90,7 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
 
 
 def _read_group(
-    model: ScannerModel,
-    group: list[TokenSequence],
-    segment_tokens: int,
-    after_step: Callable[[int], None] | None,
+    model: ScannerModel, group: list[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
     rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
     step = max(1, min(longest, segment_tokens // rows))
@@ -136,10 +135,7 @@ def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.devic
 
 
 def _read_packed(
-    model: ScannerModel,
-    sequences: Sequence[TokenSequence],
-    segment_tokens: int,
-    after_step: Callable[[int], None] | None,
+    model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
     """All sequences as one row, one behind the other, in steps of the same length.
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -164,7 +165,8 @@ class TokenBudget:
         self.used = 0  # by the kept sentences, each with a line break
         self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
         self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
-        self._gap_costs: dict[str, int] = {"\n": 0}
+        # what white space between two sentences takes beyond the line break already counted
+        self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - self.line_break)
 
     def fill(self, picks: Sequence[int], context: int) -> None:
         """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.
@@ -201,7 +203,7 @@ class TokenBudget:
         sentence = self.text[self.starts[number] : self.ends[number]]
         cost = self.count(sentence + "\n")
         extra = self.extra + sum(
-            self._gap_cost(left)
+            self._gap_cost(self.text[self.ends[left] : self.starts[left + 1]])
             for left in (number - 1, number)
             if {left, left + 1} - {number} <= self.costs.keys() and adjoin(left, self.blocks)
         )
@@ -228,13 +230,6 @@ class TokenBudget:
                 return
             _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
-
-    def _gap_cost(self, left: int) -> int:
-        """What the white space after sentence ``left`` takes beyond the line break already counted."""
-        gap = self.text[self.ends[left] : self.starts[left + 1]]
-        if gap not in self._gap_costs:
-            self._gap_costs[gap] = self.count(gap) - self.line_break
-        return self._gap_costs[gap]
 
 
 class _NextFree:
