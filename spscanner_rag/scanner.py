@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
-from spscanner_rag.mamba2.backends import check_backend, choose_backend
+from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.devices import Choice, choose, default_segment_tokens
@@ -165,7 +165,6 @@ class Scanner:
         ImportError
             If mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
-        check_backend(backend)
         _check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
         choice = choose(device, dtype, int8=True)
         kernels, backend_reason = choose_backend(backend, choice.device)

@@ -59,11 +59,12 @@ class Proposition(NamedTuple):
 class Propositions(Baseline):
     """Passages are decomposed into self-contained propositions, and those are scored.
 
-    Passages are runs of whole sentences with at most `PASSAGE_WORDS` words. A proposition is tied to the sentence
-    of its passage with which it shares most words and pairs of adjacent words, each counted once, whatever their
-    case; of several, to the last, since a proposition names what earlier sentences brought in. The raw score of a
-    unit is that of the best proposition tied to a sentence that overlaps it. Units without one come just below the
-    others; all units of a text without any have the logit `NO_PROPOSITION_LOGIT`.
+    Passages are runs of whole sentences with at most `PASSAGE_WORDS` words. A proposition is tied to the
+    sentence of its passage with which it shares most words and pairs of adjacent words, each counted once,
+    whatever their case; of several, to the last, since a proposition names what earlier sentences brought
+    in. The raw score of a unit is that of the best
+    proposition tied to a sentence that overlaps it. Units without one come just below the others; all units
+    of a text without any have the logit `NO_PROPOSITION_LOGIT`.
 
     Replies that are no JSON list of strings are read as far as they go, counted and logged.
 

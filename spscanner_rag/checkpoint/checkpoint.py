@@ -175,7 +175,8 @@ def load_checkpoint(
     dtype : torch.dtype, default float32
         As for `load_model`.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
-        Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub id.
+        Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub
+        id.
     require_head : bool, default True
         False takes a language model without ``binary_head`` too, and starts a head for training.
     revision, token, cache_dir, local_files_only, progress

@@ -18,21 +18,8 @@ class BackendChoice(NamedTuple):
     reason: str
 
 
-def check_backend(backend: object) -> None:
-    """Raise ``ValueError`` for an unknown backend."""
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
-
-
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Resolve "auto", and load the kernels of what was asked for.
-
-    Parameters
-    ----------
-    backend : str
-        "torch"; "mamba-ssm"; "auto" takes mamba-ssm on an NVIDIA GPU where it is installed, else torch.
-    device : torch.device
-        Where the model will run.
+    """Load a backend's kernels for a device; "auto" is mamba-ssm on an NVIDIA GPU where installed, else torch.
 
     Raises
     ------
@@ -41,7 +28,8 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     ImportError
         If mamba-ssm was asked for by name and cannot be loaded.
     """
-    check_backend(backend)
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
     if backend == "torch":
         return BackendChoice(TORCH_KERNELS, "as asked for")
     if backend == "mamba-ssm":

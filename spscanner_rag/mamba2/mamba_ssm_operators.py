@@ -43,13 +43,7 @@ class Operators(NamedTuple):
 
 @cache
 def load_operators() -> Operators:
-    """Import the operators, once in a process.
-
-    Raises
-    ------
-    ImportError
-        In one line that says what to install.
-    """
+    """Import the operators, once in a process; an ``ImportError`` says in one line what to install."""
     _require_versions()
     with _lock:
         try:

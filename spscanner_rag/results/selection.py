@@ -138,15 +138,7 @@ class TokenBudget:
     Where tokens add up, that is exact: of two forms of the text, sentences one per line and sentences with
     the white space of the document between adjacent ones, the longer is held against the budget. Tokens of
     most tokenizers need not add up over a joined text, so :meth:`shrink` measures what the caller gets.
-
-    Parameters
-    ----------
-    text, starts, ends, blocks
-        The document, the spans of its sentences, each of shape ``(n,)``, and their blocks if there are several.
-    max_tokens
-        The budget, at least 1.
-    count
-        Counts the tokens of a text.
+    ``text``, ``starts``, ``ends`` and ``blocks`` are those of the `ScanResult`.
     """
 
     def __init__(

@@ -56,13 +56,7 @@ class LexicalMatch:
 
 
 def index_words(model_texts: Sequence[str]) -> LexicalIndex:
-    """Read the words of a document's units.
-
-    Parameters
-    ----------
-    model_texts : sequence of str
-        The units' ``model_text``, in document order; their concatenation is what the model reads.
-    """
+    """Read the words of a document's units, given their ``model_text`` in order."""
     starts, ends, stems, words_per_unit = array("q"), array("q"), array("i"), array("q")
     numbers: dict[str, int] = {}
     number_of_word: dict[str, int] = {}
@@ -106,7 +100,6 @@ def match_query(
     Parameters
     ----------
     index : LexicalIndex
-        From `index_words`.
     query : str
     token_starts, token_ends : (document tokens,)
         Character positions of the model's tokens in the joined model text.

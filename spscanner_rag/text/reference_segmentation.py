@@ -245,19 +245,17 @@ def _bundled_parameters() -> "PunktParameters | None":
     if package is None or package.origin is None:
         return None
     folder = Path(package.origin).parent / "_static" / "nltk_cache" / _MODEL
-    parameters: Any = PunktParameters()
     try:
-        tables = [
+        abbreviations, collocations, starters, contexts = (
             (folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
             for name in ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
-        ]
+        )
     except OSError:
         return None
-    parameters.abbrev_types = set(tables[0])
-    parameters.collocations = {tuple(line.split("\t")) for line in tables[1]}
-    parameters.sent_starters = set(tables[2])
-    contexts = (line.split("\t") for line in tables[3])
-    parameters.ortho_context = {word: int(flags) for word, flags in contexts}
+    parameters: Any = PunktParameters()
+    parameters.abbrev_types, parameters.sent_starters = set(abbreviations), set(starters)
+    parameters.collocations = {tuple(line.split("\t")) for line in collocations}
+    parameters.ortho_context = {word: int(flags) for word, flags in (line.split("\t") for line in contexts)}
     return parameters
 
 

@@ -50,25 +50,14 @@ class PreparedText:
 
 
 def tokenize_question(tokenizer: Tokenizer, question: str) -> NDArray[np.int32]:
-    r"""Token ids of ``question.strip() + "\n"`` without special tokens: (tokens,).
-
-    Parameters
-    ----------
-    tokenizer : tokenizers.Tokenizer
-        With truncation and padding off.
-    question : str
-        Lone surrogates are read as U+FFFD.
-    """
+    r"""Token ids of ``question.strip() + "\n"``, without special tokens: (tokens,)."""
     _require_plain(tokenizer)
     encoding = tokenizer.encode(readable(question.strip() + "\n"), add_special_tokens=False)
     return np.array(encoding.ids, dtype=np.int32)
 
 
 def tokenize_units(
-    tokenizer: Tokenizer,
-    units: Sequence[Unit],
-    end_rule: EndRule,
-    piece_characters: int = _PIECE_CHARACTERS,
+    tokenizer: Tokenizer, units: Sequence[Unit], end_rule: EndRule, piece_characters: int = _PIECE_CHARACTERS
 ) -> PreparedText:
     """Tokenize the units' joined ``model_text`` and find each unit's last token.
 
@@ -77,15 +66,13 @@ def tokenize_units(
 
     Parameters
     ----------
-    tokenizer : tokenizers.Tokenizer
+    tokenizer : Tokenizer
         With truncation and padding off.
     units : sequence of Unit
-        The text, in order.
     end_rule : {"contained", "last_character"}
-        Where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at
-        or before the unit's end in the joined string, or the previous unit's if there is no later
-        one. ``"last_character"`` (ours): the token that holds the unit's last character that is not
-        white space. Two units may share a token.
+        Where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at or before the
+        unit's end in the joined string, or the previous unit's if there is no later one. ``"last_character"``
+        (ours): the token that holds the unit's last character that is not white space. Two units may share one.
     piece_characters : int, default 32768
         Characters per piece, as far as safe cuts allow.
 

@@ -27,22 +27,21 @@ _CUTS = (re.compile(r"(?<=\S)[ \n](?=\S)"), re.compile(r"(?<=\w)(?!\w)|(?<=[^\w\
 def tokenize_in_pieces(
     tokenizer: Tokenizer, text: str, piece_characters: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Token ids and character offsets of ``text`` without special tokens, piece by piece.
+    """Tokenize ``text`` piece by piece, without special tokens; lone surrogates become U+FFFD.
 
     Parameters
     ----------
-    tokenizer : tokenizers.Tokenizer
+    tokenizer : Tokenizer
         With truncation and padding off.
     text : str
-        Lone surrogates are read as U+FFFD.
     piece_characters : int
         Characters per piece. A piece grows until it can be cut, up to the whole.
 
     Yields
     ------
-    ids : int32 array, shape (tokens,)
-    offsets : int32 array, shape (tokens, 2)
-        Start and end of the tokens in ``text``.
+    ids : (tokens,)
+    offsets : (tokens, 2)
+        Start and end of the tokens in ``text``, in characters.
     """
     longest_added = max(
         (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0

@@ -60,14 +60,7 @@ def average_logits(
 ) -> NDArray[np.float32]:
     """Mean of each unit's logits over the windows that hold it: (n_units,).
 
-    Parameters
-    ----------
-    ranges : sequence of (int, int)
-        From :func:`window_ranges`.
-    window_logits : iterable of array, shape (units in the window,)
-        One array per window, in the same order. Taken one at a time.
-    n_units : int
-        Units of the document.
+    ``ranges`` are those of `window_ranges`; ``window_logits`` holds one array of (units in the window,) for each.
 
     Raises
     ------
