@@ -29,7 +29,6 @@ INSTALL = (
 
 _PACKAGE = "mamba_ssm"
 _SCAN, _NORM = f"{_PACKAGE}.ops.triton.ssd_combined", f"{_PACKAGE}.ops.triton.layernorm_gated"
-_OLDEST = (2, 3)
 
 _lock = threading.Lock()
 
@@ -76,7 +75,7 @@ def _require_versions() -> None:
     except PackageNotFoundError:
         found = "unknown"
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
-    if numbers < _OLDEST:
+    if numbers < (2, 3):
         raise ImportError(f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL}")
     import triton
 

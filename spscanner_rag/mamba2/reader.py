@@ -72,8 +72,7 @@ def read_logits(
 def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[int]]:
     """Indices of sequences that are read together, longest first.
 
-    A group's padding stays within `PADDING_SHARE` and its tokens within one step of ``segment_tokens``, so a
-    sequence longer than that is alone.
+    A group's padding stays within `PADDING_SHARE` and its tokens within one step, so a longer sequence is alone.
     """
     groups: list[list[int]] = []
     longest = total = 0
@@ -137,10 +136,7 @@ def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.devic
 def _read_packed(
     model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
-    """All sequences as one row, one behind the other, in steps of the same length.
-
-    The logits stay on the device until the end, so that no step waits for the one before.
-    """
+    """All sequences as one row; the logits stay on the device, so that no step waits for the one before."""
     if not sequences:
         return []
     row, numbers = _joined(sequences)

@@ -69,12 +69,8 @@ def rank_documents(
 ) -> list[RankedDocument]:
     """Rank documents by `document_score`, from the best to the worst; of equal scores the earlier first.
 
-    Parameters
-    ----------
-    logits : sequence of (sentences,)
-        Each document's, for one question.
-    aggregation, top
-        See `document_score`, which also says what is raised.
+    ``logits`` holds one array of (sentences,) for each document, all for one question; the other arguments and
+    the errors are those of `document_score`.
     """
     return best_first([document_score(values, aggregation, top=top) for values in logits])
 

@@ -153,12 +153,12 @@ class TokenBudget:
         self.text, self.blocks, self.max_tokens, self.count = text, blocks, max_tokens, count
         self.starts: list[int] = starts.tolist()
         self.ends: list[int] = ends.tolist()
-        self.line_break = count("\n")
+        self.line_break = line_break = count("\n")
         self.used = 0  # by the kept sentences, each with a line break
         self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
         self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
         # what white space between two sentences takes beyond the line break already counted
-        self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - self.line_break)
+        self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - line_break)
 
     def fill(self, picks: Sequence[int], context: int) -> None:
         """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.

@@ -89,16 +89,14 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
 
 
 def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
+    if device.type == "mps":
+        return torch.float32, "the dtype of MPS here"
     if device.type == "cuda":
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
-        what = "the GPU"
-    elif device.type == "cpu":
+        what, native = "the GPU", torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
         # names that torch keeps for its own use: where they are gone, float32 is always right
         probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        native = any(getattr(torch.cpu, probe, bool)() for probe in probes)
-        what = "the CPU"
-    else:
-        return torch.float32, "the dtype of MPS here"
+        what, native = "the CPU", any(getattr(torch.cpu, probe, bool)() for probe in probes)
     if native:
         return torch.bfloat16, f"{what} multiplies it natively"
     return torch.float32, f"{what} has no native bfloat16"
@@ -113,7 +111,7 @@ def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
 
 
 def processor_name() -> str:
-    """What the processor calls itself, for reports."""
+    """The processor's own name, for reports."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -133,10 +133,7 @@ class _Scan(NamedTuple):
 def in_runs(
     items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int, passes: int | None = None
 ) -> Generator[list[T], None, None]:
-    """Items in runs that fill several forward passes, so that similar lengths can be read together.
-
-    ``passes`` is how many; None: `PASSES_AHEAD`.
-    """
+    """Items in runs that fill ``passes`` (`PASSES_AHEAD`) forward passes, so that similar lengths meet."""
     run: list[T] = []
     tokens, enough = 0, (PASSES_AHEAD if passes is None else passes) * segment_tokens
     for item in items:

@@ -206,10 +206,7 @@ def _sums_around(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]
 
 
 def standardized(scores: NDArray[np.floating], least_units: int = 0) -> NDArray[np.float64]:
-    """Shift and scale scores to mean 0 and standard deviation 1; all 0 if they do not differ: (units,).
-
-    Zeros stand for the units that are missing to ``least_units``.
-    """
+    """Z-scores over the units, with zeros for those missing to ``least_units``; 0 if none differ: (units,)."""
     values = scores.astype(np.float64)
     n = max(len(values), least_units, 1)
     mean = values.sum() / n
