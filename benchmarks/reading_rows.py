@@ -121,7 +121,7 @@ def _shares(
 ) -> dict[str, float]:
     import torch
 
-    from spscanner_rag.scan.segment_tokens import default_segment_tokens
+    from spscanner_rag.scan.devices import default_segment_tokens
 
     dtype = getattr(torch, reading.dtype)
     between_products = dtype if dtype.is_floating_point else torch.float32

@@ -105,8 +105,8 @@ def _hidden_by_segments(model: ScannerModel, input_ids: Tensor) -> Tensor:
     """As `Scanner` reads: segment after segment, with the state carried."""
     import torch
 
-    from spscanner_rag.mamba2.freed_memory import keep_freed_memory
-    from spscanner_rag.scan.segment_tokens import default_segment_tokens
+    from spscanner_rag.mamba2.reader import keep_freed_memory
+    from spscanner_rag.scan.devices import default_segment_tokens
 
     hidden, state = [], None
     keep_freed_memory()  # as the reader does; what runs after it gains from that, too

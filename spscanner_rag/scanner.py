@@ -14,19 +14,17 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
-from spscanner_rag.mamba2.backends import check_backend, choose_backend
+from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan.devices import Choice, choose
-from spscanner_rag.scan.pipeline import Meter, Pipeline, Request
+from spscanner_rag.scan.devices import Choice, choose, default_segment_tokens
+from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled, check_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.token_stream import tokenize_question
+from spscanner_rag.text.tokenization import tokenize_question
 from spscanner_rag.text.units import Segmenter, Unit, readable
-from spscanner_rag.text.windows import require_question_fits
 
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner", "bundled_token_counter"]
 
@@ -49,7 +47,7 @@ class Scanner:
     Parameters
     ----------
     checkpoint : Checkpoint
-        As loaded by `spscanner_rag.checkpoint.checkpoint.load_checkpoint`. Most callers want `from_pretrained`.
+        From `spscanner_rag.checkpoint.load_checkpoint`. Most callers want `from_pretrained`.
     window_tokens : int or None, optional
         Read the text in windows of this many tokens, half overlapping, and average their logits; None
         reads any length in one pass. Default: as the checkpoint says.
@@ -68,7 +66,7 @@ class Scanner:
     Raises
     ------
     ValueError
-        For a segmenter that is none, or a number of tokens below 1.
+        For an unknown segmenter, or a number of tokens below 1.
     """
 
     def __init__(
@@ -82,6 +80,7 @@ class Scanner:
         backend_reason: str = "as the model was loaded",
         local_files_only: bool = False,
     ) -> None:
+        _check_options(window_tokens, segment_tokens, segmenter)
         self.checkpoint = checkpoint
         model, settings = checkpoint.model, checkpoint.settings
         self.device, self.dtype = model.device, projection_dtype(model)
@@ -91,15 +90,17 @@ class Scanner:
         self.backend_reason = backend_reason
         if isinstance(window_tokens, _CheckpointDefault):
             window_tokens = settings.window_tokens
-        self.window_tokens = _at_least_one("window_tokens", window_tokens)
-        asked = _at_least_one("segment_tokens", segment_tokens)
-        asked = asked or default_segment_tokens(self.device.type, model.config)
-        self.segment_tokens = min(asked, model.kernels.most_tokens(model.config))
+        self.window_tokens: int | None = window_tokens
+        self.segment_tokens = min(
+            segment_tokens or default_segment_tokens(self.device.type, model.config),
+            model.kernels.most_tokens(model.config),
+        )
+        segmenter = settings.segmenter if segmenter is None else segmenter
+        if segmenter == "reference":
+            segmenter = ReferenceSegmenter(self.count_tokens, local_files_only)
         self.reading = Reading(
             tokenizer=checkpoint.tokenizer,
-            segmenter=self._segmenter(
-                settings.segmenter if segmenter is None else segmenter, local_files_only
-            ),
+            segmenter=SentenceSegmenter() if isinstance(segmenter, str) else segmenter,
             end_rule="contained" if settings.segmenter == "reference" else "last_character",
             reanchor_tokens=settings.reanchor_tokens,
             lexical_match=settings.match,
@@ -151,25 +152,20 @@ class Scanner:
         token : str or bool, optional
             Access token for the Hub; True for the one stored on this machine.
         cache_dir : str or Path, optional
-            Where downloads are kept. Default: huggingface_hub's cache.
+            Folder for downloads. Default: huggingface_hub's cache.
         local_files_only : bool, default False
             Never use the network.
 
         Raises
         ------
         CheckpointError
-            If the checkpoint is not there or not sound.
+            If the checkpoint is missing or broken.
         ValueError
-            For an argument that is out of range, a device that is not there, or a backend that does not run
-            on it.
+            For an argument that is out of range, a missing device, or a backend that does not run on it.
         ImportError
             If mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
-        check_backend(backend)
-        _at_least_one("segment_tokens", segment_tokens)
-        if not isinstance(window_tokens, _CheckpointDefault):
-            _at_least_one("window_tokens", window_tokens)
-        _check_segmenter(segmenter)
+        _check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
         choice = choose(device, dtype, int8=True)
         kernels, backend_reason = choose_backend(backend, choice.device)
         checkpoint = load_checkpoint(
@@ -198,12 +194,7 @@ class Scanner:
         return f"Scanner({self.checkpoint.source!r}, device={str(self.device)!r}, dtype={dtype!r})"
 
     def scan(
-        self,
-        query: str,
-        text: str,
-        *,
-        progress: Progress | None = None,
-        cancelled: Cancelled | None = None,
+        self, query: str, text: str, *, progress: Progress | None = None, cancelled: Cancelled | None = None
     ) -> ScanResult:
         """Score every sentence of a text.
 
@@ -246,23 +237,16 @@ class Scanner:
         Parameters
         ----------
         pairs : iterable of (query, text)
-            Consecutive pairs on one text cut and tokenize it once.
-        progress : callable, optional
-            Called with (tokens done, tokens in all); the total is that of the pairs prepared so far.
-        cancelled : callable, optional
-            As for `scan`.
+            All are checked before any is read. Consecutive pairs on one text cut and tokenize it once.
+        progress, cancelled : callable, optional
+            As for `scan`; the total is that of the pairs prepared so far. The errors are those of `scan`, too.
 
         Returns
         -------
         list of ScanResult
             In the order of the pairs.
-
-        Raises
-        ------
-        ValueError, TypeError, ScanCancelled
-            As for `scan`; all pairs are checked before any is read.
         """
-        requests = [Request(*self._checked(*_as_pair(pair))) for pair in pairs]
+        requests = [ScanRequest(*self._checked(*_as_pair(pair))) for pair in pairs]
         count_tokens = partial(_count_tokens, self.checkpoint.tokenizer)  # a kept result keeps no model alive
         return [
             ScanResult(request.query, request.text, cut.starts, cut.ends, logits, count_tokens)
@@ -297,40 +281,27 @@ class Scanner:
     ) -> list[NDArray[np.float32]]:
         """Logits of given units of several texts, in the order given; similar lengths share a forward pass.
 
-        Parameters
-        ----------
-        requests : iterable of (query, text, units)
-            As for `score_units`.
-        progress, cancelled
-            As for `scan_many`.
-
-        Raises
-        ------
-        ValueError, TypeError, ScanCancelled
-            As for `scan`; all requests are checked before any is read.
+        Requests are (query, text, units) and all checked before any is read. Other arguments and errors are those
+        of `scan_many`.
         """
-        checked = [Request(*self._checked(query, text), units) for query, text, units in requests]
+        checked = [ScanRequest(*self._checked(query, text), units) for query, text, units in requests]
         return [scored.logits for scored in self._pipeline.run(checked, Meter(progress, cancelled))]
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this scanner's own tokenizer, without special tokens."""
         return _count_tokens(self.checkpoint.tokenizer, text)
 
-    def _segmenter(self, segmenter: Segmenter | str, local_files_only: bool) -> Segmenter:
-        _check_segmenter(segmenter)
-        if not isinstance(segmenter, str):
-            return segmenter
-        if segmenter == "reference":
-            return ReferenceSegmenter(self.count_tokens, local_files_only)
-        return SentenceSegmenter()
-
     def _checked(self, query: object, text: object) -> tuple[str, str]:
         query = check_query(query)
         if not isinstance(text, str):
             raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
         if self.window_tokens is not None:
-            question_ids = tokenize_question(self.checkpoint.tokenizer, query)
-            require_question_fits(len(question_ids), self.window_tokens)
+            tokens = len(tokenize_question(self.checkpoint.tokenizer, query))
+            if tokens > self.window_tokens:
+                raise ValueError(
+                    f"the query has {tokens} tokens, expected at most {self.window_tokens} (one window); "
+                    "shorten it or raise window_tokens"
+                )
         return query, str(text)
 
 
@@ -345,11 +316,14 @@ def _as_pair(pair: object) -> tuple[object, object]:
     return pair[0], pair[1]
 
 
-def _check_segmenter(segmenter: object) -> None:
-    if segmenter is None or (isinstance(segmenter, str) and segmenter in ("sentence", "reference")):
-        return
-    is_object = not isinstance(segmenter, str | type) and callable(getattr(segmenter, "segment", None))
-    if not is_object:
+def _check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
+    for name, tokens in (("segment_tokens", segment_tokens), ("window_tokens", window_tokens)):
+        given = tokens is not None and not isinstance(tokens, _CheckpointDefault)
+        if given and (type(tokens) is not int or tokens < 1):
+            raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
+    named = segmenter is None or (isinstance(segmenter, str) and segmenter in ("sentence", "reference"))
+    cuts = not isinstance(segmenter, str | type) and callable(getattr(segmenter, "segment", None))
+    if not named and not cuts:
         raise ValueError(
             f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
             " method"
@@ -358,9 +332,3 @@ def _check_segmenter(segmenter: object) -> None:
 
 def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
     return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
-
-
-def _at_least_one(name: str, value: int | None) -> int | None:
-    if value is not None and (type(value) is not int or value < 1):
-        raise ValueError(f"{name} is {value!r}; expected a whole number of at least 1")
-    return value

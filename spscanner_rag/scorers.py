@@ -1,10 +1,10 @@
-"""The seam: what scores the units of a text, how far it is, and how it is stopped.
+"""What scores the units of a text, how it reports progress, and how it is stopped.
 
 The scanner is a `Scorer`, and so is every baseline. A third party needs numpy alone to write another one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 """Called with (tokens done, tokens in all that are known so far)."""
 
 Cancelled = Callable[[], bool]
-"""Asked now and then; True ends the work with `ScanCancelled`."""
+"""Called now and then; True ends the work with `ScanCancelled`."""
 
 
 class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
@@ -27,7 +27,7 @@ class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
 
 
 def never() -> bool:
-    """Answer for work that nobody cancels."""
+    """The answer where nobody cancels."""
     return False
 
 
@@ -38,14 +38,12 @@ def stop_if(cancelled: Cancelled, where: str = "between two forward passes") -> 
 
 
 def check_query(query: object, name: str = "query") -> str:
-    """Return a query that can be asked.
+    """Return a query that is a string and not empty.
 
     Raises
     ------
-    TypeError
-        If it is not a string.
-    ValueError
-        If it is empty or white space; the message calls it ``name``.
+    TypeError, ValueError
+        If it is not a string, or empty or white space; the message calls it ``name``.
     """
     if not isinstance(query, str):
         raise TypeError(f"{name}: got {type(query).__name__}; expected a string (decode bytes first)")
@@ -69,10 +67,8 @@ class Scorer(Protocol):
 
 
 def segment(scorer: Scorer, text: str) -> list[Unit]:
-    """Cut a text into the units that a scorer likes best."""
-    own: Callable[[str], list[Unit]] | None = getattr(scorer, "segment", None)
-    if own is None:
-        return SentenceSegmenter().segment(text)
+    """Cut a text into a scorer's own units, or into sentences if it has none."""
+    own: Callable[[str], list[Unit]] = getattr(scorer, "segment", None) or SentenceSegmenter().segment
     return own(text)
 
 
@@ -90,19 +86,21 @@ def score_batch(
     """
     filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)
-    scored: Iterator[Any]
-    if many is None:
-        scored = _one_by_one(scorer, filled, cancelled)
-    else:
-        answers = many(filled, cancelled=cancelled) if filled else []
-        if len(answers) != len(filled):
-            raise ValueError(
-                f"{type(scorer).__name__}.score_units_many returned {len(answers)} arrays for {len(filled)} "
-                "texts; expected one for each"
-            )
-        scored = iter(answers)
-    for _, _, units in requests:
-        yield _checked(scorer, next(scored), len(units)) if units else np.zeros(0, np.float32)
+    answers = many(filled, cancelled=cancelled) if many is not None and filled else []
+    if many is not None and len(answers) != len(filled):
+        raise ValueError(
+            f"{type(scorer).__name__}.score_units_many returned {len(answers)} arrays for {len(filled)} "
+            "texts; expected one for each"
+        )
+    scored = iter(answers)
+    for query, text, units in requests:
+        if not units:
+            yield np.zeros(0, np.float32)
+        elif many is not None:
+            yield _checked(scorer, next(scored), len(units))
+        else:
+            stop_if(cancelled, "between two texts")
+            yield _checked(scorer, scorer.score_units(query, text, units), len(units))
 
 
 def _checked(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32]:
@@ -115,11 +113,3 @@ def _checked(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32
             f"not finite, for {n_units} units; expected one finite number for each"
         )
     return logits
-
-
-def _one_by_one(
-    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled
-) -> Iterator[NDArray[np.float32]]:
-    for query, text, units in requests:
-        stop_if(cancelled, "between two texts")
-        yield scorer.score_units(query, text, units)

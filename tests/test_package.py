@@ -56,6 +56,23 @@ def test_importing_is_silent_and_light() -> None:
     assert python(code) == "[]\n"
 
 
+def test_a_scorer_needs_no_torch() -> None:
+    code = """
+import sys
+sys.modules["torch"] = None  # importing it fails
+import numpy as np
+from spscanner_rag.scorers import Scorer, score_batch, segment
+class Lengths:
+    def score_units(self, query, text, units):
+        return np.array([unit.end - unit.start for unit in units], np.float32)
+scorer, text = Lengths(), "One. Three."
+assert isinstance(scorer, Scorer)
+units = segment(scorer, text)
+print([logits.tolist() for logits in score_batch(scorer, [("q", text, units), ("q", "", [])])])
+"""
+    assert python(code) == "[[4.0, 6.0], []]\n"
+
+
 def test_importing_everything_opens_no_socket() -> None:
     code = (
         "import socket\n"

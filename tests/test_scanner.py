@@ -16,11 +16,11 @@ from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan import pipeline
-from spscanner_rag.scan.segment_tokens import default_segment_tokens
+from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
 from spscanner_rag.text.lexical import index_words, match_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
-from spscanner_rag.text.token_stream import tokenize_question, tokenize_units
+from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"
@@ -173,7 +173,7 @@ def test_windows_equal_reading_each_by_itself(windowed_checkpoint: Path, window_
 
 def test_window_as_long_as_the_document_is_one_pass(windowed_checkpoint: Path) -> None:
     whole = load(windowed_checkpoint, window_tokens=None).scan(QUERY, TEXT)
-    tokens = len(load(windowed_checkpoint).reading.prepare(TEXT).tokens.input_ids)
+    tokens = len(load(windowed_checkpoint).reading.prepare(TEXT).input_ids)
     for window_tokens in (tokens, tokens + 1, 10**9):
         result = load(windowed_checkpoint, window_tokens=window_tokens).scan(QUERY, TEXT)
         np.testing.assert_allclose(result.logits, whole.logits, atol=1e-6, rtol=0)
@@ -198,10 +198,10 @@ def test_windows_of_our_own_checkpoint(tiny_checkpoint: Path) -> None:
     text = TEXT * 3
     result = scanner.scan(QUERY, text)
     cut = scanner.reading.prepare(text)
-    laid = scanner.reading.lay(QUERY, cut)
+    asked = scanner.reading.pair(QUERY, cut)
     logits: list[list[float]] = [[] for _ in cut.units]
-    for first, last in windows_by_hand(cut.tokens.unit_ends.tolist(), 150):
-        sequence = scanner.reading.sequence(laid, cut, first, last)
+    for first, last in windows_by_hand(cut.unit_ends.tolist(), 150):
+        sequence = asked.sequence(first, last)
         assert sequence.match_classes is not None
         assert sequence.prior is not None
         model = scanner.checkpoint.model
@@ -276,7 +276,7 @@ def test_scan_many_takes_any_iterable(tiny_scanner: Scanner) -> None:
 def test_scan_many_in_several_runs(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [(f"{n} treaty", TEXT[: 40 * n]) for n in range(1, 9)]
     together = tiny_scanner.scan_many(pairs)
-    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 0)
+    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 0)
     one_by_one = tiny_scanner.scan_many(pairs)
     for got, expected in zip(one_by_one, together, strict=True):
         np.testing.assert_allclose(got.logits, expected.logits, atol=TOLERANCE, rtol=0)
@@ -310,7 +310,7 @@ def test_pairs_are_prepared_a_few_passes_ahead(tiny_checkpoint: Path) -> None:
     pairs = [(QUERY, f"{n} {TEXT}") for n in range(60)]
     scanner.scan_many(pairs, progress=lambda done, total: at_first.append(segmenter.count))
     tokens = scanner.count_tokens(TEXT)
-    assert 1 < at_first[0] <= pipeline.TOKENS_AHEAD * 50 // tokens + 1
+    assert 1 < at_first[0] <= pipeline.PASSES_AHEAD * 50 // tokens + 1
     assert segmenter.count == 60
 
 

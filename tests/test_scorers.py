@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.scan.pipeline import ScanCancelled
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Request, Scorer, score_batch, segment
+from spscanner_rag.scorers import Request, ScanCancelled, Scorer, score_batch, segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 

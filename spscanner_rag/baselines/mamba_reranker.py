@@ -16,9 +16,8 @@ from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.load import load_classifier
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.scan.devices import choose
+from spscanner_rag.scan.devices import choose, default_segment_tokens
 from spscanner_rag.scan.pipeline import in_runs
-from spscanner_rag.scan.segment_tokens import default_segment_tokens
 from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter

@@ -6,6 +6,7 @@ import torch
 
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.mamba_ssm_operators import INSTALL, interpreting
+from spscanner_rag.mamba2.triton_kernels import load_kernels
 
 BACKENDS = ("auto", "torch", "mamba-ssm")
 
@@ -17,21 +18,8 @@ class BackendChoice(NamedTuple):
     reason: str
 
 
-def check_backend(backend: object) -> None:
-    """Raise ``ValueError`` for what is no backend."""
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
-
-
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Resolve "auto", and load the kernels of what was asked for.
-
-    Parameters
-    ----------
-    backend : str
-        "torch"; "mamba-ssm"; "auto" takes mamba-ssm on an NVIDIA GPU where it is installed, else torch.
-    device : torch.device
-        Where the model will run.
+    """Load a backend's kernels for a device; "auto" is mamba-ssm on an NVIDIA GPU where installed, else torch.
 
     Raises
     ------
@@ -40,7 +28,8 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     ImportError
         If mamba-ssm was asked for by name and cannot be loaded.
     """
-    check_backend(backend)
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
     if backend == "torch":
         return BackendChoice(TORCH_KERNELS, "as asked for")
     if backend == "mamba-ssm":
@@ -49,16 +38,10 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
                 f"backend is 'mamba-ssm', which runs on CUDA devices only; got the device {str(device)!r}: "
                 f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL}"
             )
-        return BackendChoice(_load_mamba_ssm(), "as asked for")
+        return BackendChoice(load_kernels(), "as asked for")
     if device.type != "cuda" or torch.version.cuda is None:
         return BackendChoice(TORCH_KERNELS, "mamba-ssm's kernels are for NVIDIA GPUs")
     try:
-        return BackendChoice(_load_mamba_ssm(), "the device is CUDA and mamba-ssm is installed")
+        return BackendChoice(load_kernels(), "the device is CUDA and mamba-ssm is installed")
     except ImportError as error:
         return BackendChoice(TORCH_KERNELS, str(error))
-
-
-def _load_mamba_ssm() -> Kernels:
-    from spscanner_rag.mamba2.triton_kernels import load_kernels
-
-    return load_kernels()

@@ -5,123 +5,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-_INFINITY: Final = float("inf")
-
-# Fields of `Mamba2Config` that stand in the object "ssm_cfg": arguments of mamba_ssm's `Mamba2`.
+# Keys of "ssm_cfg" (arguments of mamba_ssm's `Mamba2`) and those beside it that `Mamba2Config` has fields for.
 _SSM_FIELDS: Final = (
-    "d_state",
-    "d_conv",
-    "expand",
-    "headdim",
-    "ngroups",
-    "D_has_hdim",
-    "rmsnorm",
-    "norm_before_gate",
-    "dt_limit",
-    "bias",
-    "conv_bias",
-    "chunk_size",
-)
+    "d_state d_conv expand headdim ngroups D_has_hdim rmsnorm norm_before_gate dt_limit bias conv_bias chunk_size"
+).split()
 _TOP_FIELDS: Final = (
-    "d_model",
-    "n_layer",
-    "vocab_size",
-    "pad_vocab_size_multiple",
-    "rms_norm",
-    "residual_in_fp32",
-    "tie_embeddings",
-    "norm_epsilon",
-)
-_REQUIRED: Final = ("d_model", "n_layer", "vocab_size")
+    "d_model n_layer vocab_size pad_vocab_size_multiple rms_norm residual_in_fp32 tie_embeddings norm_epsilon"
+).split()
 
-# Arguments that set first weights or choose a kernel: finished weights give the same numbers with any value.
+# Keys that are read elsewhere, that set first weights or choose a kernel, or that other tools add as descriptions:
+# finished weights give the same numbers with any value.
 _SSM_IGNORED: Final = frozenset(
-    {
-        "layer",  # read by `_refuse_other_layers`
-        "d_ssm",  # likewise
-        "conv_init",
-        "A_init_range",
-        "dt_min",
-        "dt_max",
-        "dt_init_floor",
-        "use_mem_eff_path",
-        "layer_idx",
-        "process_group",
-        "sequence_parallel",
-        "device",
-        "dtype",
-    }
+    "layer d_ssm "  # read by `_refuse_other_layers`
+    "conv_init A_init_range dt_min dt_max dt_init_floor use_mem_eff_path layer_idx process_group "
+    "sequence_parallel device dtype".split()
 )
 _TOP_IGNORED: Final = frozenset(
-    {
-        "ssm_cfg",
-        "attn_layer_idx",  # read by `_refuse_other_layers`
-        "attn_cfg",  # of attention layers, of which there are none
-        "d_intermediate",
-        "fused_add_norm",  # one kernel instead of two
-        "initializer_cfg",
-        "spscanner",  # read by `spscanner_rag.checkpoint.checkpoint`
-        # Descriptions that other tools add
-        "architectures",
-        "dtype",
-        "model_type",
-        "torch_dtype",
-        "transformers_version",
-        "_name_or_path",
-        "bos_token_id",
-        "eos_token_id",
-        "pad_token_id",
-    }
+    "attn_layer_idx attn_cfg d_intermediate "  # read by `_refuse_other_layers`
+    "ssm_cfg fused_add_norm initializer_cfg "
+    "spscanner "  # read by `spscanner_rag.checkpoint.config_file`
+    "architectures dtype model_type torch_dtype transformers_version _name_or_path "
+    "bos_token_id eos_token_id pad_token_id".split()
 )
 
 
 @dataclass(frozen=True)
 class Mamba2Config:
     """Sizes and switches of a Mamba-2 backbone; names and defaults of ``mamba_ssm``.
-
-    Parameters
-    ----------
-    d_model : int
-        Width of the residual stream.
-    n_layer : int
-        Number of blocks.
-    vocab_size : int
-        Token ids are below this number.
-    pad_vocab_size_multiple : int, default 8
-        The embedding has ``vocab_size`` rows, rounded up to a multiple of this.
-    rms_norm : bool, default True
-        RMS norm before each block. False (layer norm) is not supported.
-    residual_in_fp32 : bool, default True
-        Keep the residual stream in float32 whatever the dtype of the weights.
-    tie_embeddings : bool, default True
-        Whether the language-model head shares the embedding. That head is never computed here.
-    norm_epsilon : float, default 1e-5
-        Added to the mean square in every RMS norm, the gated one included. ``mamba_ssm`` always has 1e-5;
-        transformers' ``layer_norm_epsilon`` may differ.
-    d_state : int, default 128
-        Size of the state of one channel.
-    d_conv : int, default 4
-        Width of the causal convolution, in tokens.
-    expand : int, default 2
-        ``d_inner = expand * d_model``.
-    headdim : int, default 64
-        Channels per head.
-    ngroups : int, default 1
-        Groups of heads that share B and C, and groups of channels of the gated RMS norm.
-    D_has_hdim : bool, default False
-        One skip weight per channel instead of one per head.
-    rmsnorm : bool, default True
-        Gated RMS norm behind the state space; without it the output is multiplied with the gate alone.
-    norm_before_gate : bool, default False
-        Normalise first and gate then, instead of the other way round.
-    dt_limit : tuple of two floats, default (0, infinity)
-        The time step is clamped to this range, after its softplus.
-    bias : bool, default False
-        Biases in ``in_proj`` and ``out_proj``.
-    conv_bias : bool, default True
-        Bias in the convolution.
-    chunk_size : int, default 256
-        Tokens per chunk of the fused kernels. Changes the order of sums, never what is computed.
 
     Raises
     ------
@@ -134,26 +44,31 @@ class Mamba2Config:
     Source: ``mamba_ssm/models/config_mamba.py`` and ``mamba_ssm/modules/mamba2.py`` of state-spaces/mamba.
     """
 
-    d_model: int
-    n_layer: int
-    vocab_size: int
-    pad_vocab_size_multiple: int = 8
-    rms_norm: bool = True
-    residual_in_fp32: bool = True
-    tie_embeddings: bool = True
+    d_model: int  # width of the residual stream
+    n_layer: int  # number of blocks
+    vocab_size: int  # token ids are below this number
+    pad_vocab_size_multiple: int = 8  # the embedding has vocab_size rows, rounded up to a multiple of this
+    rms_norm: bool = True  # RMS norm before each block; False (layer norm) is not supported
+    residual_in_fp32: bool = True  # keeps the residual stream in float32 whatever the dtype of the weights
+    tie_embeddings: bool = True  # whether the language-model head, never computed here, shares the embedding
+    # Added to the mean square in every RMS norm, the gated one included. mamba_ssm always has 1e-5; transformers'
+    # `layer_norm_epsilon` may differ.
     norm_epsilon: float = 1e-5
-    d_state: int = 128
-    d_conv: int = 4
-    expand: int = 2
-    headdim: int = 64
-    ngroups: int = 1
-    D_has_hdim: bool = False
-    rmsnorm: bool = True
-    norm_before_gate: bool = False
-    dt_limit: tuple[float, float] = (0.0, _INFINITY)
-    bias: bool = False
-    conv_bias: bool = True
-    chunk_size: int = 256
+    d_state: int = 128  # size of the state of one channel
+    d_conv: int = 4  # width of the causal convolution, in tokens
+    expand: int = 2  # d_inner = expand * d_model
+    headdim: int = 64  # channels per head
+    ngroups: int = 1  # groups of heads that share B and C, and of channels that the gated norm takes together
+    D_has_hdim: bool = False  # one skip weight per channel instead of one per head
+    rmsnorm: bool = True  # gated RMS norm behind the state space; without it, the output times the gate
+    norm_before_gate: bool = False  # normalise first and gate then, instead of the other way round
+    dt_limit: tuple[float, float] = (
+        0.0,
+        math.inf,
+    )  # range that the time step is clamped to, after its softplus
+    bias: bool = False  # biases in `in_proj` and `out_proj`
+    conv_bias: bool = True  # bias in the convolution
+    chunk_size: int = 256  # tokens per chunk of the fused kernels: the order of sums, never what is computed
 
     def __post_init__(self) -> None:
         """Refuse what no model can have, by the key of ``config.json``."""
@@ -207,16 +122,7 @@ class Mamba2Config:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> "Mamba2Config":
-        """Read the object in a ``config.json`` of ``mamba_ssm``.
-
-        Parameters
-        ----------
-        config : mapping
-            The parsed JSON object. Keys that only set first weights or choose a kernel are ignored.
-
-        Returns
-        -------
-        Mamba2Config
+        """Read the parsed object of a ``config.json``; keys that change no number are ignored.
 
         Raises
         ------
@@ -225,9 +131,9 @@ class Mamba2Config:
             ``ssm_cfg.layer`` means), attention layers, ``d_intermediate`` above 0, ``ssm_cfg.d_ssm``, layer
             norm, unknown keys, and whatever `Mamba2Config` itself refuses.
         """
-        missing = [key for key in _REQUIRED if key not in config]
-        if missing:
-            raise ValueError(f"{missing[0]} is missing; expected the keys of mamba_ssm's config.json")
+        for key in ("d_model", "n_layer", "vocab_size"):
+            if key not in config:
+                raise ValueError(f"{key} is missing; expected the keys of mamba_ssm's config.json")
         ssm_cfg = config.get("ssm_cfg") or {}
         if not isinstance(ssm_cfg, Mapping):
             raise ValueError(f"ssm_cfg is {ssm_cfg!r}; expected an object")
@@ -240,17 +146,13 @@ class Mamba2Config:
     def to_dict(self) -> dict[str, Any]:
         """Return the object to write as ``config.json``, in the layout of ``mamba_ssm``.
 
-        Returns
-        -------
-        dict
-            `from_dict` reads it back. ``norm_epsilon`` and ``dt_limit`` are written only where they differ
-            from the default: ``mamba_ssm`` has no key for the first, JSON no word for infinity.
+        ``norm_epsilon`` and ``dt_limit`` are written only where they differ from the default: ``mamba_ssm`` has no
+        key for the first, JSON no word for infinity.
         """
-        ssm_cfg: dict[str, Any] = {"layer": "Mamba2"}
-        ssm_cfg |= {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
-        if self.dt_limit != (0.0, _INFINITY):
+        ssm_cfg = {"layer": "Mamba2"} | {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
+        if self.dt_limit != (0.0, math.inf):
             ssm_cfg["dt_limit"] = list(self.dt_limit)
-        config: dict[str, Any] = {
+        config = {
             "d_model": self.d_model,
             "d_intermediate": 0,
             "n_layer": self.n_layer,
@@ -264,9 +166,7 @@ class Mamba2Config:
             "pad_vocab_size_multiple": self.pad_vocab_size_multiple,
             "tie_embeddings": self.tie_embeddings,
         }
-        if self.norm_epsilon != 1e-5:
-            config["norm_epsilon"] = self.norm_epsilon
-        return config
+        return config if self.norm_epsilon == 1e-5 else config | {"norm_epsilon": self.norm_epsilon}
 
 
 def _key(field: str) -> str:
@@ -276,10 +176,9 @@ def _key(field: str) -> str:
 
 def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) -> None:
     """Refuse layers that are not plain Mamba-2, by name."""
-    layer = ssm_cfg.get("layer", "Mamba1")
-    if layer == "Mamba1":
-        given = "Mamba1" if "layer" in ssm_cfg else "missing, which means Mamba-1"
-        raise ValueError(f"ssm_cfg.layer is {given}: Mamba-1 is not supported; expected Mamba2")
+    layer = ssm_cfg.get("layer", "missing, which means Mamba-1")
+    if layer in ("Mamba1", "missing, which means Mamba-1"):
+        raise ValueError(f"ssm_cfg.layer is {layer}: Mamba-1 is not supported; expected Mamba2")
     if layer != "Mamba2":
         raise ValueError(f"ssm_cfg.layer is {layer!r}: not a supported kind of layer; expected Mamba2")
     if ssm_cfg.get("d_ssm") is not None:
@@ -294,14 +193,11 @@ def _refuse_other_layers(config: Mapping[str, Any], ssm_cfg: Mapping[str, Any]) 
         )
 
 
-def _refuse_unknown(
-    prefix: str, given: Mapping[str, Any], known: tuple[str, ...], ignored: frozenset[str]
-) -> None:
+def _refuse_unknown(prefix: str, given: Mapping[str, Any], known: list[str], ignored: frozenset[str]) -> None:
     """Refuse a key whose meaning is unknown: it might change the numbers."""
-    unknown = sorted(key for key in given if key not in known and key not in ignored)
-    if unknown:
+    for key in sorted(given.keys() - ignored - set(known)):
         raise ValueError(
-            f"{prefix}{unknown[0]} is no key of mamba_ssm's Mamba-2 config.json; expected {', '.join(known)}"
+            f"{prefix}{key} is no key of mamba_ssm's Mamba-2 config.json; expected {', '.join(known)}"
         )
 
 

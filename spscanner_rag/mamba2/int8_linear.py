@@ -1,7 +1,7 @@
 """The two large projections of every layer in int8, for CPUs: faster there, in a quarter of the memory.
 
-Weights are rounded once, each output channel by its own scale; inputs as they come, each token by its own. So a
-token's products do not depend on which tokens are read beside it, and segments and padding change as little as in
+Weights are rounded once, each output channel by its own scale; inputs when they are read, each token by its own
+scale. So a token's products do not depend on the tokens beside it, and segments and padding change as little as in
 float32. (Dettmers et al. 2022, section 3.1: vector-wise quantization, without the detour for outliers.)
 """
 
@@ -22,12 +22,9 @@ _BLOCK = 512
 
 
 class Int8Linear(nn.Module):
-    """A linear layer whose products are of int8 numbers, summed in int32. It has no gradient.
+    """A linear layer of int8 products, summed in int32, without a gradient.
 
-    Parameters
-    ----------
-    linear : nn.Linear
-        The layer in whose place this one stands; only its shape and device are taken.
+    It takes shape and device of the layer that it replaces.
     """
 
     weight: Tensor  # (in_features, out_features), int8
@@ -43,7 +40,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("bias", None if linear.bias is None else torch.empty_like(linear.bias))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(..., in_features) to (..., out_features), both float32. What is not finite gives nan."""
+        """(..., in_features) to (..., out_features), both float32. Inputs that are not finite give nan."""
         tokens = inputs.reshape(-1, inputs.shape[-1])
         outputs = tokens.new_empty(len(tokens), len(self.weight_scale))
         for block, out in zip(torch.split(tokens, _BLOCK), torch.split(outputs, _BLOCK), strict=True):
@@ -55,7 +52,7 @@ class Int8Linear(nn.Module):
 
 
 def require_int8(device: torch.device | str) -> None:
-    """Raise ValueError where int8 is of no use, or sums of its products are wrong."""
+    """Raise ValueError for another device than the CPU, or a CPU whose sums of int8 products overflow."""
     if torch.device(device).type != "cpu":
         raise ValueError(f"dtype is 'int8', which is for the CPU, and the device {device}; use 'auto'")
     # x86 without VNNI adds pairs of products in 16 bits, which the largest ones overflow
@@ -75,7 +72,7 @@ def use_int8_projections(model: ScannerModel) -> None:
 
 
 def with_int8_projections(tensors: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
-    """Names and tensors of a model, one after the other, those of its projections rounded and scaled."""
+    """Names and tensors of a model, one after the other, its projections rounded and scaled."""
     for name, tensor in tensors:
         if name.endswith(_WEIGHTS):
             rounded, scale = _rounded(tensor)  # (out_features, in_features), (out_features, 1)
@@ -86,12 +83,12 @@ def with_int8_projections(tensors: Iterable[tuple[str, Tensor]]) -> Iterator[tup
 
 
 def projection_dtype(model: ScannerModel) -> torch.dtype:
-    """What the weights of the large projections are in: int8, or the model's own dtype."""
+    """The dtype of the large projections' weights: int8, or the model's own."""
     return torch.int8 if any(isinstance(part, Int8Linear) for part in model.modules()) else model.dtype
 
 
 def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows as int8, and what each is to be multiplied by: (rows, numbers), (rows, 1)."""
-    smallest = torch.finfo(torch.float32).tiny * _LARGEST  # of a row of zeros
+    """Rows as int8, and the scale of each: (rows, numbers), (rows, 1)."""
+    smallest = torch.finfo(torch.float32).tiny * _LARGEST  # for a row of zeros
     scale = rows.abs().amax(1, keepdim=True).clamp_min_(smallest).div_(_LARGEST)
     return rows.div(scale).round_().to(torch.int8), scale

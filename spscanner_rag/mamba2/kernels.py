@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2.convolution import depthwise_by_image, depthwise_by_shifts
 from spscanner_rag.mamba2.ssd import ssd_chunked
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ScanOperands(NamedTuple):
-    """What the state-space operator reads, as the layer's weights and projections have it."""
+    """What the state-space operator reads."""
 
     x: Tensor  # (batch, tokens, nheads, headdim)
     dt: Tensor  # (batch, tokens, nheads), before bias and softplus
@@ -35,22 +34,19 @@ class ScanOperands(NamedTuple):
 
 
 class Kernels(Protocol):
-    """One way to compute a layer.
-
-    Attributes
-    ----------
-    name : str
-        What `Scanner.from_pretrained` calls it.
-    packs : bool
-        Whether several sequences may follow each other in one row, told apart by ``sequence_index``: (batch,
-        tokens), int32, not decreasing, whose first number 0 stands for the sequence that the state belongs to.
-    """
+    """One way to compute a layer."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str:
+        """What `Scanner.from_pretrained` calls it."""
 
     @property
-    def packs(self) -> bool: ...  # noqa: D102
+    def packs(self) -> bool:
+        """Whether several sequences may follow each other in one row.
+
+        A ``sequence_index`` tells them apart: (batch, tokens), int32, not decreasing, 0 for the sequence that the
+        state belongs to.
+        """
 
     def most_tokens(self, config: Mamba2Config) -> int:
         """Tokens of one forward pass, all rows together, above which the numbers would be wrong."""
@@ -58,29 +54,18 @@ class Kernels(Protocol):
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Causal depthwise convolution and SiLU; ``tail`` stands for the inputs before the first.
+        """Causal depthwise convolution with the weights of ``conv1d``, and SiLU.
 
-        Parameters
-        ----------
-        conv1d : nn.Conv1d
-            For its weights.
-        xBC : (batch, tokens, conv_dim)
-        tail : (batch, d_conv - 1, conv_dim)
-        sequence_index : (batch, tokens), optional
-
-        Returns
-        -------
-        (batch, tokens, conv_dim), and the tail for the tokens that follow
+        ``tail``, (batch, d_conv - 1, conv_dim), holds the inputs before ``xBC``, (batch, tokens, conv_dim).
+        Returns an output of the shape of ``xBC``, and the tail for the tokens that follow.
         """
 
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """The state-space operator; ``state`` and what follows it: (batch, nheads, headdim, d_state), float32.
+        """The state-space operator: y, (batch, tokens, nheads, headdim), and the state after the last token.
 
-        Returns
-        -------
-        (batch, tokens, nheads, headdim), and the state after the last token
+        States are (batch, nheads, headdim, d_state), float32.
         """
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
@@ -94,13 +79,13 @@ class TorchKernels:
     packs = False
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """As `Kernels.most_tokens`: torch counts in 64 bits."""
+        """All there may be: torch counts in 64 bits."""
         return sys.maxsize
 
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As `Kernels.convolve`."""
+        """By an image on a CPU, by shifts on a GPU; ``sequence_index`` is not read."""
         tokens = xBC.shape[1]
         extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
         # Backwards, a depthwise convolution is several times slower in bfloat16 than in float32 on CPU.
@@ -116,7 +101,7 @@ class TorchKernels:
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As `Kernels.scan`."""
+        """By chunks."""
         x, dt, dt_bias, A, B, C, D = operands
         dt = F.softplus(dt.float() + dt_bias.float())  # (batch, tokens, nheads)
         if config.dt_limit != (0.0, math.inf):
@@ -124,9 +109,35 @@ class TorchKernels:
         return ssd_chunked(x, dt, A, B, C, D, state)
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """As `Kernels.gated_norm`."""
+        """By the norm itself."""
         gated: Tensor = norm(y, z)
         return gated
 
 
 TORCH_KERNELS = TorchKernels()
+
+
+def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Depthwise convolution over tokens, the fastest way on a CPU: (batch, tokens, channels).
+
+    It treats them as an image of one row whose channels lie innermost, which needs no copy to put tokens
+    innermost. Shapes: ``inputs`` (batch, d_conv - 1 + tokens, channels), ``weight`` (channels, 1, d_conv),
+    ``bias`` (channels,).
+    """
+    image = inputs.transpose(1, 2).unsqueeze(2)  # (batch, channels, 1, d_conv - 1 + tokens)
+    return F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight)).squeeze(2).transpose(1, 2)
+
+
+def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The same with one product for each of the few taps, in float32.
+
+    For GPUs, where cuDNN would round the factors to TF32 by default (`torch.backends.cudnn.allow_tf32`).
+    """
+    inputs, weight = inputs.float(), weight.float()
+    width = weight.shape[-1]
+    tokens = inputs.shape[1] - width + 1
+    taps = weight[:, 0].unbind(-1)  # d_conv times (channels,)
+    out = inputs[:, :tokens] * taps[0]
+    for shift in range(1, width):
+        out = torch.addcmul(out, inputs[:, shift : shift + tokens], taps[shift])
+    return out if bias is None else out + bias.float()

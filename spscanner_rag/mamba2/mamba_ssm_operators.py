@@ -1,9 +1,9 @@
 """The Triton operators of mamba-ssm, loaded without the rest of that package.
 
-``import mamba_ssm`` runs ``mamba_ssm/__init__.py``, which wants the CUDA extension ``selective_scan_cuda`` of
-Mamba-1 (release 2.3.2.post1 unasked) and the packages of all its other models. The operators of Mamba-2 are
+``import mamba_ssm`` runs ``mamba_ssm/__init__.py``, which needs the CUDA extension ``selective_scan_cuda`` of
+Mamba-1 (release 2.3.2.post1 in any case) and the packages of all its other models. The operators of Mamba-2 are
 Triton and need none of it. So they are imported below an empty package, and taken out of `sys.modules` again:
-another part of the process that imports ``mamba_ssm`` meets the real one, and these kernels are ours alone.
+another part of the process that imports ``mamba_ssm`` gets the real one, and these kernels are ours alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType, SimpleNamespace
@@ -29,7 +29,6 @@ INSTALL = (
 
 _PACKAGE = "mamba_ssm"
 _SCAN, _NORM = f"{_PACKAGE}.ops.triton.ssd_combined", f"{_PACKAGE}.ops.triton.layernorm_gated"
-_OLDEST = (2, 3)
 
 _lock = threading.Lock()
 
@@ -43,13 +42,7 @@ class Operators(NamedTuple):
 
 @cache
 def load_operators() -> Operators:
-    """Import the operators, once in a process.
-
-    Raises
-    ------
-    ImportError
-        In one line that says what to install.
-    """
+    """Import the operators, once in a process; an ``ImportError`` says in one line what to install."""
     _require_versions()
     with _lock:
         try:
@@ -59,10 +52,9 @@ def load_operators() -> Operators:
                 f"mamba-ssm's Triton operators cannot be imported ({error}); {INSTALL}"
             ) from error
     if interpreting():
-        for module in modules:
+        for module in modules.values():
             _fit_to_interpreter(module)
-    by_name = {module.__name__: module for module in modules}
-    return Operators(by_name[_SCAN].mamba_chunk_scan_combined, by_name[_NORM].rmsnorm_fn)
+    return Operators(modules[_SCAN].mamba_chunk_scan_combined, modules[_NORM].rmsnorm_fn)
 
 
 def interpreting() -> bool:
@@ -83,7 +75,7 @@ def _require_versions() -> None:
     except PackageNotFoundError:
         found = "unknown"
     numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdecimal())
-    if numbers < _OLDEST:
+    if numbers < (2, 3):
         raise ImportError(f"mamba-ssm is {found}; expected 2.3 or later; {INSTALL}")
     import triton
 
@@ -91,13 +83,13 @@ def _require_versions() -> None:
         raise ImportError(f"triton is {triton.__version__}; expected 3.4 or later; {INSTALL}")
 
 
-def _import_past_the_package(names: Sequence[str]) -> list[ModuleType]:
-    """The named modules of mamba-ssm and those of its modules that they import."""
+def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
+    """The named modules of mamba-ssm and those of its modules that they import, by name."""
     before = _taken_out()
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.submodule_search_locations is None:
         sys.modules.update(before)
-        raise ImportError(f"{_PACKAGE} is no package")
+        raise ImportError(f"{_PACKAGE} is not a package")
     package = ModuleType(_PACKAGE)
     package.__path__ = list(spec.submodule_search_locations)
     package.__spec__ = spec
@@ -108,11 +100,11 @@ def _import_past_the_package(names: Sequence[str]) -> list[ModuleType]:
     finally:
         ours = _taken_out()
         sys.modules.update(before)
-    return list(ours.values())
+    return ours
 
 
 def _taken_out() -> dict[str, ModuleType]:
-    """What there is of mamba-ssm in `sys.modules`, removed from it."""
+    """The modules of mamba-ssm in `sys.modules`, removed from it."""
     names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
     return {name: sys.modules.pop(name) for name in names}
 
@@ -129,11 +121,11 @@ class _Instead:
 
 
 def _fit_to_interpreter(module: ModuleType) -> None:
-    """Without a GPU there is none to make current, nor one to time configurations on."""
+    """Do without a GPU that could be made current, or time configurations."""
     import triton
 
     if hasattr(module, "torch"):
-        cuda = SimpleNamespace(device=_no_device)
+        cuda = SimpleNamespace(device=lambda index: nullcontext())
         vars(module)["torch"] = _Instead(torch, cuda=cuda)
     for value in vars(module).values():
         if isinstance(value, triton.runtime.Autotuner):
@@ -141,13 +133,9 @@ def _fit_to_interpreter(module: ModuleType) -> None:
 
 
 def _quickest_to_interpret(configs: Sequence[Any]) -> object:
-    """Time goes by the number of blocks and their size: the widest blocks of vectors, the smallest of matrices."""
+    """The interpreter takes time by block and by size: the widest blocks of vectors, the smallest of matrices."""
 
     def size(config: Any) -> int:  # noqa: ANN401 - triton.Config
         return math.prod(value for name, value in config.kwargs.items() if name.startswith("BLOCK"))
 
     return (max if len(configs[0].kwargs) == 1 else min)(configs, key=size)
-
-
-def _no_device(index: int | None) -> AbstractContextManager[None]:
-    return nullcontext()

@@ -1,8 +1,8 @@
 """The scanner's network: Mamba-2 blocks, one logit for a token, a state to go on from.
 
 Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` with a Mamba-2 mixer (Dao and Gu 2024),
-less its language-model head. Weights may be bfloat16 or float32; decays, time steps, the carried SSM state
-and (with ``residual_in_fp32``) the residual stream are float32 always.
+without its language-model head. Weights may be bfloat16 or float32; decays, time steps, the carried SSM state
+and (with ``residual_in_fp32``) the residual stream are always float32.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
 document, 6 a token of the query itself."""
 
-
 SURROUNDINGS = 3
-"""Lexical scores of a unit's surroundings, beside its own."""
+"""Number of lexical scores of a unit's surroundings, beside its own."""
 
 
 class LayerState(NamedTuple):
-    """What one layer remembers of the tokens before."""
+    """What one layer remembers of earlier tokens."""
 
     conv: Tensor  # (batch, d_conv - 1, conv_dim): the last inputs of the convolution
     ssm: Tensor  # (batch, nheads, headdim, d_state), float32
 
 
 class ScanState(NamedTuple):
-    """What the model remembers of the tokens before: its size does not depend on their number."""
+    """What the model remembers of earlier tokens: its size does not depend on their number."""
 
     layers: tuple[LayerState, ...]
 
@@ -58,13 +57,13 @@ class ScannerModel(nn.Module):
         Whether the lexical scores of its surroundings are added too, each times a weight that depends on the
         unit's hidden state: evidence in a story spreads over more sentences than in a contract, and a scanner
         that reads forwards has not seen those that follow. Needs the lexical prior.
+    head : bool, default True
+        Whether there is a relevance head; without it the model only gives hidden states.
 
     Raises
     ------
     ValueError
-        If the surroundings are wanted without the lexical prior.
-    head : bool, default True
-        Whether there is a relevance head; without it the model only gives hidden states.
+        For surroundings without the lexical prior.
     """
 
     def __init__(
@@ -101,11 +100,11 @@ class ScannerModel(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The weights' dtype (``A_log``, ``D`` and ``dt_bias`` are float32 beside it)."""
+        """The weights' dtype (but ``A_log``, ``D`` and ``dt_bias`` are float32)."""
         return self.backbone.embedding.weight.dtype
 
     def use_kernels(self, kernels: Kernels) -> None:
-        """Compute with these from now on; a new model computes in plain torch."""
+        """Compute with these kernels from now on; a new model computes in plain torch."""
         self.kernels = kernels
         for module in self.modules():
             if isinstance(module, Mamba2Mixer):
@@ -126,26 +125,26 @@ class ScannerModel(nn.Module):
         ----------
         input_ids : (batch, tokens), integer
         state : ScanState, optional
-            As returned for the tokens before these; None at the beginning.
+            As returned for the tokens before; None at the beginning.
         match_classes : (batch, tokens), integer, optional
             Lexical match class of each token; needed exactly when the model has a match embedding.
         sequence_index : (batch, tokens), int32, optional
-            For kernels that pack: which of the sequences in its row a token belongs to, not decreasing. 0 is
-            the one that ``state`` belongs to; the others start from zeros.
+            For kernels that pack: the number of the sequence in its row that a token belongs to, not decreasing.
+            Sequence 0 goes on from ``state``; the others start from zeros.
         at : pair of (units,), int64, optional
-            Rows and tokens whose hidden states are wanted; saves most of the last layer for all others.
+            Rows and tokens whose hidden states to return; saves most of the last layer for all others.
 
         Returns
         -------
         hidden : (batch, tokens, d_model), or (units, d_model) with ``at``; after the final norm
         state : ScanState
-            To be given with the tokens that follow. The one passed in is not changed.
+            To pass with the tokens that follow. The one passed in is not changed.
 
         Raises
         ------
         ValueError
-            If match classes are missing, or given to a model that has no use for them; or for a sequence
-            index where the kernels do not pack.
+            If match classes are missing, or given to a model without a match embedding; or for a sequence index
+            where the kernels do not pack.
         """
         if sequence_index is not None and not self.kernels.packs:
             raise ValueError(
@@ -163,11 +162,10 @@ class ScannerModel(nn.Module):
         state = state or self.initial_state(input_ids.shape[0])
         if input_ids.shape[1] == 0:
             return embedded if at is None else embedded[at], state
-        hidden, state = self.backbone(embedded, state, sequence_index, at)
-        return hidden, state
+        return self.backbone(embedded, state, sequence_index, at)  # type: ignore[no-any-return]
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """Relevance logits of units from the hidden states at their ends.
+        """Relevance logits of units from the hidden states at their ends: (units,), float32.
 
         Parameters
         ----------
@@ -177,14 +175,10 @@ class ScannerModel(nn.Module):
             Lexical scores of each unit: its own, and with ``surroundings`` those of the three stretches around
             it. Needed exactly when the model has a lexical prior.
 
-        Returns
-        -------
-        logits : (units,), float32
-
         Raises
         ------
         ValueError
-            If the model has no head, or the prior is missing, of no use or of another width.
+            If the model has no head, or the prior is missing, unwanted or of another width.
         """
         if self.binary_head is None:
             raise ValueError(
@@ -227,18 +221,14 @@ class Backbone(nn.Module):
         self.norm_f = RMSNorm(config.d_model, config.norm_epsilon)
 
     def forward(
-        self,
-        embedded: Tensor,
-        state: ScanState,
-        sequence_index: Tensor | None = None,
-        at: Positions | None = None,
+        self, embedded: Tensor, state: ScanState, sequence_index: Tensor | None, at: Positions | None
     ) -> tuple[Tensor, ScanState]:
         """``embedded``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
         residual = embedded.float() if self.residual_in_fp32 else embedded
         after = []
         last = len(self.layers) - 1
         for number, (layer, before) in enumerate(zip(self.layers, state.layers, strict=True)):
-            # what the last layer gives to other tokens than those asked for is of no use to any
+            # nothing reads what the last layer gives to other tokens than those asked for
             residual, layer_state = layer(residual, before, sequence_index, at if number == last else None)
             after.append(layer_state)
         return self.norm_f(residual), ScanState(tuple(after))
@@ -253,11 +243,7 @@ class Block(nn.Module):
         self.mixer = Mamba2Mixer(config)
 
     def forward(
-        self,
-        residual: Tensor,
-        state: LayerState,
-        sequence_index: Tensor | None = None,
-        at: Positions | None = None,
+        self, residual: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None
     ) -> tuple[Tensor, LayerState]:
         """``residual``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
         mixed, state = self.mixer(self.norm(residual), state, sequence_index, at)
@@ -285,11 +271,7 @@ class Mamba2Mixer(nn.Module):
         self.out_proj = nn.Linear(config.d_inner, config.d_model, bias=config.bias)
 
     def forward(
-        self,
-        u: Tensor,
-        state: LayerState,
-        sequence_index: Tensor | None = None,
-        at: Positions | None = None,
+        self, u: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None
     ) -> tuple[Tensor, LayerState]:
         """``u``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
         config = self.config

@@ -1,33 +1,44 @@
 """Token sequences of any length through the model, in segments, for the logits at given positions.
 
 Memory is bounded by the tokens of one step, not by the length of a sequence: what a sequence remembers from
-segment to segment is its `ScanState`. Sequences of similar length share a step; where the kernels can
-tell them apart, they follow one another in one row (`read_packed`).
+segment to segment is its `ScanState`. Sequences of similar length share a step, padded to the longest; where the
+kernels can tell sequences apart, all follow one another in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel, ScanState
-from spscanner_rag.mamba2.packed_reader import read_packed
-from spscanner_rag.mamba2.token_sequence import TokenSequence, on_device
 
-__all__ = ["PADDING_SHARE", "TokenSequence", "group_by_length", "read_logits"]
+AfterStep = Callable[[int], None] | None
+"""Called after each step with the number of tokens read in it; whatever it raises ends the reading."""
 
 PADDING_SHARE = 0.125
 """At most this share of a step's tokens is padding: longer differences in length go to separate steps."""
+
+_KEPT_BLOCK = 32 * 2**20 - 2**16
+"""Bytes, just below the largest block from which glibc learns (`DEFAULT_MMAP_THRESHOLD_MAX`)."""
+
+
+class TokenSequence(NamedTuple):
+    """One sequence to read and the positions whose logits are wanted."""
+
+    input_ids: NDArray[np.integer]  # (tokens,)
+    positions: NDArray[np.int64]  # (units,), not decreasing
+    match_classes: NDArray[np.integer] | None = None  # (tokens,)
+    prior: NDArray[np.float32] | None = None  # (units, scores): its own, then its surroundings'
 
 
 def read_logits(
     model: ScannerModel,
     sequences: Sequence[TokenSequence],
     segment_tokens: int,
-    after_step: Callable[[int], None] | None = None,
+    after_step: AfterStep = None,
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence.
 
@@ -39,15 +50,14 @@ def read_logits(
     segment_tokens : int
         Tokens per step, all sequences of the step together.
     after_step : callable, optional
-        Called after each step with the number of tokens read in it (padding not counted). Whatever it raises
-        ends the reading.
+        Called after each step with the number of tokens read in it, padding not counted.
 
     Returns
     -------
     list of (units,) float32 arrays, in the order given
     """
     if model.kernels.packs:
-        return read_packed(model, sequences, segment_tokens, after_step)
+        return _read_packed(model, sequences, segment_tokens, after_step)
     if model.device.type == "cpu":
         keep_freed_memory()
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
@@ -62,8 +72,7 @@ def read_logits(
 def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[int]]:
     """Indices of sequences that are read together, longest first.
 
-    A group's padding stays within `PADDING_SHARE` and its tokens within one step of ``segment_tokens``, so a
-    sequence longer than that is alone.
+    A group's padding stays within `PADDING_SHARE` and its tokens within one step, so a longer sequence is alone.
     """
     groups: list[list[int]] = []
     longest = total = 0
@@ -80,49 +89,40 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
 
 
 def _read_group(
-    model: ScannerModel,
-    group: list[TokenSequence],
-    segment_tokens: int,
-    after_step: Callable[[int], None] | None,
+    model: ScannerModel, group: list[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
     rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
     step = max(1, min(longest, segment_tokens // rows))
-    logits = [np.empty(len(sequence.positions), np.float32) for sequence in group]
+    parts = [[np.empty(0, np.float32)] for _ in group]
     state = None
     for start in range(0, longest, step):
         stop = min(start + step, longest)
-        state = _read_step(model, group, start, stop, state, logits)
+        values, state = _read_step(model, group, start, stop, state)
+        for of_row, of_step in zip(parts, values, strict=True):
+            of_row.append(of_step)
         if after_step is not None:
             after_step(sum(max(0, min(stop, len(s.input_ids)) - start) for s in group))
-    return logits
+    return [np.concatenate(of_row) for of_row in parts]
 
 
 @torch.inference_mode()
 def _read_step(
-    model: ScannerModel,
-    group: list[TokenSequence],
-    start: int,
-    stop: int,
-    state: ScanState | None,
-    logits: list[NDArray[np.float32]],
-) -> ScanState:
-    """Read tokens ``start`` to ``stop`` of each sequence and fill in their logits."""
+    model: ScannerModel, group: list[TokenSequence], start: int, stop: int, state: ScanState | None
+) -> tuple[list[NDArray[np.float32]], ScanState]:
+    """Logits of the units that end in tokens ``start`` to ``stop`` of each sequence, and the state after these."""
     ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
     classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
     match_classes = _padded(classes, stop - start, model.device) if classes else None
     inside = [slice(*np.searchsorted(s.positions, (start, stop))) for s in group]
     tokens = [s.positions[units] - start for s, units in zip(group, inside, strict=True)]
     rows = [np.full(len(of_row), row) for row, of_row in enumerate(tokens)]
-    at = (on_device(np.concatenate(rows), model.device), on_device(np.concatenate(tokens), model.device))
+    at = (_on_device(np.concatenate(rows), model.device), _on_device(np.concatenate(tokens), model.device))
     # Padding stands only after a sequence's end: nothing that is read comes after it.
     hidden, state = model(ids, state, match_classes, at=at)  # (units, d_model)
     priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
-    prior = on_device(np.concatenate(priors), model.device) if priors else None
-    scores = model.score(hidden, prior).cpu().numpy()  # (units,)
-    ends = np.cumsum([len(of_row) for of_row in tokens])[:-1]
-    for of_row, units, values in zip(logits, inside, np.split(scores, ends), strict=True):
-        of_row[units] = values
-    return state
+    prior = _on_device(np.concatenate(priors), model.device) if priors else None
+    logits = model.score(hidden, prior).cpu().numpy()  # (units,)
+    return np.split(logits, np.cumsum([len(of_row) for of_row in tokens])[:-1]), state
 
 
 def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.device) -> Tensor:
@@ -130,4 +130,82 @@ def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.devic
     padded = np.zeros((len(rows), width), np.int64)
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values
-    return on_device(padded, device)
+    return _on_device(padded, device)
+
+
+def _read_packed(
+    model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep
+) -> list[NDArray[np.float32]]:
+    """All sequences as one row; the logits stay on the device, so that no step waits for the one before."""
+    if not sequences:
+        return []
+    row, numbers = _joined(sequences)
+    state: ScanState | None = None
+    parts = [torch.empty(0, dtype=torch.float32, device=model.device)]
+    for start in range(0, len(numbers), segment_tokens):
+        stop = min(start + segment_tokens, len(numbers))
+        values, state = _read_packed_step(model, row, numbers, start, stop, state)
+        parts.append(values)
+        if after_step is not None:
+            after_step(stop - start)
+    return np.split(torch.cat(parts).cpu().numpy(), np.cumsum([len(s.positions) for s in sequences])[:-1])
+
+
+@torch.inference_mode()
+def _read_packed_step(
+    model: ScannerModel,
+    row: TokenSequence,
+    numbers: NDArray[np.int32],
+    start: int,
+    stop: int,
+    state: ScanState | None,
+) -> tuple[Tensor, ScanState]:
+    """Logits of the units that end in tokens ``start`` to ``stop`` of the row, and the state after these."""
+    number = numbers[start:stop]
+    number = number - (number[0] if state is None else numbers[start - 1])  # 0: the state's sequence
+    units = slice(*np.searchsorted(row.positions, (start, stop)))
+    tokens = _on_device(row.positions[units] - start, model.device)  # (units,)
+    classes = row.match_classes
+    hidden, state = model(
+        _on_device(row.input_ids[None, start:stop], model.device),
+        state,
+        None if classes is None else _on_device(classes[None, start:stop], model.device),
+        sequence_index=_on_device(number[None], model.device) if number[-1] else None,  # (1, tokens)
+        at=(torch.zeros_like(tokens), tokens),
+    )
+    return model.score(
+        hidden, None if row.prior is None else _on_device(row.prior[units], model.device)
+    ), state
+
+
+def _joined(sequences: Sequence[TokenSequence]) -> tuple[TokenSequence, NDArray[np.int32]]:
+    """Sequences one behind the other, and which of them each token is of: (tokens,)."""
+    lengths = np.array([len(sequence.input_ids) for sequence in sequences], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    classes = [s.match_classes for s in sequences if s.match_classes is not None]
+    priors = [s.prior for s in sequences if s.prior is not None]
+    joined = TokenSequence(
+        np.concatenate([s.input_ids for s in sequences]).astype(np.int64),
+        np.concatenate([s.positions + start for s, start in zip(sequences, starts, strict=True)]),
+        np.concatenate(classes).astype(np.int64) if classes else None,
+        np.concatenate(priors) if priors else None,
+    )
+    return joined, np.repeat(np.arange(len(sequences), dtype=np.int32), lengths)
+
+
+def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
+    """A copy on the device. One to a GPU is not waited for: torch keeps the pinned memory until it is done."""
+    tensor = torch.from_numpy(np.array(values))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+def keep_freed_memory() -> None:
+    """Have glibc's malloc keep freed blocks of up to 32 MB, and up to 64 MB of them, for the next allocation.
+
+    By default it returns the memory of every large tensor to the system, which has to clear it anew page by page
+    for the next one: a third of a scan's time on a CPU. It expects to need blocks of the size of those that were
+    freed; so one is freed here that nobody ever wrote to. This uses no memory, costs microseconds, and has no
+    effect on other allocators.
+    """
+    block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
+    del block

@@ -5,10 +5,8 @@ For every head with state ``h`` of shape ``(headdim, d_state)`` and token ``t``
     h_t = exp(dt_t * A) * h_{t-1} + dt_t * outer(x_t, B_t)
     y_t = h_t @ C_t + D * x_t
 
-(Dao and Gu 2024, "Transformers are SSMs", eq. 1 and section 6). Two forms compute it:
-``ssd_recurrence`` is the definition, one token at a time, for tests; ``ssd_chunked`` is the block
-decomposition of the paper's listing 1, for use. Decays, sums of decays and the state are float32 whatever
-the dtype of ``x``, ``B`` and ``C``.
+(Dao and Gu 2024, "Transformers are SSMs", eq. 1 and section 6). It is computed by the block decomposition of the
+paper's listing 1. Decays, sums of decays and the state are float32 whatever the dtype of ``x``, ``B`` and ``C``.
 """
 
 import torch
@@ -22,24 +20,6 @@ states shrinks with it. 64 was the fastest on CPU for 24 heads of 64 and a state
 SMALLEST_LOG_DECAY = -40.0
 """exp of it is 4e-18, nothing beside what it is added to in float32; but products with it are normal numbers, and
 arithmetic with denormal ones is many times slower on a CPU."""
-
-
-def ssd_recurrence(
-    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, initial_state: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The definition, token by token. Same arguments and results as `ssd_chunked`."""
-    heads_per_group = x.shape[2] // B.shape[2]
-    B = B.repeat_interleave(heads_per_group, dim=2).float()  # (batch, tokens, heads, d_state)
-    C = C.repeat_interleave(heads_per_group, dim=2).float()
-    state, inputs = initial_state, x.float()
-    outputs = []
-    for t in range(x.shape[1]):
-        decay = torch.exp(dt[:, t] * A)[..., None, None]  # (batch, heads, 1, 1)
-        drive = (dt[:, t, :, None] * inputs[:, t])[..., None] * B[:, t, :, None, :]
-        state = decay * state + drive  # (batch, heads, headdim, d_state)
-        outputs.append((state * C[:, t, :, None, :]).sum(-1))
-    y = torch.stack(outputs, dim=1) + _skip_weight(D) * inputs
-    return y.to(x.dtype), state
 
 
 def ssd_chunked(
@@ -120,14 +100,11 @@ def ssd_chunked(
     # connection: added up in one tensor whose layout is that of the result
     y = (C @ entering.transpose(-1, -2)).transpose(2, 3)  # (batch, chunks, chunk_tokens, groups, width)
     y = y.reshape(x.shape).mul_(_exp(log_decay).to(x.dtype)[..., None])
-    y = y.add_(inside.transpose(2, 3)).addcmul_(x, _skip_weight(D).to(x.dtype))
+    skip = D if D.dim() == 2 else D[:, None]
+    y = y.add_(inside.transpose(2, 3)).addcmul_(x, skip.to(x.dtype))
     return y.reshape(batch, tokens + padding, heads, headdim)[:, :tokens], states[-1]
 
 
 def _exp(log_decay: Tensor) -> Tensor:
     """Decay factors, kept away from denormal numbers, with which a CPU's exp is ten times slower."""
     return log_decay.clamp(SMALLEST_LOG_DECAY, 0.0).exp_()
-
-
-def _skip_weight(D: Tensor) -> Tensor:
-    return D if D.dim() == 2 else D[:, None]

@@ -1,7 +1,7 @@
 """The Triton way to compute a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
 
-What is rounded how: in bfloat16, products are of bfloat16 numbers and summed in float32; decays, sums of decays
-and the state are float32. In float32, products are float32 too: Triton's own choice would be TF32, of 10 bits.
+Rounding: in bfloat16, products are of bfloat16 numbers and summed in float32; decays, sums of decays and the state
+are float32. In float32, products are float32 too: Triton's own choice would be TF32, of 10 bits.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ _launching = threading.Lock()
 
 
 def load_kernels() -> Kernels:
-    """The kernels of this process.
-
-    Raises
-    ------
-    ImportError
-        Where mamba-ssm cannot be loaded, in one line that says what to install.
-    """
-    return MambaKernels(load_operators(), _fast_convolution())
+    """Load the kernels; raises ``ImportError`` as `load_operators`."""
+    operators = load_operators()
+    try:
+        from causal_conv1d import causal_conv1d_fn
+    except ImportError:  # also where it was installed without its CUDA extension
+        return MambaKernels(operators)
+    return MambaKernels(operators, causal_conv1d_fn)
 
 
 class MambaKernels:
@@ -60,7 +59,7 @@ class MambaKernels:
         return load_kernels, ()
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """As `Kernels.most_tokens`."""
+        """As many as the largest tensor may have in 32-bit offsets."""
         chunk = _chunk_tokens(config)
         per_chunk = max(
             chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place
@@ -72,7 +71,7 @@ class MambaKernels:
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As `Kernels.convolve`."""
+        """By causal-conv1d where it fits, else by our kernel."""
         from spscanner_rag.mamba2.triton_convolution import convolve
 
         after = _tail_after(xBC, tail, sequence_index)
@@ -90,7 +89,7 @@ class MambaKernels:
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """As `Kernels.scan`. Raises ``ValueError`` for more than `most_tokens`."""
+        """By ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
         x, dt, dt_bias, A, B, C, D = operands
         most = self.most_tokens(config)
         if x.shape[0] * x.shape[1] > most:
@@ -117,7 +116,7 @@ class MambaKernels:
         return y, final_state
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """As `Kernels.gated_norm`."""
+        """By ``rmsnorm_fn``."""
         if not y.numel():
             return y
         normed: Tensor = self._operators.rmsnorm_fn(
@@ -132,29 +131,20 @@ class MambaKernels:
         return normed
 
 
-def _fast_convolution() -> Callable[..., Any] | None:
-    try:
-        from causal_conv1d import causal_conv1d_fn
-    except ImportError:  # also where it was installed without its CUDA extension
-        return None
-    function: Callable[..., Any] = causal_conv1d_fn
-    return function
-
-
 def _fits(xBC: Tensor, tail: Tensor) -> bool:
-    """What causal-conv1d takes with channels innermost: short filters, and reads of 8 numbers at once."""
+    """Whether causal-conv1d takes them with channels innermost: short filters, and reads of 8 numbers at once."""
     aligned = (*xBC.stride()[:2], xBC.shape[2], xBC.storage_offset())
     return xBC.is_cuda and 1 <= tail.shape[1] <= 3 and all(number % 8 == 0 for number in aligned)
 
 
 def _chunk_tokens(config: Mamba2Config) -> int:
-    """The checkpoint's, as a power of 2 within what the kernels are made for."""
+    """The checkpoint's chunk size, as a power of 2 that the kernels are made for."""
     power: int = 2 ** int(math.log2(config.chunk_size))
     return min(max(power, SMALLEST_CHUNK), LARGEST_CHUNK)
 
 
 def _tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tensor:
-    """The last inputs, of the last token's sequence alone: (batch, d_conv - 1, conv_dim)."""
+    """The last inputs that belong to the last token's sequence: (batch, d_conv - 1, conv_dim)."""
     kept, tokens = tail.shape[1], xBC.shape[1]
     recent = torch.cat((tail.to(xBC.dtype), xBC[:, max(0, tokens - kept) :]), dim=1)
     first = recent.shape[1] - kept

@@ -19,15 +19,15 @@ class RankedDocument(NamedTuple):
 
 
 def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max", *, top: int = 3) -> float:
-    """The score of a document.
+    """Score a document by its sentences.
 
     Parameters
     ----------
     logits : (sentences,)
     aggregation : str, default "max"
         "max": the best logit. "mean_top": the mean of the ``top`` best logits (of all, where there are fewer).
-        "sum": the sum of the scores, ``sigmoid(logit)``: how many sentences are expected to be relevant. (Not
-        of the logits, most of which are negative: the longest document would come last.) "logsumexp":
+        "sum": the sum of the scores, ``sigmoid(logit)``: how many sentences are expected to be relevant. (A sum of
+        logits, most of which are negative, would put the longest document last.) "logsumexp":
         ``log(sum(exp(logits)))``, between the best logit and a count.
     top : int, default 3
         How many logits "mean_top" takes.
@@ -35,15 +35,20 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
     Returns
     -------
     float
-        Comparable between documents scored for the same question in the same way; for a document without
-        sentences the lowest possible, ``-inf`` (0 for "sum").
+        Comparable between documents scored for the same question in the same way. A document without sentences
+        has the lowest possible score, ``-inf`` (0 for "sum").
 
     Raises
     ------
     ValueError
         For another aggregation, a ``top`` below 1, or a logit that is not finite.
     """
-    _check(aggregation, top)
+    if aggregation not in get_args(Aggregation):
+        raise ValueError(
+            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
+        )
+    if type(top) is not int or top < 1:
+        raise ValueError(f"top is {top!r}; expected a whole number of at least 1")
     logits = np.asarray(logits, np.float64)
     if logits.ndim != 1 or not np.isfinite(logits).all():
         raise ValueError(f"got logits of shape {logits.shape}; expected one finite number for each sentence")
@@ -62,23 +67,11 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
 def rank_documents(
     logits: Sequence[NDArray[np.floating]], aggregation: Aggregation = "max", *, top: int = 3
 ) -> list[RankedDocument]:
-    """Documents from the best to the worst; of equal scores the earlier document first.
+    """Rank documents by `document_score`, from the best to the worst; of equal scores the earlier first.
 
-    Parameters
-    ----------
-    logits : sequence of (sentences,)
-        Of each document, for one question.
-    aggregation : str, default "max"
-        See `document_score`.
-    top : int, default 3
-        How many logits "mean_top" takes.
-
-    Raises
-    ------
-    ValueError
-        As `document_score`.
+    ``logits`` holds one array of (sentences,) for each document, all for one question; the other arguments and
+    the errors are those of `document_score`.
     """
-    _check(aggregation, top)
     return best_first([document_score(values, aggregation, top=top) for values in logits])
 
 
@@ -86,12 +79,3 @@ def best_first(scores: Sequence[float]) -> list[RankedDocument]:
     """Documents by their scores, the highest first; of equal scores the earlier document first."""
     ranked = [RankedDocument(number, score) for number, score in enumerate(scores)]
     return sorted(ranked, key=lambda document: -document.score)
-
-
-def _check(aggregation: object, top: object) -> None:
-    if aggregation not in get_args(Aggregation):
-        raise ValueError(
-            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
-        )
-    if type(top) is not int or top < 1:
-        raise ValueError(f"top is {top!r}; expected a whole number of at least 1")

@@ -1,32 +1,24 @@
 """What a scan returns: every sentence with its score, and the passages selected from them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.results import selection
 from spscanner_rag.results.selection import Order
-from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredSentence:
     """One sentence of the document.
 
-    Attributes
-    ----------
-    text
-        The sentence, ``document[start:end]``.
-    start, end
-        Its span in the document, in characters, without the white space around it.
-    logit
-        The scanner's output, float32 as a Python float.
-    score
-        Sigmoid of the logit, from 0 to 1.
+    ``text`` is ``document[start:end]``, in characters and without the white space around it; ``logit`` is the
+    scanner's float32 output as a Python float, ``score`` its sigmoid, from 0 to 1.
     """
 
     text: str
@@ -46,14 +38,7 @@ class ScoredSentence:
 class Passage:
     """A selected sentence, or a run of adjacent selected sentences merged into one.
 
-    Attributes
-    ----------
-    text
-        The passage, ``document[start:end]``.
-    start, end
-        Its span in the document, in characters.
-    score
-        Its sentence's score, or the highest of its sentences'.
+    ``text`` is ``document[start:end]``, in characters; ``score`` is the sentence's, or the highest of the run's.
     """
 
     text: str
@@ -89,8 +74,8 @@ class ScanResult:
     Raises
     ------
     ValueError
-        When the arrays differ in length, a span lies outside the text or overlaps the one before, or a
-        logit is not finite.
+        If the arrays differ in length, a span lies outside the text or overlaps the one before, or a logit is not
+        finite.
     """
 
     query: str
@@ -98,24 +83,15 @@ class ScanResult:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     logits: NDArray[np.float32]
-    count_tokens: CountTokens | None = field(default=None)
+    count_tokens: CountTokens | None = None
     blocks: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        starts, ends = _frozen(self.starts, np.int64), _frozen(self.ends, np.int64)
-        logits = _frozen(self.logits, np.float32)
-        _check(self.text, starts, ends, logits)
-        object.__setattr__(self, "starts", starts)
-        object.__setattr__(self, "ends", ends)
-        object.__setattr__(self, "logits", logits)
-        if self.blocks is not None:
-            blocks = _frozen(self.blocks, np.int64)
-            if blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any():
-                raise ValueError(
-                    f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for "
-                    "each, none smaller than the one before"
-                )
-            object.__setattr__(self, "blocks", blocks)
+        for name in ("starts", "ends", "logits", "blocks"):
+            if getattr(self, name) is not None:
+                dtype = np.float32 if name == "logits" else np.int64
+                object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
+        _check(self)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -125,11 +101,10 @@ class ScanResult:
     @cached_property
     def sentences(self) -> tuple[ScoredSentence, ...]:
         """All sentences in document order, made when first asked for."""
-        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        values = zip(self.logits.tolist(), self.scores.tolist(), strict=True)
+        columns = (values.tolist() for values in (self.starts, self.ends, self.logits, self.scores))
         return tuple(
             ScoredSentence(self.text[start:end], start, end, logit, score)
-            for (start, end), (logit, score) in zip(spans, values, strict=True)
+            for start, end, logit, score in zip(*columns, strict=True)
         )
 
     def select(
@@ -178,10 +153,11 @@ class ScanResult:
         Raises
         ------
         ValueError
-            When an argument is out of its range.
+            If an argument is out of range, or ``max_tokens`` is given where nothing counts tokens.
         """
-        kept = self._kept(top_k, threshold, max_tokens, count_tokens, context, order, merge)
-        return self._passages(kept, order, merge)
+        selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
+        picks = selection.pick(self.logits, self.scores, top_k, threshold)
+        return self._passages(self._filled(picks, max_tokens, count_tokens, context), order, merge)
 
     def passages(
         self,
@@ -204,25 +180,21 @@ class ScanResult:
         Raises
         ------
         ValueError
-            When an argument is out of its range.
+            As :meth:`select`.
         IndexError
-            When there is no such sentence.
+            If there is no such sentence.
         """
         selection.check_arguments(None, None, max_tokens, count_tokens, context, order, merge)
         given = np.asarray(numbers)
-        if (
-            given.ndim != 1
-            or (given.size and given.dtype.kind not in "iu")
-            or len(set(given.tolist())) < given.size
-        ):
+        whole = given.ndim == 1 and (not given.size or given.dtype.kind in "iu")
+        if not whole or len(set(given.tolist())) < given.size:
             raise ValueError(f"numbers: got {numbers!r:.60}; expected indices of sentences, each once")
         picks = given.astype(np.int64)
         if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
             raise IndexError(
                 f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"
             )
-        kept = self._filled(picks, max_tokens, count_tokens, context)
-        return self._passages(kept, order, merge)
+        return self._passages(self._filled(picks, max_tokens, count_tokens, context), order, merge)
 
     def context(
         self,
@@ -237,22 +209,8 @@ class ScanResult:
         Document order; adjacent sentences stand as they do in the document, and a line break ``"\n"`` marks
         every gap between others, as in the paper. The arguments are those of :meth:`select`.
         """
-        kept = self._kept(top_k, threshold, max_tokens, count_tokens, context, "document", True)
-        return self._joined(kept, "document", True)
-
-    def _kept(
-        self,
-        top_k: float | None,
-        threshold: float | None,
-        max_tokens: int | None,
-        count_tokens: CountTokens | str | None,
-        context: int,
-        order: Order,
-        merge: bool,
-    ) -> list[int]:
-        selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
-        picks = selection.pick(self.logits, self.scores, top_k, threshold)
-        return self._filled(picks, max_tokens, count_tokens, context)
+        chosen = self.select(top_k, threshold, max_tokens, count_tokens, context, merge=True)
+        return "\n".join(passage.text for passage in chosen)
 
     def _filled(
         self,
@@ -261,27 +219,23 @@ class ScanResult:
         count_tokens: CountTokens | str | None,
         context: int,
     ) -> list[int]:
+        """Numbers of the sentences in ``picks`` (best first) that fit, and of their neighbours, ascending."""
         counter = self.count_tokens if count_tokens is None else count_tokens
-        if max_tokens is not None and counter is None:
-            raise ValueError(
-                "max_tokens: got a budget but this result has no token counter; expected count_tokens, "
-                'for example count_tokens="o200k_base"'
-            )
-        if max_tokens is None or counter is None:
+        count = budget_counter(max_tokens, counter, "this result")
+        if max_tokens is None or count is None:
             return selection.with_neighbours(picks, context, len(self.logits), self.blocks)
-        budget = selection.TokenBudget(
-            self.text, self.starts, self.ends, max_tokens, resolve_counter(counter), self.blocks
-        )
+        budget = selection.TokenBudget(self.text, self.starts, self.ends, max_tokens, count, self.blocks)
         budget.fill(picks.tolist(), context)
-        return budget.shrink(lambda kept: self._most_tokens(kept, budget.count))
+        return budget.shrink(lambda kept: self._most_tokens(kept, count))
 
     def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
-        # Of every form that a caller can get, so that what is taken depends on none.
-        merged = (False, True)
-        joined = {self._joined(kept, order, merge) for order in get_args(Order) for merge in merged}
-        apart = [
-            sum(count(part.text) for part in self._passages(kept, "document", merge)) for merge in merged
-        ]
+        """The largest count among all forms that a caller can get, so that what is taken depends on none."""
+        joined, apart = set(), []
+        for merge in (False, True):
+            texts = [passage.text for passage in self._passages(kept, "document", merge)]
+            by_score = [passage.text for passage in self._passages(kept, "score", merge)]
+            joined |= {"\n".join(texts), "\n".join(by_score)}
+            apart.append(sum(map(count, texts)))
         return max(*map(count, joined), *apart)
 
     def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
@@ -293,9 +247,6 @@ class ScanResult:
             for first, last in parts
             for start, end in [(int(self.starts[first]), int(self.ends[last]))]
         )
-
-    def _joined(self, kept: list[int], order: Order, merge: bool) -> str:
-        return "\n".join(passage.text for passage in self._passages(kept, order, merge))
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without what is derived from the fields, and without the counter, which may hold a whole scanner.
@@ -325,21 +276,25 @@ def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
     return array
 
 
-def _check(
-    text: str, starts: NDArray[np.int64], ends: NDArray[np.int64], logits: NDArray[np.float32]
-) -> None:
+def _check(result: ScanResult) -> None:
+    starts, ends, logits, blocks = result.starts, result.ends, result.logits, result.blocks
     shapes = (starts.shape, ends.shape, logits.shape)
     if starts.ndim != 1 or len(set(shapes)) != 1:
         raise ValueError(f"starts, ends, logits: got shapes {shapes}; expected one value each per sentence")
     bounds = np.column_stack([starts, ends]).ravel()
-    inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= len(text))
+    inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= len(result.text))
     if not inside or (starts >= ends).any() or (starts[1:] < ends[:-1]).any():
         raise ValueError(
-            f"starts, ends: got spans that overlap, are empty or leave the text of {len(text)} characters; "
+            f"starts, ends: got spans that overlap, are empty or leave the text of {len(result.text)} characters; "
             "expected ascending, disjoint spans of the document that was scanned"
         )
     if not np.isfinite(logits).all():
         raise ValueError(
             f"logits: got {int((~np.isfinite(logits)).sum())} values that are not finite; expected numbers: "
             'check the checkpoint, or scan with dtype="float32"'
+        )
+    if blocks is not None and (blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any()):
+        raise ValueError(
+            f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for each, none "
+            "smaller than the one before"
         )

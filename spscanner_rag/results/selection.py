@@ -1,12 +1,9 @@
-"""Which sentences are kept: ranking, top k, threshold, token budget and neighbours.
-
-Everything here works on sentence numbers, spans and logits; :mod:`spscanner_rag.results.scan_result` turns the
-chosen numbers into passages.
-"""
+"""Which sentences are kept, by number: ranking, top k, threshold, token budget and neighbours."""
 
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -15,7 +12,6 @@ from numpy.typing import NDArray
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
-Spans = NDArray[np.int64]
 Blocks = NDArray[np.int64]
 """The block that each sentence stands in, ascending: (n,). Neighbours and merged passages stay inside one."""
 
@@ -45,8 +41,12 @@ def check_arguments(
     merge: object,
 ) -> None:
     """Raise ``ValueError`` for the first argument of ``ScanResult.select`` that is out of its range."""
-    if top_k is not None:
-        _check_top_k(top_k)
+    share = _is_number(top_k) and 0 < top_k < 1
+    if not (top_k is None or share or (is_integer(top_k) and top_k >= 1)):
+        raise ValueError(
+            f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
+            "(both excluded), or None for all"
+        )
     if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
         raise ValueError(
             f"threshold: got {threshold!r}; expected a score from 0 to 1, or None: "
@@ -68,20 +68,8 @@ def check_arguments(
         raise ValueError(f"merge: got {merge!r}; expected True or False")
 
 
-def _check_top_k(top_k: object) -> None:
-    if is_integer(top_k):
-        if top_k >= 1:
-            return
-    elif _is_number(top_k) and 0 < top_k < 1:
-        return
-    raise ValueError(
-        f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
-        "(both excluded), or None for all"
-    )
-
-
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or numpy, and no truth value."""
+    """Whether a value is a whole number of Python or numpy, and not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -92,8 +80,8 @@ def _is_number(value: object) -> TypeGuard[float]:
 def resolve_top_k(top_k: float | None, n_sentences: int) -> int:
     """How many sentences ``top_k`` allows.
 
-    A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number
-    that was written: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
+    A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number that the
+    caller wrote: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
     """
     if top_k is None:
         return n_sentences
@@ -150,41 +138,27 @@ class TokenBudget:
     Where tokens add up, that is exact: of two forms of the text, sentences one per line and sentences with
     the white space of the document between adjacent ones, the longer is held against the budget. Tokens of
     most tokenizers need not add up over a joined text, so :meth:`shrink` measures what the caller gets.
-
-    Parameters
-    ----------
-    text
-        The document.
-    starts, ends
-        Spans of its sentences, each of shape ``(n,)``.
-    max_tokens
-        The budget, at least 1.
-    count
-        Counts the tokens of a text.
-    blocks
-        Of the sentences, if they stand in several.
+    ``text``, ``starts``, ``ends`` and ``blocks`` are those of the `ScanResult`.
     """
 
     def __init__(
         self,
         text: str,
-        starts: Spans,
-        ends: Spans,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
         max_tokens: int,
         count: CountTokens,
         blocks: Blocks | None = None,
     ) -> None:
-        self.text = text
-        self.blocks = blocks
+        self.text, self.blocks, self.max_tokens, self.count = text, blocks, max_tokens, count
         self.starts: list[int] = starts.tolist()
         self.ends: list[int] = ends.tolist()
-        self.max_tokens = max_tokens
-        self.count = count
-        self.line_break = count("\n")
+        self.line_break = line_break = count("\n")
         self.used = 0  # by the kept sentences, each with a line break
         self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
         self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
-        self._gap_costs: dict[str, int] = {"\n": 0}
+        # what white space between two sentences takes beyond the line break already counted
+        self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - line_break)
 
     def fill(self, picks: Sequence[int], context: int) -> None:
         """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.
@@ -221,7 +195,7 @@ class TokenBudget:
         sentence = self.text[self.starts[number] : self.ends[number]]
         cost = self.count(sentence + "\n")
         extra = self.extra + sum(
-            self._gap_cost(left)
+            self._gap_cost(self.text[self.ends[left] : self.starts[left + 1]])
             for left in (number - 1, number)
             if {left, left + 1} - {number} <= self.costs.keys() and adjoin(left, self.blocks)
         )
@@ -238,34 +212,24 @@ class TokenBudget:
         open_sides = [before, after]
         while open_sides:
             reach = [
-                (abs(found - number), side, found) for side in open_sides if (found := side(number)) >= 0
+                (abs(found - number), side, found)
+                for side in open_sides
+                if (found := side(number)) >= 0
+                and abs(found - number) <= context
+                and (self.blocks is None or self.blocks[number] == self.blocks[found])
             ]
-            reach = [candidate for candidate in reach if self._reaches(number, candidate, context)]
             if not reach:
                 return
             _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
-
-    def _reaches(self, number: int, candidate: tuple[int, "_NextFree", int], context: int) -> bool:
-        distance, _, found = candidate
-        return distance <= context and (self.blocks is None or self.blocks[number] == self.blocks[found])
-
-    def _gap_cost(self, left: int) -> int:
-        # What the white space after sentence `left` takes beyond the line break already counted.
-        gap = self.text[self.ends[left] : self.starts[left + 1]]
-        if gap not in self._gap_costs:
-            self._gap_costs[gap] = self.count(gap) - self.line_break
-        return self._gap_costs[gap]
 
 
 class _NextFree:
     """The nearest sentence on one side that is not taken yet, in nearly constant time; -1 at the end."""
 
     def __init__(self, n_sentences: int, step: int, taken: dict[int, int]) -> None:
-        self.n_sentences = n_sentences
-        self.step = step
-        self.taken = taken
-        self.jumps = list(range(step, n_sentences + step, 1))  # of each sentence, where to look next
+        self.n_sentences, self.taken = n_sentences, taken
+        self.jumps = list(range(step, n_sentences + step))  # for each sentence, where to look next
 
     def __call__(self, number: int) -> int:
         passed = [number]

@@ -1,11 +1,23 @@
-"""Where and in which arithmetic a model runs, and why."""
+"""Where and in which arithmetic a model runs and why, and how much it reads at once."""
 
 import platform
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+
+from spscanner_rag.mamba2.config import Mamba2Config
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+WITH_INT8 = DTYPES | {"int8": torch.int8}
+
+SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
+"""Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory. On a CPU
+it is the least; narrow models take more (`default_segment_tokens`)."""
+
+_CPU_PROJECTION = 2**22
+"""Numbers of a layer's largest activation on a CPU, 16 MiB: with fewer, the many small operations between the
+matrix products show; with more, they wait for memory. Measured for d_model 256 and 768."""
 
 
 class Choice(NamedTuple):
@@ -15,10 +27,6 @@ class Choice(NamedTuple):
     dtype: torch.dtype
     device_reason: str
     dtype_reason: str
-
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-WITH_INT8 = DTYPES | {"int8": torch.int8}
 
 
 def choose(
@@ -40,20 +48,16 @@ def choose(
     ValueError
         For a device or dtype that is unknown or not there.
     """
-    place, device_reason = _device(device)
+    found, device_reason = _device(device)
     if dtype == "auto":
-        number, dtype_reason = _native_dtype(place)
-    else:
-        number, dtype_reason = _asked_dtype(dtype, WITH_INT8 if int8 else DTYPES), "as asked for"
-    return Choice(place, number, device_reason, dtype_reason)
-
-
-def _asked_dtype(dtype: object, known: Mapping[str, torch.dtype]) -> torch.dtype:
-    number = known.get(dtype) if isinstance(dtype, str) else dtype
-    if not isinstance(number, torch.dtype) or number not in known.values():
+        native, dtype_reason = _native_dtype(found)
+        return Choice(found, native, device_reason, dtype_reason)
+    known = WITH_INT8 if int8 else DTYPES
+    asked = known.get(dtype) if isinstance(dtype, str) else dtype
+    if not isinstance(asked, torch.dtype) or asked not in known.values():
         *names, last = map(repr, ("auto", *known))
         raise ValueError(f"dtype is {dtype!r}; expected {', '.join(names)} or {last}")
-    return number
+    return Choice(found, asked, device_reason, "as asked for")
 
 
 def _device(device: str | torch.device) -> tuple[torch.device, str]:
@@ -67,46 +71,47 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
     if not isinstance(device, str | torch.device):
         raise ValueError(f"device is {device!r}; {expected}")
     try:
-        place = torch.device(device)
+        asked = torch.device(device)
     except RuntimeError:
         raise ValueError(f"device is {device!r}; {expected}") from None
-    if place.type not in ("cpu", "cuda", "mps"):
+    if asked.type not in ("cpu", "cuda", "mps"):
         raise ValueError(f"device is {str(device)!r}; {expected}")
-    if place.type == "cuda":
-        _require_cuda(place)
-    if place.type == "mps" and not torch.backends.mps.is_available():
+    if asked.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError("device is 'mps', which this machine does not have; use 'cpu' or 'auto'")
-    return place, "as asked for"
-
-
-def _require_cuda(place: torch.device) -> None:
-    if not torch.cuda.is_available():
+    if asked.type == "cuda" and not torch.cuda.is_available():
         built = "this torch was built without it" if torch.version.cuda is None else "torch sees no GPU"
         raise ValueError(
-            f"device is {str(place)!r}, but CUDA is not available ({built}); use 'cpu' or 'auto'"
+            f"device is {str(asked)!r}, but CUDA is not available ({built}); use 'cpu' or 'auto'"
         )
-    if place.index is not None and place.index >= torch.cuda.device_count():
-        raise ValueError(f"device is {str(place)!r}, but there are {torch.cuda.device_count()} CUDA devices")
+    if asked.type == "cuda" and (asked.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device is {str(asked)!r}, but there are {torch.cuda.device_count()} CUDA devices")
+    return asked, "as asked for"
 
 
-def _native_dtype(place: torch.device) -> tuple[torch.dtype, str]:
-    if place.type == "cuda":
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
-        what = "the GPU"
-    elif place.type == "cpu":
+def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
+    if device.type == "mps":
+        return torch.float32, "the dtype of MPS here"
+    if device.type == "cuda":
+        what, native = "the GPU", torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
         # names that torch keeps for its own use: where they are gone, float32 is always right
         probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        native = any(getattr(torch.cpu, probe, bool)() for probe in probes)
-        what = "the CPU"
-    else:
-        return torch.float32, "the dtype of MPS here"
+        what, native = "the CPU", any(getattr(torch.cpu, probe, bool)() for probe in probes)
     if native:
         return torch.bfloat16, f"{what} multiplies it natively"
     return torch.float32, f"{what} has no native bfloat16"
 
 
+def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
+    """Tokens per forward pass for a kind of device; on a CPU a power of 2, fewer for wider models."""
+    if device_type != "cpu":
+        return SEGMENT_TOKENS.get(device_type, SEGMENT_TOKENS["cpu"])
+    fitting = _CPU_PROJECTION // config.d_in_proj
+    return max(SEGMENT_TOKENS["cpu"], min(4096, 1 << max(fitting.bit_length() - 1, 0)))
+
+
 def processor_name() -> str:
-    """What the processor calls itself, for reports."""
+    """The processor's own name, for reports."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

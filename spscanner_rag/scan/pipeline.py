@@ -1,36 +1,39 @@
 """From questions on texts to logits: texts are cut and tokenized ahead of the model and read together."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.scan.prefetch import one_ahead
-from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
-from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.scan.prepare import QueryOnText, Reading
+from spscanner_rag.scorers import Cancelled, Progress, stop_if
+from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 
 T = TypeVar("T")
 
-TOKENS_AHEAD = 16
+PASSES_AHEAD = 16
 """Texts are prepared until they fill so many forward passes, then read together."""
 
-TOKENS_AHEAD_IN_THREAD = 4
-"""As `TOKENS_AHEAD` where texts are prepared in a thread: enough of them for few forward passes that are not full,
-few enough that reading starts early and has something to run beside."""
+PASSES_AHEAD_IN_THREAD = 4
+"""The same where a thread prepares texts: enough of them for few forward passes that are not full, few enough
+that reading starts early and has something to run beside."""
 
 SERIAL_DEVICES = {"cpu"}
-"""Kinds of devices on which texts are not prepared in a thread, because the model takes all cores itself."""
+"""Kinds of devices on which no thread prepares texts, because the model takes all cores itself."""
+
+_END: Final = object()
 
 
-class Request(NamedTuple):
-    """A question on a text; ``units`` if the text is not to be cut by the checkpoint's segmenter."""
+class ScanRequest(NamedTuple):
+    """A question on a text; ``units`` if the checkpoint's segmenter is not to cut the text."""
 
     query: str
     text: str
@@ -40,7 +43,7 @@ class Request(NamedTuple):
 class Scored(NamedTuple):
     """The units of a request's text, and the logit of each: (units,)."""
 
-    request: Request
+    request: ScanRequest
     cut: PreparedText
     logits: NDArray[np.float32]
 
@@ -49,23 +52,14 @@ class Scored(NamedTuple):
 class Meter:
     """Counts tokens for the caller's progress, and asks whether to go on.
 
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with (tokens done, tokens in all prepared so far) after every forward pass.
-    cancelled : callable, optional
-        Asked before every text is prepared (on an accelerator in a thread of its own) and after every forward
-        pass.
+    ``progress`` is called after every forward pass; ``cancelled`` is asked then and before every text is prepared,
+    on an accelerator in a thread of its own.
     """
 
     progress: Progress | None = None
     cancelled: Cancelled | None = None
     done: int = 0
     total: int = 0
-
-    def expect(self, tokens: int) -> None:
-        """So many more tokens will be read."""
-        self.total += tokens
 
     def after_step(self, tokens: int) -> None:
         """So many tokens have been read. Raises ``ScanCancelled``."""
@@ -76,95 +70,72 @@ class Meter:
 
     def check(self) -> None:
         """Raise ``ScanCancelled`` if the caller wants to stop."""
-        if self.cancelled is not None and self.cancelled():
-            raise ScanCancelled(f"cancelled after {self.done} of {self.total} tokens")
+        if self.cancelled is not None:
+            stop_if(self.cancelled, f"after {self.done} of {self.total} tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Reads requests with one model.
-
-    Parameters
-    ----------
-    model : ScannerModel
-    reading : Reading
-        How the checkpoint reads a text.
-    window_tokens : int or None
-        Texts that are longer are read in half-overlapping windows of this many tokens.
-    segment_tokens : int
-        Tokens per forward pass.
-    """
+    """Reads requests with one model."""
 
     model: ScannerModel
-    reading: Reading
-    window_tokens: int | None
-    segment_tokens: int
+    reading: Reading  # how the checkpoint reads a text
+    window_tokens: int | None  # longer texts are read in half-overlapping windows of this many tokens
+    segment_tokens: int  # per forward pass
 
-    def run(self, requests: Iterable[Request], meter: Meter) -> Iterator[Scored]:
+    def run(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator[Scored]:
         """Logits of every request, in order. Consecutive requests on one text prepare it once."""
-        with closing(self._runs(self._prepared(requests, meter))) as runs:
-            for scans in runs:
-                for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
-                    yield Scored(scan.request, scan.cut, logits)
-
-    def _runs(self, prepared: Iterator["_Scan"]) -> Generator[list["_Scan"], None, None]:
-        """What is read together; beside an accelerator, the next run is prepared while one is read."""
         in_thread = self.model.device.type not in SERIAL_DEVICES
         runs = in_runs(
-            prepared,
-            lambda scan: len(scan.cut.tokens.input_ids),
+            self._prepared(requests, meter),
+            lambda scan: len(scan.asked.text.input_ids),
             self.segment_tokens,
-            TOKENS_AHEAD_IN_THREAD if in_thread else None,
+            PASSES_AHEAD_IN_THREAD if in_thread else PASSES_AHEAD,
         )
-        return one_ahead(runs) if in_thread else runs
+        with closing(one_ahead(runs) if in_thread else runs) as ready:
+            for scans in ready:
+                for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
+                    yield Scored(scan.request, scan.asked.text, logits)
 
-    def _prepared(self, requests: Iterable[Request], meter: Meter) -> Iterator["_Scan"]:
-        cut, cut_for = None, None
+    def _prepared(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator["_Scan"]:
+        before: _Scan | None = None
         for request in requests:
             meter.check()
-            if cut is None or cut_for is None or not _same_text(request, cut_for):
-                cut, cut_for = self.reading.prepare(request.text, request.units), request
-            laid = self.reading.lay(request.query, cut)
-            yield _Scan(request, cut, laid, self._windows(cut))
+            if before and request.text is before.request.text and request.units is before.request.units:
+                text = before.asked.text
+            else:
+                text = self.reading.prepare(request.text, request.units)
+            before = _Scan(request, self.reading.pair(request.query, text), self._windows(text))
+            yield before
 
-    def _windows(self, cut: PreparedText) -> list[tuple[int, int]]:
-        if not cut.units:
-            return []
-        if self.window_tokens is None or self.window_tokens >= len(cut.tokens.input_ids):
-            return [(0, len(cut.units) - 1)]
-        return window_ranges(cut.tokens.unit_ends, self.window_tokens)
+    def _windows(self, text: PreparedText) -> list[tuple[int, int]]:
+        if self.window_tokens is not None and self.window_tokens < len(text.input_ids):
+            return window_ranges(text.unit_ends, self.window_tokens)
+        return [(0, len(text.units) - 1)] if text.units else []
 
     def _logits(self, scans: list["_Scan"], meter: Meter) -> Iterator[NDArray[np.float32]]:
-        sequences: list[TokenSequence] = [
-            self.reading.sequence(scan.laid, scan.cut, first, last)
-            for scan in scans
-            for first, last in scan.windows
-        ]
-        meter.expect(sum(len(sequence.input_ids) for sequence in sequences))
+        sequences = [scan.asked.sequence(first, last) for scan in scans for first, last in scan.windows]
+        meter.total += sum(len(sequence.input_ids) for sequence in sequences)
         read = iter(read_logits(self.model, sequences, self.segment_tokens, meter.after_step))
         for scan in scans:
             logits = [next(read) for _ in scan.windows]
-            yield average_logits(scan.windows, logits, len(scan.cut.units))
+            yield average_logits(scan.windows, logits, len(scan.asked.text.units))
 
 
 class _Scan(NamedTuple):
     """A request, ready to be read."""
 
-    request: Request
-    cut: PreparedText
-    laid: QueryOnText
+    request: ScanRequest
+    asked: QueryOnText
     windows: list[tuple[int, int]]  # first and last unit of each, inclusive
 
 
 def in_runs(
     items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int, passes: int | None = None
 ) -> Generator[list[T], None, None]:
-    """Items in runs that fill several forward passes, so that similar lengths can be read together.
-
-    ``passes`` is how many; None: `TOKENS_AHEAD`.
-    """
+    """Items in runs that fill ``passes`` (`PASSES_AHEAD`) forward passes, so that similar lengths meet."""
     run: list[T] = []
-    tokens, enough = 0, (TOKENS_AHEAD if passes is None else passes) * segment_tokens
+    tokens, enough = 0, (PASSES_AHEAD if passes is None else passes) * segment_tokens
     for item in items:
         run.append(item)
         tokens += tokens_of(item)
@@ -175,5 +146,19 @@ def in_runs(
         yield run
 
 
-def _same_text(request: Request, other: Request) -> bool:
-    return request.text is other.text and request.units is other.units
+def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
+    """The items, in order, each made in a thread while the one before is in use.
+
+    The first is made in the caller's thread: there is nothing yet to do beside it. What making an item raises is
+    raised where the item would have been given, after all those before it. Closing the generator waits for
+    the item that is being made, so that no thread is left behind.
+    """
+    iterator = iter(items)
+    item: T | object = next(iterator, _END)
+    if item is _END:
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="spscanner-ahead") as thread:
+        while item is not _END:
+            following = thread.submit(next, iterator, _END)
+            yield item  # type: ignore[misc]  # told from the end above
+            item = following.result()

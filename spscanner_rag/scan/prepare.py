@@ -1,136 +1,133 @@
-"""How a checkpoint reads: a text cut, tokenized and laid out with the question, as its training had it."""
+"""How a checkpoint reads: a text cut, tokenized and laid out with the question, as in its training."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.text.lexical import LexicalIndex, LexicalMatch, match_query
-from spscanner_rag.text.lexical import index_words as index_words_of
-from spscanner_rag.text.token_stream import (
-    DocumentTokens,
-    EndRule,
-    build_stream,
-    tokenize_question,
-    tokenize_units,
-)
+from spscanner_rag.text.lexical import match_query
+from spscanner_rag.text.tokenization import EndRule, PreparedText, tokenize_question, tokenize_units
 from spscanner_rag.text.units import Segmenter, Unit
 
 REANCHOR_QUESTIONS = 4
 """The question is not repeated before this many times its own length has passed, however short the checkpoint's
 ``reanchor_tokens``: a very long question would otherwise multiply the work."""
 
-
-@dataclass(frozen=True, slots=True)
-class PreparedText:
-    """A text cut into units and tokenized: everything that does not depend on the question."""
-
-    units: Sequence[Unit]
-    tokens: DocumentTokens
-    words: LexicalIndex | None
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Where units start in the caller's text: (units,)."""
-        return np.fromiter((unit.start for unit in self.units), np.int64, len(self.units))
-
-    @property
-    def ends(self) -> NDArray[np.int64]:
-        """Where units end, exclusive: (units,)."""
-        return np.fromiter((unit.end for unit in self.units), np.int64, len(self.units))
+QUESTION_CLASS = 6
+"""Match class of the question's own tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOnText:
-    """A question laid over a text: everything but the choice of which units to read."""
+    """A question and a text that it is asked of: everything but the choice of units to read."""
 
+    text: PreparedText
     question_ids: NDArray[np.int32]  # (question tokens,)
-    token_classes: NDArray[np.uint8] | None  # (document tokens,)
-    prior: NDArray[np.float32] | None  # (units, lexical scores)
+    # The question is repeated right after a unit's end token, once at least so many tokens of the text have been
+    # read since the question; None never.
+    repeat_every: int | None = None
+    match_classes: NDArray[np.uint8] | None = None  # (text tokens,)
+    prior: NDArray[np.float32] | None = None  # (units, lexical scores)
+
+    def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
+        """Put the question before the tokens of some units.
+
+        Parameters
+        ----------
+        first, last : int, default the whole text
+            Units to read, both inclusive. Tokens after the last unit's end token are left out. A token that the
+            first unit shares with the unit before it is read.
+
+        Raises
+        ------
+        ValueError
+            If the units are out of range.
+        """
+        text, n_units = self.text, len(self.text.unit_ends)
+        last = n_units - 1 if last is None else last
+        if not (0 <= first <= last < n_units or (n_units == first == last + 1 == 0)):
+            raise ValueError(f"units {first} to {last} asked for, expected a range within 0 to {n_units - 1}")
+        token_ends = text.unit_ends[first : last + 1]
+        begin = min(int(text.unit_ends[first - 1]) + 1, int(token_ends[0])) if first else 0
+        stop = int(token_ends[-1]) + 1 if n_units else 0
+        anchors = np.array([begin, *_anchors(token_ends, begin, stop, self.repeat_every)], dtype=np.int64)
+        questions = np.searchsorted(anchors, token_ends, side="right")  # read before each end
+
+        def interleaved(question: NDArray[Any], tokens: NDArray[Any]) -> NDArray[Any]:
+            pieces = np.split(tokens[begin:stop], anchors[1:] - begin)
+            return np.concatenate([part for piece in pieces for part in (question, piece)])
+
+        classes = None
+        if self.match_classes is not None:
+            question_classes = np.full(len(self.question_ids), QUESTION_CLASS, np.uint8)
+            classes = interleaved(question_classes, self.match_classes)
+        return TokenSequence(
+            interleaved(self.question_ids, text.input_ids),
+            token_ends - begin + questions * len(self.question_ids),
+            classes,
+            None if self.prior is None else self.prior[first : last + 1],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What stays the same from text to text.
-
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-    segmenter : Segmenter
-    end_rule : "contained" or "last_character"
-        On which token a unit's logit sits: the published scanners' rule or ours.
-    reanchor_tokens : int, optional
-        The question is repeated at a unit start after this many document tokens; None never.
-    lexical_match, lexical_prior, lexical_surroundings : bool
-        Whether the model wants match classes, a lexical score per unit, and those of its surroundings beside it.
-    lexical_least_units : int, default 0
-        A text of fewer units is matched with the question as if it had so many.
-    """
+    """What stays the same from text to text."""
 
     tokenizer: Tokenizer
     segmenter: Segmenter
-    end_rule: EndRule
-    reanchor_tokens: int | None = None
-    lexical_match: bool = False
-    lexical_prior: bool = False
-    lexical_surroundings: bool = False
-    lexical_least_units: int = 0
+    end_rule: EndRule  # on which token a unit's logit sits
+    reanchor_tokens: int | None = None  # after so many tokens of a text the question is repeated; None never
+    lexical_match: bool = False  # whether the model reads match classes,
+    lexical_prior: bool = False  # a lexical score for each unit,
+    lexical_surroundings: bool = False  # and those of the unit's surroundings
+    lexical_least_units: int = 0  # a text of fewer units is matched as if it had so many
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text."""
-        if units is None:
-            units = self.segmenter.segment(text)
-        tokens = tokenize_units(self.tokenizer, units, self.end_rule)
-        wants_words = self.lexical_match or self.lexical_prior
-        return PreparedText(
-            units, tokens, index_words_of([unit.model_text for unit in units]) if wants_words else None
-        )
+        units = self.segmenter.segment(text) if units is None else units
+        return tokenize_units(self.tokenizer, units, self.end_rule)
 
-    def lay(self, query: str, text: PreparedText) -> QueryOnText:
+    def pair(self, query: str, text: PreparedText) -> QueryOnText:
         """Tokenize a question and match it with a text."""
         question_ids = tokenize_question(self.tokenizer, query)
-        if text.words is None:
-            return QueryOnText(question_ids, None, None)
+        every = repeats_every(self.reanchor_tokens, len(question_ids))
+        if not (self.lexical_match or self.lexical_prior):
+            return QueryOnText(text, question_ids, every)
         match = match_query(
             text.words,
             query,
-            text.tokens.starts,
-            text.tokens.ends,
+            text.token_starts,
+            text.token_ends,
             surroundings=self.lexical_surroundings,
             least_units=self.lexical_least_units,
         )
+        prior = match.prior[:, None]
+        if match.surroundings is not None:
+            prior = np.concatenate([prior, match.surroundings], axis=1)
         return QueryOnText(
+            text,
             question_ids,
+            every,
             match.token_classes if self.lexical_match else None,
-            self._scores(match) if self.lexical_prior else None,
+            prior if self.lexical_prior else None,
         )
-
-    def _scores(self, match: LexicalMatch) -> NDArray[np.float32]:
-        """The lexical scores that the model wants: (units, scores)."""
-        own = match.prior[:, None]
-        return own if match.surroundings is None else np.concatenate([own, match.surroundings], axis=1)
-
-    def sequence(
-        self, laid: QueryOnText, text: PreparedText, first: int = 0, last: int | None = None
-    ) -> TokenSequence:
-        """The tokens of the question and of units ``first`` to ``last`` (inclusive; None: to the end)."""
-        last = len(text.units) - 1 if last is None else last
-        every = repeats_every(self.reanchor_tokens, len(laid.question_ids))
-        stream = build_stream(
-            laid.question_ids,
-            text.tokens,
-            first_unit=first,
-            last_unit=last,
-            reanchor_tokens=every,
-            match_classes=laid.token_classes,
-        )
-        prior = None if laid.prior is None else laid.prior[first : last + 1]
-        return TokenSequence(stream.input_ids, stream.unit_ends, stream.match_classes, prior)
 
 
 def repeats_every(reanchor_tokens: int | None, question_tokens: int) -> int | None:
     """After how many document tokens a question of so many tokens is repeated; None never."""
     return reanchor_tokens and max(reanchor_tokens, REANCHOR_QUESTIONS * question_tokens)
+
+
+def _anchors(token_ends: NDArray[np.int64], begin: int, stop: int, every: int | None) -> Iterator[int]:
+    """Document tokens that the question is repeated in front of."""
+    position = begin
+    while every:
+        unit = int(np.searchsorted(token_ends, position + every - 1))
+        if unit == len(token_ends) or int(token_ends[unit]) + 1 >= stop:
+            return
+        position = int(token_ends[unit]) + 1
+        yield position

@@ -1,9 +1,9 @@
 """The in-document lexical channel: which words of a document also occur in the query, and BM25 scores per unit.
 
-A small model can't learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
-the same; here it is told. Everything is relative to one document: the units are BM25's documents, and a word's
-idf is its rarity among them. Nothing depends on the model's tokenizer but the last step, which gives each token
-the class of the word it belongs to.
+A small model cannot learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
+the same; this channel tells it. Everything is relative to one document: the units are BM25's documents, and a
+word's idf is its rarity among them. Only the last step, which gives each token the class of its word, depends on
+the model's tokenizer.
 """
 
 import re
@@ -22,7 +22,7 @@ IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 BM25_K1, BM25_B = 1.5, 0.75
 
 REACH = (1, 3, 8)
-"""A unit's surroundings, from narrow to wide: so many units before it, itself, and as many after it."""
+"""Reaches of a unit's surroundings: the unit, and so many units before it and after it."""
 
 STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be because been before being between both but by can could "
@@ -36,10 +36,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class LexicalIndex:
-    """The words of one document, read once and used for any number of queries.
-
-    The stems are numbered from 0 in order of first appearance; stop words are among them.
-    """
+    """The words of one document, read once for any number of queries; stems are numbered as they first appear."""
 
     word_starts: NDArray[np.int64]  # (words,) character positions in the joined model text
     word_ends: NDArray[np.int64]  # (words,)
@@ -54,20 +51,13 @@ class LexicalMatch:
     """What a query has in common with a document."""
 
     token_classes: NDArray[np.uint8]  # (document tokens,): 0 none, 1 to 5 by idf
-    prior: NDArray[np.float32]  # (units,): BM25 score, as z-score over the document's units
-    surroundings: NDArray[np.float32] | None  # (units, 3): the same of the text around each unit, by `REACH`
+    prior: NDArray[np.float32]  # (units,): BM25 scores as z-scores over the document's units
+    surroundings: NDArray[np.float32] | None  # (units, 3): the same for the text around each unit, by `REACH`
 
 
 def index_words(model_texts: Sequence[str]) -> LexicalIndex:
-    """Read the words of a document's units.
-
-    Parameters
-    ----------
-    model_texts : sequence of str
-        The units' ``model_text``, in document order; their concatenation is what the model reads.
-    """
-    starts, ends, stems = array("q"), array("q"), array("i")
-    words_per_unit = array("q")
+    """Read the words of a document's units, given their ``model_text`` in order."""
+    starts, ends, stems, words_per_unit = array("q"), array("q"), array("i"), array("q")
     numbers: dict[str, int] = {}
     number_of_word: dict[str, int] = {}
     stemmer = _stemmer()
@@ -86,14 +76,8 @@ def index_words(model_texts: Sequence[str]) -> LexicalIndex:
         words_per_unit.append(len(stems) - before)
         offset += len(text)
     units = np.repeat(np.arange(len(model_texts), dtype=np.int32), np.asarray(words_per_unit, np.int64))
-    return LexicalIndex(
-        np.asarray(starts, np.int64),
-        np.asarray(ends, np.int64),
-        np.asarray(stems, np.int32),
-        units,
-        numbers,
-        len(model_texts),
-    )
+    spans = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    return LexicalIndex(*spans, np.asarray(stems, np.int32), units, numbers, len(model_texts))
 
 
 def query_stems(query: str) -> list[str]:
@@ -116,21 +100,20 @@ def match_query(
     Parameters
     ----------
     index : LexicalIndex
-        From `index_words`.
     query : str
     token_starts, token_ends : (document tokens,)
         Character positions of the model's tokens in the joined model text.
     surroundings : bool, default False
-        Whether the scores of the text around each unit are wanted too.
+        Whether to score the text around each unit, too.
     least_units : int, default 0
-        A document of fewer units is matched as if it had so many, the others without a word of the query. In a
-        text of three sentences, else, no word is rare and no score can stand out.
+        A document of fewer units is matched as if it had so many, the others without a word of the query. (In a
+        text of three sentences no word is rare, and no score could stand out.)
 
     Returns
     -------
     LexicalMatch
-        A token gets the class of the word that its last character belongs to. The scores of a document in
-        which no unit differs from another, those that are only supposed included, are 0 throughout.
+        A token gets the class of the word that its last character belongs to. All scores are 0 if no unit differs
+        from another, those that ``least_units`` adds included.
     """
     wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
     counts = _counts(index, wanted)
@@ -148,7 +131,7 @@ def match_query(
     prior = standardized(_bm25(counts, idf, index), least_units).astype(np.float32)
     if not surroundings:
         return LexicalMatch(token_classes, prior, None)
-    # a text that lies within reach of each of its units is the surroundings of all: nothing to tell them apart by
+    # where every unit reaches the whole text, all have the same surroundings, and nothing tells them apart
     around = [
         standardized(scores, least_units if (np.abs(np.diff(scores)) > 1e-9).any() else 0)
         for scores in _bm25_around(counts, idf, index)
@@ -162,10 +145,10 @@ def _stemmer() -> Stemmer.Stemmer:
 
 
 class _Counts(NamedTuple):
-    """How often units hold wanted stems, where they hold them at all; few do, of a long query's many."""
+    """How often units hold stems of the query: only pairs that occur, which are few of a long query's many."""
 
     units: NDArray[np.int64]  # (pairs,)
-    stems: NDArray[np.int64]  # (pairs,) index among the wanted
+    stems: NDArray[np.int64]  # (pairs,) index among the query's stems
     times: NDArray[np.int64]  # (pairs,)
 
 
@@ -189,10 +172,7 @@ def _bm25(counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex) -> NDA
 def _bm25_around(
     counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex
 ) -> Iterator[NDArray[np.float64]]:
-    """BM25 of the stretch of text around each unit, for each of `REACH`: (units,).
-
-    A stretch is a unit of BM25 like any other; only the idf is that of the units themselves.
-    """
+    """BM25 of the stretch of text around each unit, with the idf of the units, for each of `REACH`: (units,)."""
     order = np.argsort(counts.stems, kind="stable")
     of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
     words = _words_per_unit(index)
@@ -212,13 +192,13 @@ def _words_per_unit(index: LexicalIndex) -> NDArray[np.float64]:
 
 
 def _saturation(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a word's count is weighed against in texts of these lengths: (texts,)."""
+    """BM25's k1 times its length norm, for texts of these lengths: (texts,)."""
     relative = lengths / max(lengths.mean(), 1.0) if len(lengths) else lengths
     return np.asarray(BM25_K1 * (1 - BM25_B + BM25_B * relative), np.float64)
 
 
 def _sums_around(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """Sums over each place and ``reach`` places before and after it, as far as there are any: (places,)."""
+    """Sums over each place and up to ``reach`` places before and after it: (places,)."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     places = np.arange(len(values))
     first, stop = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(values))
@@ -226,10 +206,7 @@ def _sums_around(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]
 
 
 def standardized(scores: NDArray[np.floating], least_units: int = 0) -> NDArray[np.float64]:
-    """Mean 0 and standard deviation 1 over the units; all 0 if they do not differ: (units,).
-
-    Where there are fewer than ``least_units``, mean and deviation are those with zeros for what is missing.
-    """
+    """Z-scores over the units, with zeros for those missing to ``least_units``; 0 if none differ: (units,)."""
     values = scores.astype(np.float64)
     n = max(len(values), least_units, 1)
     mean = values.sum() / n

@@ -42,27 +42,27 @@ class _Piece(NamedTuple):
 class ReferenceSegmenter:
     """Units of the published scanners: pieces of sentences, merged until they hold 20 tokens.
 
-    NLTK's sentences are cut after every ``,`` and ``;``. What is longer than 50 words is cut at line
-    ends, and what still is, every 50 words, re-joined with single spaces. Pieces are merged from the
-    left until each unit has at least 20 tokens; a short last one joins its predecessor. The white
-    space between sentences, and before the first, is not read: the joined ``model_text`` is not the
-    document, but the spans are the document's.
+    NLTK's sentences are cut after every ``,`` and ``;``, pieces of more than 50 words at line ends, and lines of
+    more than 50 words every 50 words, re-joined with single spaces. Pieces are merged from the left until each
+    unit has at least 20 tokens; a short last one joins its predecessor. The model reads no white space between
+    sentences or before the first: the joined ``model_text`` is not the document, but the spans are the
+    document's.
 
-    The original drops pieces of 1,000 characters or more; here they are cut and kept. A unit of
-    nothing but white space joins the one before it, because a span holds at least one other character.
+    The original drops pieces of 1,000 characters or more; here they are cut and kept. A unit that is all white
+    space joins the one before it, because a span holds at least one other character.
 
     Parameters
     ----------
     count_tokens : callable
         Number of tokens of a string, without special tokens, by the scanner's tokenizer.
     local_files_only : bool, default False
-        Never download NLTK's sentence model ``punkt_tab``. It is looked for in NLTK's data path,
-        then in the copy that ``llama-index-core`` ships.
+        Never download NLTK's sentence model ``punkt_tab``; look for it in NLTK's data path, then in the copy that
+        ``llama-index-core`` ships.
 
     Raises
     ------
     FileNotFoundError
-        If ``punkt_tab`` is nowhere and cannot be, or must not be, downloaded.
+        If ``punkt_tab`` is in neither place and cannot be, or must not be, downloaded.
     """
 
     name = "reference"
@@ -72,40 +72,24 @@ class ReferenceSegmenter:
         self._sentence_spans = _load_sentence_tokenizer(local_files_only)
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut ``text`` into units.
-
-        Parameters
-        ----------
-        text : str
-            Any string; lone surrogates are allowed.
-
-        Returns
-        -------
-        list of Unit
-            In document order; empty for empty or white-space-only text.
-        """
+        """Cut any string into units, in document order; none for empty or white-space-only text."""
         units: list[Unit] = []
         pieces: list[_Piece] = []
         tokens = 0
-        for piece, piece_tokens in self._trimmed_pieces(text):
+        for span, string in self._pieces(text):
+            # the start of the document is trimmed, but its tokens are counted before
+            kept = string if pieces or units else string.lstrip(_TRIMMED)
+            if not kept:
+                continue
             if tokens >= _UNIT_TOKENS:
                 _append(units, pieces)
                 pieces, tokens = [], 0
-            pieces.append(piece)
-            tokens += piece_tokens
+            pieces.append(_Piece(span, kept))
+            tokens += self._count_tokens(readable(string))
         if tokens < _UNIT_TOKENS and units:
             pieces.insert(0, _Piece((units[-1].start, units[-1].end), units.pop().model_text))
         _append(units, pieces)
         return units
-
-    def _trimmed_pieces(self, text: str) -> Iterator[tuple[_Piece, int]]:
-        """The pieces from the first that is not empty, and their tokens, counted before trimming."""
-        started = False
-        for span, string in self._pieces(text):
-            kept = string if started else string.lstrip(_TRIMMED)
-            if kept:
-                started = True
-                yield _Piece(span, kept), self._count_tokens(readable(string))
 
     def _pieces(self, text: str) -> Iterator[_Piece]:
         for start, end in _covering(text, self._sentence_spans(text)):
@@ -122,7 +106,7 @@ class ReferenceSegmenter:
 
 
 def _append(units: list[Unit], pieces: list[_Piece]) -> None:
-    """Make one unit of ``pieces``; without a visible character they join the unit before."""
+    """Make one unit of ``pieces``; pieces that are all white space join the unit before."""
     spans = [piece.span for piece in pieces if piece.span is not None]
     model_text = "".join(piece.text for piece in pieces)
     if spans:
@@ -132,7 +116,7 @@ def _append(units: list[Unit], pieces: list[_Piece]) -> None:
 
 
 def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans, in order and disjoint; what is visible between two of them goes to the second."""
+    """The spans, in order and disjoint; visible characters between two of them go to the second."""
     covered = 0
     for start, end in chain(spans, [(len(text), len(text))]):
         gap = trimmed(text, covered, start) if start > covered else None
@@ -157,7 +141,7 @@ def _is_long(text: str, start: int, end: int) -> bool:
 
 
 def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of 50 words each, the last of the rest."""
+    """Spans of 50 words each; the last one holds the rest."""
     first = last = start
     for count, word in enumerate(_WORD.finditer(text, start, end)):
         if count % _PIECE_WORDS == 0:
@@ -169,7 +153,7 @@ def _word_groups(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _capped(text: str, start: int, end: int, folded: bool) -> Iterator[_Piece]:
-    """The piece of a span, cut if the original would drop it for its length."""
+    """The span as a piece, or as several where the original would drop it for its length."""
     string = " ".join(text[start:end].split()) if folded else text[start:end]
     span = trimmed(text, start, end)
     if span is None or len(string) < _DROPPED_CHARACTERS:
@@ -240,7 +224,7 @@ def _patient_rules() -> object:
 
 
 def _installed_parameters() -> "PunktParameters | None":
-    """From NLTK's data path."""
+    """The sentence model in NLTK's data path."""
     import nltk.data
     from nltk.tokenize.punkt import load_punkt_params
 
@@ -251,7 +235,7 @@ def _installed_parameters() -> "PunktParameters | None":
 
 
 def _bundled_parameters() -> "PunktParameters | None":
-    """From the copy in llama-index-core, read here because NLTK opens nothing outside its own path."""
+    """The copy in llama-index-core, read here because NLTK opens nothing outside its own path."""
     from nltk.tokenize.punkt import PunktParameters
 
     try:
@@ -261,24 +245,22 @@ def _bundled_parameters() -> "PunktParameters | None":
     if package is None or package.origin is None:
         return None
     folder = Path(package.origin).parent / "_static" / "nltk_cache" / _MODEL
-    parameters: Any = PunktParameters()
     try:
-        tables = [
+        abbreviations, collocations, starters, contexts = (
             (folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
             for name in ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
-        ]
+        )
     except OSError:
         return None
-    parameters.abbrev_types = set(tables[0])
-    parameters.collocations = {tuple(line.split("\t")) for line in tables[1]}
-    parameters.sent_starters = set(tables[2])
-    contexts = (line.split("\t") for line in tables[3])
-    parameters.ortho_context = {word: int(flags) for word, flags in contexts}
+    parameters: Any = PunktParameters()
+    parameters.abbrev_types, parameters.sent_starters = set(abbreviations), set(starters)
+    parameters.collocations = {tuple(line.split("\t")) for line in collocations}
+    parameters.ortho_context = {word: int(flags) for word, flags in (line.split("\t") for line in contexts)}
     return parameters
 
 
 def _download() -> None:
-    """NLTK's own download, without a word of it on the terminal."""
+    """NLTK's own download, silenced."""
     import nltk
 
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

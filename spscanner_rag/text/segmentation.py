@@ -1,18 +1,13 @@
-"""Text to units: the sentences that are scored, with their places in the caller's string.
-
-A unit is a character span of the caller's text together with the string that the model reads for it.
-Two segmenters make units: :class:`SentenceSegmenter` for this project's own checkpoints and
-:class:`ReferenceSegmenter` for the published scanners.
-"""
+"""Sentences as units, for this project's own checkpoints; `ReferenceSegmenter` is for the published scanners."""
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed
 
 __all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
-
 
 # sentencex sees the text in pieces of this many characters: some inputs cost it quadratic time (open
 # quotation marks), and all of them memory.
@@ -48,9 +43,9 @@ class SentenceSegmenter:
     language : str, default "en"
         Language code for ``sentencex``; it falls back to a general rule for one it does not know.
     max_characters : int, default 1000
-        Longer sentences are cut at line ends, else ends of clauses, else other white space, else
-        between characters that do not combine. Sentences of more than half of it are first cut
-        where ``sentencex`` cuts when it does not see their quotation marks and brackets.
+        Longer sentences are cut at line ends, else ends of clauses, else other white space, else between
+        characters that do not combine. Sentences longer than half of this are first cut where ``sentencex`` cuts
+        without their quotation marks and brackets.
 
     Raises
     ------
@@ -72,25 +67,13 @@ class SentenceSegmenter:
         self.max_characters = max_characters
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut ``text`` into sentences.
-
-        Parameters
-        ----------
-        text : str
-            Any string; lone surrogates are allowed.
-
-        Returns
-        -------
-        list of Unit
-            In document order; empty for empty or white-space-only text.
-        """
+        """Cut any string into sentences, in document order; none for empty or white-space-only text."""
         spans = list(self._spans(text))
-        units = []
-        for index, (start, end) in enumerate(spans):
-            read_from = start if index else 0
-            read_to = spans[index + 1][0] if index + 1 < len(spans) else len(text)
-            units.append(Unit(start, end, text[read_from:read_to]))
-        return units
+        read_from = [0, *(start for start, _ in spans[1:]), len(text)]
+        return [
+            Unit(start, end, text[first:stop])
+            for (start, end), (first, stop) in zip(spans, pairwise(read_from), strict=False)
+        ]
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Trimmed spans of at most ``max_characters`` characters."""
@@ -140,7 +123,7 @@ class SentenceSegmenter:
             marker = _LIST_MARKER.search(piece[reach:boundary])
             if marker is not None and (reach == starts[-1] or marker.start() > 0):
                 boundary = reach + marker.start(1)
-                if boundary - starts[-1] == 0 or piece[starts[-1] : boundary].isspace():
+                if not piece[starts[-1] : boundary].strip():
                     continue
             starts.append(boundary)
         return starts
@@ -158,7 +141,7 @@ class SentenceSegmenter:
 
 
 def _shadow(piece: str, mask: bool) -> str:
-    """``piece`` as sentencex shall see it, of the same length."""
+    """``piece`` as sentencex gets it, of the same length."""
     shadow = _BLANK_LINE.sub(lambda match: "\n" * len(match[0]), piece.translate(_SHADOW))
     if mask:
         shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)

@@ -33,28 +33,22 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
     Parameters
     ----------
     count_tokens
-        A callable ``str -> int``, or the name of a tiktoken encoding such as ``"o200k_base"``; a special
-        token that is spelled out in a text is then counted as the ordinary text that it is.
-
-    Returns
-    -------
-    CountTokens
-        Counts the tokens of a text and refuses an answer that is not an integer of at least 0.
+        A callable ``str -> int``, whose answers are checked to be integers of at least 0, or the name of a
+        tiktoken encoding such as ``"o200k_base"``, which counts a special token in a text as ordinary text.
 
     Raises
     ------
     ValueError
         For an encoding that tiktoken does not know, or anything that is neither callable nor a string.
     OSError
-        When the encoding's file is neither on this machine nor to be had from the network.
+        If the encoding's file is not on this machine and cannot be downloaded.
     """
     if isinstance(count_tokens, str):
         encoding = _load_encoding(count_tokens)
         return lambda text: len(encoding.encode_ordinary(text))
-    counter = count_tokens
 
     def count(text: str) -> int:
-        tokens: object = counter(text)
+        tokens: object = count_tokens(text)
         if not isinstance(tokens, int | np.integer) or isinstance(tokens, bool) or tokens < 0:
             raise ValueError(
                 f"count_tokens returned {tokens!r} for a text of {len(text)} characters; "
@@ -68,21 +62,12 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
 def budget_counter(
     max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
 ) -> CountTokens | None:
-    """What counts the tokens of a budget; None if there is no budget.
-
-    Parameters
-    ----------
-    max_tokens
-        The budget.
-    count_tokens
-        As for `resolve_counter`; None if there is none.
-    owner
-        Who should count where the caller names nothing, for the message.
+    """Resolve the counter of a budget of ``max_tokens``; None if there is no budget.
 
     Raises
     ------
     ValueError
-        For a budget without a counter.
+        For a budget without ``count_tokens``, where ``owner`` (in the message) counts no tokens by itself.
     """
     if max_tokens is None:
         return None
@@ -131,16 +116,8 @@ def _bundled_cache(name: str) -> Iterator[None]:
     Only for as long as the encoding loads, and only where that copy exists, so that nothing is
     downloaded into, or removed from, another package's folder.
     """
-    file_name = _BUNDLED_FILES.get(name)
-    own_cache = Path(tempfile.gettempdir(), "data-gym-cache")  # tiktoken's default
     with _environment_lock:
-        folder = None
-        if (
-            file_name is not None
-            and not any(variable in os.environ for variable in _CACHE_VARIABLES)
-            and not (own_cache / file_name).exists()
-        ):
-            folder = _llama_index_cache(file_name)
+        folder = _llama_index_cache(_BUNDLED_FILES.get(name))
         if folder is None:
             yield
             return
@@ -151,7 +128,11 @@ def _bundled_cache(name: str) -> Iterator[None]:
             os.environ.pop("TIKTOKEN_CACHE_DIR", None)
 
 
-def _llama_index_cache(file_name: str) -> Path | None:
+def _llama_index_cache(file_name: str | None) -> Path | None:
+    own_cache = Path(tempfile.gettempdir(), "data-gym-cache")  # tiktoken's default
+    chosen = any(variable in os.environ for variable in _CACHE_VARIABLES)
+    if file_name is None or chosen or (own_cache / file_name).exists():
+        return None
     # find_spec of the top package looks at the search path only: nothing of llama_index is imported.
     spec = find_spec("llama_index")
     for root in (spec.submodule_search_locations or ()) if spec else ():

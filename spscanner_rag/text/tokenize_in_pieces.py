@@ -1,7 +1,7 @@
-"""Tokenizing a long string piece by piece, with the ids of the whole.
+"""Tokenize a long string piece by piece, with the ids of the whole.
 
-One call of a tokenizer on 3,000,000 characters costs hundreds of megabytes. The pieces are cut where a
-check shows that the ids, and the places they stand for, stay as they are.
+One call of a tokenizer on 3,000,000 characters costs hundreds of megabytes. The pieces are cut only where a check
+shows that ids and offsets stay as they are.
 """
 
 import re
@@ -14,7 +14,8 @@ from tokenizers import Encoding, Tokenizer
 
 from spscanner_rag.text.units import readable
 
-# How far behind a cut the tokenizer must be seen to agree, and where and how often one is tried.
+# For how many characters behind a cut the tokens must agree, in how many before a piece's end cuts are tried, and
+# how many cuts of each kind.
 _MARGIN_CHARACTERS = 64
 _SEARCHED_CHARACTERS = 1024
 _CHECKS = 16
@@ -26,22 +27,21 @@ _CUTS = (re.compile(r"(?<=\S)[ \n](?=\S)"), re.compile(r"(?<=\w)(?!\w)|(?<=[^\w\
 def tokenize_in_pieces(
     tokenizer: Tokenizer, text: str, piece_characters: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Token ids and character offsets of ``text`` without special tokens, piece by piece.
+    """Tokenize ``text`` piece by piece, without special tokens; lone surrogates become U+FFFD.
 
     Parameters
     ----------
-    tokenizer : tokenizers.Tokenizer
+    tokenizer : Tokenizer
         With truncation and padding off.
     text : str
-        Lone surrogates are read as U+FFFD.
     piece_characters : int
         Characters per piece. A piece grows until it can be cut, up to the whole.
 
     Yields
     ------
-    ids : int32 array, shape (tokens,)
-    offsets : int32 array, shape (tokens, 2)
-        Start and end of the tokens in ``text``.
+    ids : (tokens,)
+    offsets : (tokens, 2)
+        Start and end of the tokens in ``text``, in characters.
     """
     longest_added = max(
         (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0
@@ -69,10 +69,10 @@ def tokenize_in_pieces(
 
 
 def _candidates(text: str, start: int, stop: int) -> Iterator[int]:
-    """A few places shortly before ``stop`` where words may part: a bounded look, whatever the text."""
+    """A few places shortly before ``stop`` where words may part; the search is bounded, whatever the text."""
     low = max((start + stop + 1) // 2, stop - _SEARCHED_CHARACTERS, start + 1)
     for pattern in _CUTS:
-        # Two characters more than are places: the patterns take the end of the search for one of words.
+        # Two characters beyond the last place: the patterns take the end of the search for the end of a word.
         places = [match.start() for match in pattern.finditer(text, low, stop + 2) if match.start() <= stop]
         yield from reversed(places[-_CHECKS:])
 
@@ -82,11 +82,11 @@ def _tokens_before(
 ) -> tuple[int, NDArray[np.int32]] | None:
     """Number of tokens before ``place``, and what to add to the next one's offsets; None if no cut is safe.
 
-    ``encoding`` starts where words part and reaches beyond ``place``; ``rest`` is what it has behind
-    it. Words (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut
-    is safe if two words part there and the rest alone becomes the same tokens, at the same places.
-    Only the first may be placed differently, as some tokenizers count the white space before the first
-    word of a text differently. That word must then be seen to its end, so that the token is the final one.
+    ``encoding`` starts between two words and reaches beyond ``place``; ``rest`` is its text behind ``place``.
+    Words (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut is safe if it is
+    between two words and the rest alone becomes the same tokens, at the same places. Only the first may be placed
+    differently, as some tokenizers treat the white space before the first word of a text differently. The
+    encoding must then reach beyond that word, so that the token is final.
     """
     after = tokenizer.encode(readable(rest), add_special_tokens=False)
     count = len(encoding.ids) - len(after.ids)
@@ -107,6 +107,6 @@ def _cuttable(tokenizer: Tokenizer) -> bool:
 
 
 def _offsets(encoding: Encoding) -> NDArray[np.int32]:
-    """Character offsets, shape (tokens, 2)."""
+    """Character offsets: (tokens, 2)."""
     flat = np.fromiter(chain.from_iterable(encoding.offsets), np.int32, 2 * len(encoding.ids))
     return flat.reshape(-1, 2)

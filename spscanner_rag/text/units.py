@@ -20,8 +20,7 @@ class Unit(NamedTuple):
     start, end : int
         Character span in the caller's text, without white space (``str.isspace``) at either side.
     model_text : str
-        What the model reads for this unit. The units' ``model_text`` joined without a separator is
-        the string that is tokenized.
+        What the model reads for this unit. The units' ``model_text``, joined without a separator, is tokenized.
     """
 
     start: int
@@ -32,8 +31,7 @@ class Unit(NamedTuple):
 class Segmenter(Protocol):
     """Anything that cuts a text into units, in document order.
 
-    The spans are disjoint and not empty, and every character that is not white space lies in
-    exactly one of them.
+    The spans are disjoint and not empty, and every character that is not white space lies in exactly one.
     """
 
     @property

@@ -21,15 +21,9 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
     Parameters
     ----------
     unit_ends : int64 array, shape (units,)
-        Index of each unit's last token among the document's tokens (without the question), never
-        decreasing.
+        Index of each unit's last token among the document's tokens (without the question), never decreasing.
     window_tokens : int
         Document tokens per window, at least 1.
-
-    Returns
-    -------
-    list of (int, int)
-        In document order; empty without units.
 
     Raises
     ------
@@ -64,20 +58,9 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
 def average_logits(
     ranges: Sequence[tuple[int, int]], window_logits: Iterable[ArrayLike], n_units: int
 ) -> NDArray[np.float32]:
-    """Mean of each unit's logits over the windows that hold it.
+    """Mean of each unit's logits over the windows that hold it: (n_units,).
 
-    Parameters
-    ----------
-    ranges : sequence of (int, int)
-        From :func:`window_ranges`.
-    window_logits : iterable of array, shape (units in the window,)
-        One array per window, in the same order. Taken one at a time.
-    n_units : int
-        Units of the document.
-
-    Returns
-    -------
-    float32 array, shape (n_units,)
+    ``ranges`` are those of `window_ranges`; ``window_logits`` holds one array of (units in the window,) for each.
 
     Raises
     ------
@@ -97,25 +80,3 @@ def average_logits(
     if n_units and not count.all():
         raise ValueError(f"unit {int(np.argmin(count))} is in no window, expected every unit in at least one")
     return (total / np.maximum(count, 1)).astype(np.float32)
-
-
-def require_question_fits(question_tokens: int, window_tokens: int | None) -> None:
-    """Refuse a question that is longer than a window.
-
-    Parameters
-    ----------
-    question_tokens : int
-        Tokens of the question.
-    window_tokens : int or None
-        Tokens per window; None (no windows) takes any question.
-
-    Raises
-    ------
-    ValueError
-        If the question has more tokens than a window.
-    """
-    if window_tokens is not None and question_tokens > window_tokens:
-        raise ValueError(
-            f"the query has {question_tokens} tokens, expected at most {window_tokens} (one window); "
-            "shorten it or raise window_tokens"
-        )

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.log import TrainingLog
 from spscanner_rag.training.passes import compile_layers, passes

@@ -17,7 +17,7 @@ from spscanner_rag.baselines.aggregation import (
     rank_by_passages,
     sum_p,
 )
-from spscanner_rag.scan.pipeline import ScanCancelled
+from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
 
 DOCUMENTS = ["Eel. Otter otter. Heron.", "Otter. Eel.", "Heron. Eel.", "Eel! Otter. Otter. Otter.", " \n"]

@@ -13,8 +13,7 @@ import torch
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
-from spscanner_rag.scan.pipeline import ScanCancelled
-from spscanner_rag.scorers import score_batch
+from spscanner_rag.scorers import ScanCancelled, score_batch
 
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")

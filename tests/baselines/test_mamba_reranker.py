@@ -17,8 +17,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.scan import pipeline
-from spscanner_rag.scan.pipeline import ScanCancelled
-from spscanner_rag.scorers import score_batch
+from spscanner_rag.scorers import ScanCancelled, score_batch
 
 TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
 QUERY = "Who signed the treaty?"
@@ -121,7 +120,7 @@ def test_the_first_tokens_of_a_document(
 def test_several_texts_at_once_score_as_each_alone(
     reranker: MambaReranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 1)
+    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
     monkeypatch.setattr(reranker, "segment_tokens", 64)
     monkeypatch.setattr(pointwise, "PAIRS_AT_ONCE", 3)
     texts = [TEXT, "", TEXT * 3, "The well was dry."]

@@ -23,8 +23,7 @@ from spscanner_rag.baselines.propositions import (
 )
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
-from spscanner_rag.scan.pipeline import ScanCancelled
-from spscanner_rag.scorers import score_batch
+from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
 
 TEXT = "Anna Brook kept the lighthouse. She signed the treaty in 1911. It rained. The bell rang, 東京の人."

@@ -14,7 +14,7 @@ UNITS = SentenceSegmenter().segment(TEXT)
 def test_of_a_scan(tiny_scanner: Scanner) -> None:
     cost = cost_of(tiny_scanner, "Which otter?", TEXT, UNITS)
     cut = tiny_scanner.reading.prepare(TEXT, UNITS)
-    read = tiny_scanner.reading.sequence(tiny_scanner.reading.lay("Which otter?", cut), cut)
+    read = tiny_scanner.reading.pair("Which otter?", cut).sequence()
     exact = scan_flops(tiny_scanner.checkpoint.model.config, len(read.input_ids), len(UNITS)).total / 1e9
     assert cost is not None
     assert cost.gigaflops == cost.padded == pytest.approx(exact, rel=0.02)

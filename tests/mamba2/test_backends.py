@@ -26,7 +26,7 @@ IN_ORDER = (
 def nvidia(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with a CUDA build of torch and a mamba-ssm that loads."""
     monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr(backends, "_load_mamba_ssm", lambda: OURS)
+    monkeypatch.setattr(backends, "load_kernels", lambda: OURS)
     return monkeypatch
 
 
@@ -39,7 +39,7 @@ def test_auto_on_a_gpu(nvidia: pytest.MonkeyPatch) -> None:
 
 
 def test_auto_on_a_gpu_without_mamba_ssm_says_why(nvidia: pytest.MonkeyPatch) -> None:
-    nvidia.setattr(backends, "_load_mamba_ssm", fail)
+    nvidia.setattr(backends, "load_kernels", fail)
     assert choose_backend("auto", GPU) == (TORCH_KERNELS, "mamba-ssm is not installed; do this")
 
 
@@ -62,7 +62,7 @@ def test_torch_is_there_for_the_asking(nvidia: pytest.MonkeyPatch, device: torch
 
 def test_mamba_ssm_by_name(nvidia: pytest.MonkeyPatch) -> None:
     assert choose_backend("mamba-ssm", GPU) == (OURS, "as asked for")
-    nvidia.setattr(backends, "_load_mamba_ssm", fail)
+    nvidia.setattr(backends, "load_kernels", fail)
     with pytest.raises(ImportError, match="not installed"):
         choose_backend("mamba-ssm", GPU)
 

@@ -11,7 +11,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from spscanner_rag.mamba2.ssd import ssd_chunked, ssd_recurrence
+from spscanner_rag.mamba2.ssd import ssd_chunked
+
+
+def ssd_recurrence(
+    x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, initial_state: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The definition, token by token. Same arguments and results as `ssd_chunked`."""
+    heads_per_group = x.shape[2] // B.shape[2]
+    B = B.repeat_interleave(heads_per_group, dim=2).float()  # (batch, tokens, heads, d_state)
+    C = C.repeat_interleave(heads_per_group, dim=2).float()
+    state, inputs = initial_state, x.float()
+    outputs = []
+    for t in range(x.shape[1]):
+        decay = torch.exp(dt[:, t] * A)[..., None, None]  # (batch, heads, 1, 1)
+        drive = (dt[:, t, :, None] * inputs[:, t])[..., None] * B[:, t, :, None, :]
+        state = decay * state + drive  # (batch, heads, headdim, d_state)
+        outputs.append((state * C[:, t, :, None, :]).sum(-1))
+    y = torch.stack(outputs, dim=1) + (D if D.dim() == 2 else D[:, None]) * inputs
+    return y.to(x.dtype), state
 
 
 class Shape(NamedTuple):

@@ -9,7 +9,7 @@ from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, ScanOperands
 from spscanner_rag.mamba2.triton_kernels import MambaKernels, _chunk_tokens
-from spscanner_rag.scan.segment_tokens import SEGMENT_TOKENS
+from spscanner_rag.scan.devices import SEGMENT_TOKENS
 from spscanner_rag.scanner import Scanner
 
 SMALL = Mamba2Config(d_model=768, n_layer=24, vocab_size=50288)

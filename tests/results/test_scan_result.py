@@ -109,7 +109,7 @@ def test_numpy_numbers_are_numbers(result: ScanResult) -> None:
 
 
 def test_a_budget_needs_a_counter() -> None:
-    with pytest.raises(ValueError, match="max_tokens: got a budget but this result has no token counter"):
+    with pytest.raises(ValueError, match=r"max_tokens: got \d+, but this result counts no tokens"):
         make().select(max_tokens=5)
     assert make().select(max_tokens=5, count_tokens=len) == ()
 
@@ -264,5 +264,5 @@ def test_passages_that_are_not_there_are_refused(result: ScanResult, empty: Scan
     for arguments in ({"max_tokens": 0}, {"context": -1}, {"order": "best"}, {"merge": 1}):
         with pytest.raises(ValueError, match=next(iter(arguments))):
             result.passages([0], **arguments)
-    with pytest.raises(ValueError, match="max_tokens: got a budget but this result has no token counter"):
+    with pytest.raises(ValueError, match=r"max_tokens: got \d+, but this result counts no tokens"):
         make().passages([0], max_tokens=3)

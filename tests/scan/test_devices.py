@@ -1,4 +1,4 @@
-"""Device and dtype: what "auto" takes on which machine, and what is refused."""
+"""Device, dtype and tokens per pass: what "auto" takes on which machine, and what is refused."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.scan.devices import choose
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.scan.devices import SEGMENT_TOKENS, choose, default_segment_tokens
 
 
 @pytest.fixture
@@ -171,3 +172,20 @@ def test_mps_that_is_not_there(machine: Any) -> None:
 def test_choice_of_this_machine_works() -> None:
     choice = choose()
     assert torch.ones(2, device=choice.device, dtype=choice.dtype).sum() == 2
+
+
+# Tokens per forward pass
+
+
+@pytest.mark.parametrize(
+    ("d_model", "d_state", "tokens"), [(16, 8, 4096), (256, 64, 2048), (768, 128, 1024), (2048, 128, 512)]
+)
+def test_wide_models_take_fewer_tokens_on_a_cpu(d_model: int, d_state: int, tokens: int) -> None:
+    config = Mamba2Config(d_model=d_model, n_layer=1, vocab_size=8, d_state=d_state, headdim=8)
+    assert default_segment_tokens("cpu", config) == tokens
+
+
+@pytest.mark.parametrize("device_type", ["cuda", "mps"])
+def test_other_devices_take_as_many_for_every_model(device_type: str) -> None:
+    config = Mamba2Config(d_model=16, n_layer=1, vocab_size=8, headdim=8)
+    assert default_segment_tokens(device_type, config) == SEGMENT_TOKENS[device_type]

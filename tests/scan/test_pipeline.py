@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from spscanner_rag.scan import pipeline
-from spscanner_rag.scan.pipeline import Meter, Pipeline, Request, ScanCancelled
+from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, one_ahead
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"
@@ -24,19 +25,19 @@ def pipeline_of(scanner: Scanner, **changes: Any) -> Pipeline:
     return Pipeline(scanner.checkpoint.model, scanner.reading, **fields)
 
 
-def logits_of(line: Pipeline, *requests: Request) -> list[np.ndarray]:
+def logits_of(line: Pipeline, *requests: ScanRequest) -> list[np.ndarray]:
     return [scored.logits for scored in line.run(requests, Meter())]
 
 
 def test_answers_come_in_order_as_one_by_one(tiny_scanner: Scanner) -> None:
     requests = [
-        Request(QUERY, TEXT),
-        Request("the date", TEXT),
-        Request(QUERY, ""),
-        Request(QUERY, TEXT, UNITS),
-        Request(QUERY, TEXT, []),
-        Request(QUERY, "Short one."),
-        Request(QUERY, TEXT),
+        ScanRequest(QUERY, TEXT),
+        ScanRequest("the date", TEXT),
+        ScanRequest(QUERY, ""),
+        ScanRequest(QUERY, TEXT, UNITS),
+        ScanRequest(QUERY, TEXT, []),
+        ScanRequest(QUERY, "Short one."),
+        ScanRequest(QUERY, TEXT),
     ]
     line = pipeline_of(tiny_scanner, segment_tokens=40)
     together = list(line.run(iter(requests), Meter()))
@@ -71,21 +72,21 @@ def test_consecutive_requests_on_one_text_prepare_it_once(
         ("date", TEXT, UNITS),
         (QUERY, TEXT, others),
     ]
-    answers = logits_of(line, *(Request(*request) for request in requests), Request(QUERY, TEXT))  # type: ignore[misc]
+    answers = logits_of(line, *(ScanRequest(*request) for request in requests), ScanRequest(QUERY, TEXT))  # type: ignore[misc]
     assert [units for _, units in prepared] == [None, UNITS, others, None]
     assert [len(logits) for logits in answers] == [12, 12, 2, 2, 1, 12]
     np.testing.assert_allclose(answers[0], answers[5], atol=1e-5)
 
 
 def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 2)
+    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 2)
     taken = 0
 
-    def requests() -> Iterator[Request]:
+    def requests() -> Iterator[ScanRequest]:
         nonlocal taken
         for number in range(20):
             taken += 1
-            yield Request(QUERY, f"{number} {TEXT}")
+            yield ScanRequest(QUERY, f"{number} {TEXT}")
 
     tokens = len(tiny_scanner.checkpoint.tokenizer.encode(f"0 {TEXT}").ids)
     run = pipeline_of(tiny_scanner, segment_tokens=2 * tokens).run(requests(), Meter())
@@ -100,12 +101,12 @@ def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch
 def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts are prepared in a thread, as beside an accelerator, in runs of one forward pass."""
     monkeypatch.setattr(pipeline, "SERIAL_DEVICES", set())
-    monkeypatch.setattr(pipeline, "TOKENS_AHEAD_IN_THREAD", 1)
+    monkeypatch.setattr(pipeline, "PASSES_AHEAD_IN_THREAD", 1)
 
 
 @pytest.mark.usefixtures("in_thread")
 def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [Request(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)]
+    requests = [ScanRequest(QUERY, f"{number} {TEXT * (number % 3)}") for number in range(8)]
     line = pipeline_of(tiny_scanner, segment_tokens=40)
     threaded, threads = logits_of(line, *requests), set()
     prepare = Reading.prepare
@@ -119,7 +120,7 @@ def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch
         assert len(list(line.run(requests, Meter()))) == 8
     assert len(threads) == 2
     monkeypatch.setattr(pipeline, "SERIAL_DEVICES", {"cpu"})
-    monkeypatch.setattr(pipeline, "TOKENS_AHEAD", 1)
+    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
     for ours, serial in zip(threaded, logits_of(line, *requests), strict=True):
         np.testing.assert_array_equal(ours, serial)
 
@@ -137,7 +138,9 @@ def test_an_error_in_the_thread_comes_after_the_answers_before_it(
 
     monkeypatch.setattr(Reading, "prepare", failing)
     texts = [TEXT, f"1 {TEXT}", "bad", TEXT]
-    run = pipeline_of(tiny_scanner, segment_tokens=40).run([Request(QUERY, text) for text in texts], Meter())
+    run = pipeline_of(tiny_scanner, segment_tokens=40).run(
+        [ScanRequest(QUERY, text) for text in texts], Meter()
+    )
     assert [next(run).request.text for _ in range(2)] == texts[:2]
     with pytest.raises(RuntimeError, match="cannot be cut"):
         next(run)
@@ -153,7 +156,7 @@ def test_cancelled_while_a_thread_prepares(tiny_scanner: Scanner, allowed: int) 
         calls += 1
         return calls > allowed
 
-    requests = [Request(QUERY, f"{number} {TEXT}") for number in range(9)]
+    requests = [ScanRequest(QUERY, f"{number} {TEXT}") for number in range(9)]
     run = pipeline_of(tiny_scanner, segment_tokens=40).run(requests, Meter(cancelled=cancelled))
     answered: list[Any] = []
     with pytest.raises(ScanCancelled):
@@ -169,18 +172,18 @@ def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | No
     )
     whole, short = TEXT * 3, "He signed it."
     line = pipeline_of(scanner, window_tokens=window_tokens)
-    (scored,) = line.run([Request(QUERY, whole)], Meter())
+    (scored,) = line.run([ScanRequest(QUERY, whole)], Meter())
     windows = line._windows(scored.cut)
     assert (len(windows) > 1) == (window_tokens in (60, 100))
     sums, counts = np.zeros(len(scored.cut.units)), np.zeros(len(scored.cut.units))
     one_pass = pipeline_of(scanner, window_tokens=None)
     for first, last in windows:
-        (part,) = logits_of(one_pass, Request(QUERY, whole, scored.cut.units[first : last + 1]))
+        (part,) = logits_of(one_pass, ScanRequest(QUERY, whole, scored.cut.units[first : last + 1]))
         sums[first : last + 1] += part
         counts[first : last + 1] += 1
     assert counts.min() >= 1
     np.testing.assert_allclose(scored.logits, sums / counts, atol=1e-3)
-    both = logits_of(line, Request(QUERY, short), Request(QUERY, whole))
+    both = logits_of(line, ScanRequest(QUERY, short), ScanRequest(QUERY, whole))
     np.testing.assert_allclose(both[1], scored.logits, atol=1e-4)
 
 
@@ -188,7 +191,8 @@ def test_progress_counts_every_token_once(tiny_scanner: Scanner) -> None:
     seen: list[tuple[int, int]] = []
     meter = Meter(lambda done, total: seen.append((done, total)))
     line = pipeline_of(tiny_scanner, segment_tokens=16)
-    assert len(list(line.run([Request(QUERY, TEXT), Request(QUERY, ""), Request("date", TEXT)], meter))) == 3
+    requests = [ScanRequest(QUERY, TEXT), ScanRequest(QUERY, ""), ScanRequest("date", TEXT)]
+    assert len(list(line.run(requests, meter))) == 3
     done = [tokens for tokens, _ in seen]
     assert done == sorted(set(done))
     assert seen[-1][0] == seen[-1][1] == meter.done == meter.total
@@ -206,8 +210,60 @@ def test_cancelled(tiny_scanner: Scanner, allowed: int) -> None:
         return calls > allowed
 
     line = pipeline_of(tiny_scanner, segment_tokens=16)
-    run = line.run([Request(QUERY, TEXT)] * 3, Meter(cancelled=cancelled))
+    run = line.run([ScanRequest(QUERY, TEXT)] * 3, Meter(cancelled=cancelled))
     with pytest.raises(ScanCancelled, match=r"cancelled after \d+ of \d+ tokens") as error:
         list(run)
     assert calls == allowed + 1
     assert str(error.value).startswith("cancelled after 0 of 0") == (allowed < 3)
+
+
+# One run ahead
+
+
+def test_items_come_in_order() -> None:
+    assert list(one_ahead(range(7))) == list(range(7))
+    assert list(one_ahead([])) == []
+    assert list(one_ahead([None, None])) == [None, None]
+
+
+def test_one_is_made_while_another_is_in_use_and_no_more() -> None:
+    made: list[str] = []
+    second = threading.Event()
+
+    def items() -> Iterator[int]:
+        for number in range(5):
+            made.append(threading.current_thread().name)
+            if number == 1:
+                second.set()
+            yield number
+
+    ahead = one_ahead(items())
+    assert made == []
+    assert next(ahead) == 0
+    assert second.wait(60)  # without being asked for
+    assert next(ahead) == 1
+    ahead.close()
+    assert len(made) <= 3
+    assert made[0] == threading.current_thread().name
+    assert all(name.startswith("spscanner-ahead") for name in made[1:])
+
+
+def test_an_error_comes_in_its_turn() -> None:
+    def items() -> Iterator[int]:
+        yield 0
+        yield 1
+        raise ValueError("no third")
+
+    ahead = one_ahead(items())
+    assert [next(ahead), next(ahead)] == [0, 1]
+    with pytest.raises(ValueError, match="no third"):
+        next(ahead)
+    with pytest.raises(StopIteration):
+        next(ahead)
+
+
+def test_closing_leaves_no_thread() -> None:
+    ahead = one_ahead(iter(range(1000)))
+    next(ahead)
+    ahead.close()
+    assert not any(thread.name.startswith("spscanner-ahead") for thread in threading.enumerate())

@@ -1,13 +1,17 @@
 """How a checkpoint reads: what is cut, tokenized, matched and laid out, and what is left out."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, Reading
+from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, QueryOnText, Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.tokenization import PreparedText, tokenize_units
 from spscanner_rag.text.units import Unit
 
 TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered. " * 4
@@ -37,34 +41,33 @@ def test_prepared_text(tiny_tokenizer: Tokenizer) -> None:
         TEXT[start:end] for start, end in zip(text.starts, text.ends, strict=True)
     ]
     assert text.starts.dtype == text.ends.dtype == np.int64
-    assert text.tokens.input_ids.tolist() == tiny_tokenizer.encode(TEXT).ids
-    assert text.words is None
+    assert text.input_ids.tolist() == tiny_tokenizer.encode(TEXT).ids
 
 
-@pytest.mark.parametrize(("match", "prior"), [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(("match", "prior"), [(False, False), (True, False), (False, True), (True, True)])
 def test_words_are_read_when_the_model_wants_them(
     tiny_tokenizer: Tokenizer, match: bool, prior: bool
 ) -> None:
     own = reading(tiny_tokenizer, match=match, prior=prior)
     text = own.prepare(TEXT)
-    assert text.words is not None
+    asked = own.pair(QUERY, text)
+    assert ("words" in vars(text)) == (match or prior)
     assert text.words.n_units == len(text.units)
-    laid = own.lay(QUERY, text)
-    assert (laid.token_classes is not None, laid.prior is not None) == (match, prior)
-    sequence = own.sequence(laid, text)
+    assert (asked.match_classes is not None, asked.prior is not None) == (match, prior)
+    sequence = asked.sequence()
     assert (sequence.match_classes is not None, sequence.prior is not None) == (match, prior)
 
 
 def test_surroundings_stand_beside_the_prior(tiny_tokenizer: Tokenizer) -> None:
     own, around = (reading(tiny_tokenizer, prior=True, around=wanted) for wanted in (False, True))
     text = own.prepare(TEXT)
-    prior, both = own.lay(QUERY, text).prior, around.lay(QUERY, text).prior
+    prior, both = own.pair(QUERY, text).prior, around.pair(QUERY, text).prior
     assert prior is not None
     assert both is not None
     assert (prior.shape[1], both.shape[1]) == (1, 4)
     np.testing.assert_array_equal(both[:, :1], prior)
     assert np.ptp(both, axis=0).min() > 0.1
-    sequence = around.sequence(around.lay(QUERY, text), text, 2, 3)
+    sequence = around.pair(QUERY, text).sequence(2, 3)
     np.testing.assert_array_equal(sequence.prior, both[2:4])
 
 
@@ -72,17 +75,17 @@ def test_given_units_are_read_as_they_are(tiny_tokenizer: Tokenizer) -> None:
     units = [Unit(0, 3, "The "), Unit(4, 10, "Keeper")]
     text = reading(tiny_tokenizer).prepare("the keeper", units)
     assert text.units is units
-    assert text.tokens.input_ids.tolist() == tiny_tokenizer.encode("The Keeper").ids
+    assert text.input_ids.tolist() == tiny_tokenizer.encode("The Keeper").ids
 
 
 def test_no_units(tiny_tokenizer: Tokenizer) -> None:
     own = reading(tiny_tokenizer, reanchor=8, match=True, prior=True)
     for text in (own.prepare(" \n"), own.prepare(TEXT, [])):
         assert text.starts.shape == text.ends.shape == (0,)
-        laid = own.lay(QUERY, text)
-        assert laid.prior is not None
-        assert laid.prior.shape == (0, 1)
-        sequence = own.sequence(laid, text)
+        asked = own.pair(QUERY, text)
+        assert asked.prior is not None
+        assert asked.prior.shape == (0, 1)
+        sequence = asked.sequence()
         assert sequence.positions.shape == (0,)
         assert sequence.input_ids.tolist() == tiny_tokenizer.encode(QUERY + "\n").ids
 
@@ -90,11 +93,11 @@ def test_no_units(tiny_tokenizer: Tokenizer) -> None:
 def test_sequence_without_repeats(tiny_tokenizer: Tokenizer) -> None:
     own = reading(tiny_tokenizer)
     text = own.prepare(TEXT)
-    sequence = own.sequence(own.lay(QUERY, text), text)
+    sequence = own.pair(QUERY, text).sequence()
     question = tiny_tokenizer.encode(QUERY + "\n").ids
-    stop = int(text.tokens.unit_ends[-1]) + 1
-    assert sequence.input_ids.tolist() == question + text.tokens.input_ids[:stop].tolist()
-    assert sequence.positions.tolist() == (text.tokens.unit_ends + len(question)).tolist()
+    stop = int(text.unit_ends[-1]) + 1
+    assert sequence.input_ids.tolist() == question + text.input_ids[:stop].tolist()
+    assert sequence.positions.tolist() == (text.unit_ends + len(question)).tolist()
     assert sequence.match_classes is None
     assert sequence.prior is None
 
@@ -103,7 +106,7 @@ def test_question_is_repeated_at_sentence_starts(tiny_tokenizer: Tokenizer) -> N
     query = "it"  # so short that the checkpoint's number counts
     own = reading(tiny_tokenizer, reanchor=40, match=True)
     text = own.prepare(TEXT)
-    sequence = own.sequence(own.lay(query, text), text)
+    sequence = own.pair(query, text).sequence()
     question = tiny_tokenizer.encode(query + "\n").ids
     assert REANCHOR_QUESTIONS * len(question) < 40
     places = repeats(sequence.input_ids, question)
@@ -124,51 +127,197 @@ def test_long_question_is_repeated_less_often(tiny_tokenizer: Tokenizer) -> None
     query = "Who of them signed the treaty that the captain had brought from the other island?"
     own = reading(tiny_tokenizer, reanchor=10)
     text = own.prepare(TEXT * 3)
-    sequence = own.sequence(own.lay(query, text), text)
+    sequence = own.pair(query, text).sequence()
     question = tiny_tokenizer.encode(query + "\n").ids
     places = repeats(sequence.input_ids, question)
     assert len(places) > 1
     steps = np.diff(places) - len(question)
     assert steps.min() >= REANCHOR_QUESTIONS * len(question)
-    assert len(sequence.input_ids) <= (1 + 1 / REANCHOR_QUESTIONS) * len(text.tokens.input_ids) + len(
-        question
-    )
+    assert len(sequence.input_ids) <= (1 + 1 / REANCHOR_QUESTIONS) * len(text.input_ids) + len(question)
 
 
 def test_some_units_only(tiny_tokenizer: Tokenizer) -> None:
     own = reading(tiny_tokenizer, match=True, prior=True)
     text = own.prepare(TEXT)
-    laid = own.lay(QUERY, text)
-    assert laid.prior is not None
-    assert laid.token_classes is not None
-    sequence = own.sequence(laid, text, 3, 5)
+    asked = own.pair(QUERY, text)
+    assert asked.prior is not None
+    assert asked.match_classes is not None
+    sequence = asked.sequence(3, 5)
     question = tiny_tokenizer.encode(QUERY + "\n").ids
-    begin, stop = int(text.tokens.unit_ends[2]) + 1, int(text.tokens.unit_ends[5]) + 1
-    assert sequence.input_ids.tolist() == question + text.tokens.input_ids[begin:stop].tolist()
+    begin, stop = int(text.unit_ends[2]) + 1, int(text.unit_ends[5]) + 1
+    assert sequence.input_ids.tolist() == question + text.input_ids[begin:stop].tolist()
     assert sequence.prior is not None
-    assert sequence.prior.tolist() == laid.prior[3:6].tolist()
+    assert sequence.prior.tolist() == asked.prior[3:6].tolist()
     assert sequence.match_classes is not None
-    assert sequence.match_classes[len(question) :].tolist() == laid.token_classes[begin:stop].tolist()
+    assert sequence.match_classes[len(question) :].tolist() == asked.match_classes[begin:stop].tolist()
     assert len(sequence.positions) == 3
 
 
 def test_prior_and_classes_belong_to_their_units(tiny_tokenizer: Tokenizer) -> None:
     own = reading(tiny_tokenizer, match=True, prior=True)
     text = own.prepare("It rained. The treaty was signed. Nobody came.")
-    laid = own.lay(QUERY, text)
-    assert laid.prior is not None
-    assert laid.token_classes is not None
-    assert laid.prior[:, 0].argmax() == 1
-    first, second = (int(end) for end in text.tokens.unit_ends[:2])
-    matched = np.flatnonzero(laid.token_classes)
+    asked = own.pair(QUERY, text)
+    assert asked.prior is not None
+    assert asked.match_classes is not None
+    assert asked.prior[:, 0].argmax() == 1
+    first, second = (int(end) for end in text.unit_ends[:2])
+    matched = np.flatnonzero(asked.match_classes)
     assert len(matched)
     assert first < matched.min() <= matched.max() <= second
 
 
 def test_end_rules(tiny_tokenizer: Tokenizer) -> None:
     units = [Unit(0, 2, "ab\n\n"), Unit(4, 6, "cd")]
-    last_character = Reading(tiny_tokenizer, SentenceSegmenter(), "last_character").prepare("", units).tokens
-    contained = Reading(tiny_tokenizer, SentenceSegmenter(), "contained").prepare("", units).tokens
+    last_character = Reading(tiny_tokenizer, SentenceSegmenter(), "last_character").prepare("", units)
+    contained = Reading(tiny_tokenizer, SentenceSegmenter(), "contained").prepare("", units)
     assert last_character.input_ids.tolist() == contained.input_ids.tolist()
-    assert last_character.ends[last_character.unit_ends[0]] == 2  # "b"
-    assert contained.ends[contained.unit_ends[0]] == 4  # the line ends
+    assert last_character.token_ends[last_character.unit_ends[0]] == 2  # "b"
+    assert contained.token_ends[contained.unit_ends[0]] == 4  # the line ends
+
+
+# Which tokens stand where
+
+
+def test_no_units_leave_the_question(tiny_tokenizer: Tokenizer) -> None:
+    text = tokenize_units(tiny_tokenizer, [], "last_character")
+    sequence = QueryOnText(text, np.array([1, 2], np.int32), 5, np.zeros(0, np.uint8)).sequence()
+    assert sequence.input_ids.tolist() == [1, 2]
+    assert sequence.positions.shape == (0,)
+    assert sequence.match_classes is not None
+    assert sequence.match_classes.tolist() == [6, 6]
+
+
+def tokens_of(input_ids: np.ndarray, unit_ends: np.ndarray) -> PreparedText:
+    """A text of given tokens, each of one character; its units' strings do not matter to the sequence."""
+    places = np.arange(len(input_ids), dtype=np.int32)
+    return PreparedText([Unit(0, 1, "")] * len(unit_ends), input_ids, places, places + 1, unit_ends)
+
+
+def counted(unit_ends: list[int]) -> PreparedText:
+    """A document whose tokens are 100, 101, ..."""
+    places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
+    return tokens_of(places + 100, np.array(unit_ends, np.int64))
+
+
+def test_the_question_comes_first() -> None:
+    sequence = QueryOnText(counted([1, 4]), np.array([1, 2], np.int32)).sequence()
+    assert sequence.input_ids.tolist() == [1, 2, 100, 101, 102, 103, 104]
+    assert sequence.positions.tolist() == [3, 6]
+    assert sequence.match_classes is None
+    assert sequence.input_ids.dtype == np.int32
+    assert sequence.positions.dtype == np.int64
+
+
+def test_the_question_is_repeated_at_unit_starts() -> None:
+    document = counted([1, 2, 4, 6])
+    classes = np.array([0, 1, 2, 3, 4, 5, 0], np.uint8)
+    sequence = QueryOnText(document, np.array([1, 2], np.int32), 3, classes).sequence()
+    assert sequence.input_ids.tolist() == [1, 2, 100, 101, 102, 1, 2, 103, 104, 105, 106]
+    assert sequence.positions.tolist() == [3, 4, 8, 10]
+    assert sequence.match_classes is not None
+    assert sequence.match_classes.tolist() == [6, 6, 0, 1, 2, 6, 6, 3, 4, 5, 0]
+    assert sequence.match_classes.dtype == np.uint8
+
+
+def test_some_of_the_units() -> None:
+    document = counted([1, 4, 6, 8])
+    sequence = QueryOnText(document, np.array([1], np.int32)).sequence(1, 2)
+    assert sequence.input_ids.tolist() == [1, 102, 103, 104, 105, 106]
+    assert sequence.positions.tolist() == [3, 5]
+
+
+def test_a_token_shared_with_the_unit_before_is_read() -> None:
+    document = counted([2, 2, 5])
+    sequence = QueryOnText(document, np.array([1], np.int32)).sequence(1, 1)
+    assert sequence.input_ids.tolist() == [1, 102]
+    assert sequence.positions.tolist() == [1]
+
+
+def test_tokens_behind_the_last_unit_are_left_out() -> None:
+    places = np.arange(6, dtype=np.int32)
+    document = tokens_of(places, np.array([1, 3]))
+    assert QueryOnText(document, np.array([9], np.int32)).sequence().input_ids.tolist() == [9, 0, 1, 2, 3]
+
+
+@given(
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    question=st.integers(0, 4),
+    every=st.none() | st.integers(1, 20),
+    data=st.data(),
+)
+def test_sequences_hold_the_document_and_the_question(
+    lengths: list[int], question: int, every: int | None, data: st.DataObject
+) -> None:
+    document = counted(np.cumsum(lengths).tolist())
+    first = data.draw(st.integers(0, len(lengths) - 1))
+    last = data.draw(st.integers(first, len(lengths) - 1))
+    question_ids = np.arange(question, dtype=np.int32)
+    classes = np.full(len(document.input_ids), 2, np.uint8)
+    sequence = QueryOnText(document, question_ids, every, classes).sequence(first, last)
+    ends = document.unit_ends[first : last + 1]
+    # each unit's position holds its token
+    assert sequence.input_ids[sequence.positions].tolist() == document.input_ids[ends].tolist()
+    # without the questions, the document's tokens in one run up to the last unit's end
+    own = sequence.input_ids[sequence.input_ids >= 100]
+    assert own.tolist() == list(range(int(own[0]), 100 + int(ends[-1]) + 1))
+    assert sequence.match_classes is not None
+    assert (sequence.match_classes == np.where(sequence.input_ids >= 100, 2, 6)).all()
+    if every is None:
+        assert len(sequence.input_ids) == question + len(own)
+    elif question:
+        asked = np.flatnonzero(sequence.input_ids == 0)
+        gaps = np.diff(asked) - question
+        assert (gaps >= every).all()
+        starts = set((document.unit_ends + 101).tolist())
+        assert all(int(sequence.input_ids[place + question]) in starts for place in asked[1:])
+        # at the first unit start that may be
+        assert len(asked) == 1 + sum(1 for _ in _repeats(ends.tolist(), int(own[0]) - 100, every))
+
+
+def _repeats(ends: list[int], position: int, every: int) -> Any:
+    """Token by token: where the question is due again."""
+    for end in ends:
+        if end + 1 - position >= every and end < ends[-1]:
+            position = end + 1
+            yield position
+
+
+def sequence_token_by_token(
+    question: list[int], unit_ends: list[int], first: int, last: int, every: int | None
+) -> tuple[list[int], list[int]]:
+    """Stream and unit ends of a document whose tokens are 100, 101, ..., the slow way."""
+    begin = 0 if first == 0 else min(unit_ends[first - 1] + 1, unit_ends[first])
+    ends, sequence, place, since = unit_ends[first : last + 1], [*question], {}, 0
+    for token in range(begin, ends[-1] + 1):
+        if every is not None and since >= every and token - 1 in ends:
+            sequence, since = [*sequence, *question], 0
+        place[token] = len(sequence)
+        sequence.append(100 + token)
+        since += 1
+    return sequence, [place[end] for end in ends]
+
+
+@settings(max_examples=500)
+@given(
+    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    question=st.integers(0, 4),
+    every=st.none() | st.integers(1, 20),
+    part=st.tuples(st.integers(0, 29), st.integers(0, 29)),
+)
+def test_sequences_are_those_of_the_slow_way(
+    lengths: list[int], question: int, every: int | None, part: tuple[int, int]
+) -> None:
+    document = counted(np.cumsum(lengths).tolist())
+    first, last = sorted(place % len(lengths) for place in part)
+    question_ids = np.arange(question, dtype=np.int32)
+    sequence = QueryOnText(document, question_ids, every).sequence(first, last)
+    expected = sequence_token_by_token(question_ids.tolist(), document.unit_ends.tolist(), first, last, every)
+    assert (sequence.input_ids.tolist(), sequence.positions.tolist()) == expected
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 1), (1, 0), (0, 3), (3, 3)])
+def test_units_out_of_range_are_refused(first: int, last: int) -> None:
+    with pytest.raises(
+        ValueError, match=f"units {first} to {last} asked for, expected a range within 0 to 2"
+    ):
+        QueryOnText(counted([1, 2, 3]), np.zeros(1, np.int32)).sequence(first, last)

@@ -21,7 +21,7 @@ from spscanner_rag.text.lexical import (
     match_query,
     query_stems,
 )
-from spscanner_rag.text.token_stream import tokenize_units
+from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
 
 NO_TOKENS = np.zeros(0, np.int32)
@@ -144,10 +144,12 @@ def test_with_a_tokenizer(tiny_tokenizer: Tokenizer) -> None:
     found = match_query(
         index_words([unit.model_text for unit in units]),
         "lighthouse in Москва or 東京",
-        tokens.starts,
-        tokens.ends,
+        tokens.token_starts,
+        tokens.token_ends,
     )
-    for token_class, start, end in zip(found.token_classes, tokens.starts, tokens.ends, strict=True):
+    for token_class, start, end in zip(
+        found.token_classes, tokens.token_starts, tokens.token_ends, strict=True
+    ):
         words = {"lighthouse", "Москва", "東京"}
         word = next((w.group() for w in re.finditer(r"\w+", joined) if w.start() < end <= w.end()), "")
         assert (token_class > 0) == (word in words and start < end), (joined[start:end], word)

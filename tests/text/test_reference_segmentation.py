@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.text import reference_segmentation
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
-from spscanner_rag.text.token_stream import tokenize_units
+from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
 
 HARD_PARTS = [

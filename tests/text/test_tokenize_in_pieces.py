@@ -180,7 +180,7 @@ import resource, sys
 from pathlib import Path
 from tokenizers import Tokenizer
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.token_stream import tokenize_units
+from spscanner_rag.text.tokenization import tokenize_units
 
 tokenizer = Tokenizer.from_file(sys.argv[1])
 text = Path(sys.argv[2]).read_text(encoding="utf-8")

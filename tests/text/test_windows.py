@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.text.token_stream import DocumentTokens, build_stream
-from spscanner_rag.text.windows import average_logits, require_question_fits, window_ranges
+from spscanner_rag.scan.prepare import QueryOnText
+from spscanner_rag.text.tokenization import PreparedText
+from spscanner_rag.text.units import Unit
+from spscanner_rag.text.windows import average_logits, window_ranges
 
 unit_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 
-def document_of(unit_ends: np.ndarray) -> DocumentTokens:
+def document_of(unit_ends: np.ndarray) -> PreparedText:
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
-    return DocumentTokens(places, places, places + 1, unit_ends)
+    return PreparedText([Unit(0, 1, "")] * len(unit_ends), places, places, places + 1, unit_ends)
 
 
 def test_windows_are_the_originals(committed_oracles: Path) -> None:
@@ -25,15 +27,15 @@ def test_windows_are_the_originals(committed_oracles: Path) -> None:
     assert cases
     for case in cases:
         unit_ends = np.array(case["sentence_end_indices"]) - case["query_tokens"]
-        document, question = document_of(unit_ends), np.zeros(case["query_tokens"], np.int32)
+        asked = QueryOnText(document_of(unit_ends), np.zeros(case["query_tokens"], np.int32))
         found = []
         for first, last in window_ranges(unit_ends, case["window_size"]):
-            stream = build_stream(question, document, first_unit=first, last_unit=last)
+            sequence = asked.sequence(first, last)
             found.append(
                 {
                     "sentence_range": [first, last],
-                    "n_tokens": len(stream.input_ids),
-                    "sentence_end_indices": stream.unit_ends.tolist(),
+                    "n_tokens": len(sequence.input_ids),
+                    "sentence_end_indices": sequence.positions.tolist(),
                 }
             )
         assert found == case["windows"]
@@ -117,10 +119,3 @@ def test_logits_that_agree_stay_as_they_are(lengths: list[int], window_tokens: i
 def test_logits_must_fit_the_windows(attempt: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         attempt()
-
-
-def test_a_question_longer_than_a_window_is_refused() -> None:
-    require_question_fits(10, 10)
-    require_question_fits(10_000, None)
-    with pytest.raises(ValueError, match="the query has 11 tokens, expected at most 10"):
-        require_question_fits(11, 10)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from spscanner_rag.evidence.questions import relevant_units
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
+from spscanner_rag.scan.prepare import QueryOnText, Reading
+from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
@@ -96,8 +97,8 @@ class ExampleSource:
         text, prepared = self._texts.get(drawn.document)
         if not prepared.units:
             return None
-        laid = self.reading.lay(drawn.question.text, prepared)
-        room = _room(laid, length, self.reading.reanchor_tokens)
+        asked = self.reading.pair(drawn.question.text, prepared)
+        room = _room(asked, length, self.reading.reanchor_tokens)
         relevant = np.zeros(len(prepared.units), bool)
         if drawn.answered:
             relevant = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
@@ -109,8 +110,8 @@ class ExampleSource:
             centre = int(draw.choice(np.flatnonzero(relevant)))
         spread = self.recipe.spread_share
         cut = spread_stretch if spread and draw.random() < spread else full_stretch
-        first, last = cut(prepared.tokens.unit_ends, centre, room, draw)
-        sequence = self.reading.sequence(laid, prepared, first, last)
+        first, last = cut(prepared.unit_ends, centre, room, draw)
+        sequence = asked.sequence(first, last)
         if len(sequence.input_ids) > 2 * length:
             return None  # a single unit far longer than the sequence
         teacher = self._teacher_scores(drawn, text, prepared)
@@ -181,9 +182,9 @@ def _units_within(unit_ends: NDArray[np.int64], centre: int, begin: int, tokens:
     return min(first, centre), max(min(last, len(unit_ends) - 1), centre)
 
 
-def _room(laid: QueryOnText, length: int, reanchor_tokens: int | None) -> int:
+def _room(asked: QueryOnText, length: int, reanchor_tokens: int | None) -> int:
     """Document tokens that fit into a sequence beside the question and its repeats."""
-    question = len(laid.question_ids)
+    question = len(asked.question_ids)
     return int((length - question) / (1 + question / reanchor_tokens if reanchor_tokens else 1))
 
 

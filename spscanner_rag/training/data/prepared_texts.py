@@ -2,7 +2,8 @@
 
 from collections import OrderedDict
 
-from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
 
 KEPT_CHARACTERS = 20_000_000

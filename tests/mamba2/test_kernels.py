@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from spscanner_rag.mamba2.convolution import depthwise_by_image, depthwise_by_shifts
+from spscanner_rag.mamba2.kernels import depthwise_by_image, depthwise_by_shifts
 
 
 @pytest.mark.parametrize("convolve", [depthwise_by_image, depthwise_by_shifts])

@@ -1,4 +1,4 @@
-"""Token ids in pieces as of the whole, unit ends by both rules, and the question among the tokens."""
+"""Token ids in pieces as of the whole, and unit ends by both rules."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.token_stream import DocumentTokens, build_stream, tokenize_question, tokenize_units
+from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit, readable
 
 PROSE = """The keeper of the lighthouse wrote the date in his book; he signed the treaty on 14 May 1911.
@@ -198,7 +198,7 @@ class Watched:
 
 
 def as_units(*texts: str) -> list[Unit]:
-    """Units whose model_text is given; their spans do not matter to the token stream."""
+    """Units whose model_text is given; their spans do not matter here."""
     return [Unit(0, 1, text) for text in texts]
 
 
@@ -210,8 +210,8 @@ def test_pieces_give_the_ids_of_the_whole(tokenizer: Tokenizer, text: str, piece
         return
     tokens = tokenize_units(tokenizer, as_units(text), "contained", piece_characters)
     assert tokens.input_ids.tolist() == whole.ids
-    assert list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)) == whole.offsets
-    assert tokens.input_ids.dtype == tokens.starts.dtype == tokens.ends.dtype == np.int32
+    assert list(zip(tokens.token_starts.tolist(), tokens.token_ends.tolist(), strict=True)) == whole.offsets
+    assert tokens.input_ids.dtype == tokens.token_starts.dtype == tokens.token_ends.dtype == np.int32
     assert tokens.unit_ends.dtype == np.int64
 
 
@@ -256,9 +256,9 @@ def test_the_last_character_is_in_the_token(tiny_tokenizer: Tokenizer, text: str
     tokens = tokenize_units(tiny_tokenizer, units, "last_character", 50)
     assert len(tokens.unit_ends) == len(units)
     for unit, end in zip(units, tokens.unit_ends, strict=True):
-        assert tokens.starts[end] < unit.end <= tokens.ends[end]
+        assert tokens.token_starts[end] < unit.end <= tokens.token_ends[end]
         # the last of the tokens that share a character of several bytes
-        assert end + 1 == len(tokens.starts) or tokens.starts[end + 1] >= unit.end
+        assert end + 1 == len(tokens.token_starts) or tokens.token_starts[end + 1] >= unit.end
 
 
 @given(texts=st.lists(any_text.filter(bool), max_size=12))
@@ -267,7 +267,7 @@ def test_the_last_token_within_the_unit(tiny_tokenizer: Tokenizer, texts: list[s
     stop, before = 0, 0
     for text, found in zip(texts, tokens.unit_ends.tolist(), strict=True):
         stop += len(text)
-        inside = [index for index, end in enumerate(tokens.ends.tolist()) if end <= stop]
+        inside = [index for index, end in enumerate(tokens.token_ends.tolist()) if end <= stop]
         assert found == max(before, inside[-1] if inside else 0)
         before = found
 
@@ -284,32 +284,25 @@ def test_the_two_rules_differ_where_a_token_straddles_the_boundary() -> None:
 
 def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer: Tokenizer) -> None:
     blank = tokenize_units(tiny_tokenizer, as_units("ab", "\n\n", "cd"), "last_character")
-    assert blank.starts[blank.unit_ends].tolist() == [1, 2, 5]
+    assert blank.token_starts[blank.unit_ends].tolist() == [1, 2, 5]
     empty = tokenize_units(tiny_tokenizer, as_units("", "ab", "", "xy", ""), "last_character")
-    assert empty.starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
+    assert empty.token_starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
 
 
 def test_an_emoji_ends_on_its_last_byte(tiny_tokenizer: Tokenizer) -> None:
     units = as_units("Wow 😀 ", "next")
     tokens = tokenize_units(tiny_tokenizer, units, "last_character")
     end = int(tokens.unit_ends[0])
-    assert (tokens.starts[end], tokens.ends[end]) == (4, 5)
-    assert tokens.starts[end + 1] == 5
-    assert (tokens.starts[: end + 1] == 4).sum() > 1
+    assert (tokens.token_starts[end], tokens.token_ends[end]) == (4, 5)
+    assert tokens.token_starts[end + 1] == 5
+    assert (tokens.token_starts[: end + 1] == 4).sum() > 1
 
 
 def test_no_units_no_tokens(tiny_tokenizer: Tokenizer) -> None:
     tokens = tokenize_units(tiny_tokenizer, [], "last_character")
-    assert [len(array) for array in (tokens.input_ids, tokens.starts, tokens.ends, tokens.unit_ends)] == [
-        0
-    ] * 4
-    stream = build_stream(
-        np.array([1, 2], np.int32), tokens, reanchor_tokens=5, match_classes=np.zeros(0, np.uint8)
-    )
-    assert stream.input_ids.tolist() == [1, 2]
-    assert stream.unit_ends.shape == (0,)
-    assert stream.match_classes is not None
-    assert stream.match_classes.tolist() == [6, 6]
+    assert [
+        len(array) for array in (tokens.input_ids, tokens.token_starts, tokens.token_ends, tokens.unit_ends)
+    ] == [0] * 4
 
 
 def test_a_question_is_stripped_and_ends_its_line(tiny_tokenizer: Tokenizer) -> None:
@@ -350,144 +343,3 @@ def test_bad_settings_are_refused(tiny_tokenizer: Tokenizer) -> None:
     silent.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     with pytest.raises(ValueError, match="gives no tokens for a text of 4 characters"):
         tokenize_units(silent, as_units("text"), "contained")
-
-
-def counted(unit_ends: list[int]) -> DocumentTokens:
-    """A document whose tokens are 100, 101, ..."""
-    places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
-    return DocumentTokens(places + 100, places, places + 1, np.array(unit_ends, np.int64))
-
-
-def test_the_question_comes_first() -> None:
-    stream = build_stream(np.array([1, 2], np.int32), counted([1, 4]))
-    assert stream.input_ids.tolist() == [1, 2, 100, 101, 102, 103, 104]
-    assert stream.unit_ends.tolist() == [3, 6]
-    assert stream.match_classes is None
-    assert stream.input_ids.dtype == np.int32
-    assert stream.unit_ends.dtype == np.int64
-
-
-def test_the_question_is_repeated_at_unit_starts() -> None:
-    document = counted([1, 2, 4, 6])
-    classes = np.array([0, 1, 2, 3, 4, 5, 0], np.uint8)
-    stream = build_stream(np.array([1, 2], np.int32), document, reanchor_tokens=3, match_classes=classes)
-    assert stream.input_ids.tolist() == [1, 2, 100, 101, 102, 1, 2, 103, 104, 105, 106]
-    assert stream.unit_ends.tolist() == [3, 4, 8, 10]
-    assert stream.match_classes is not None
-    assert stream.match_classes.tolist() == [6, 6, 0, 1, 2, 6, 6, 3, 4, 5, 0]
-    assert stream.match_classes.dtype == np.uint8
-
-
-def test_some_of_the_units() -> None:
-    document = counted([1, 4, 6, 8])
-    stream = build_stream(np.array([1], np.int32), document, first_unit=1, last_unit=2)
-    assert stream.input_ids.tolist() == [1, 102, 103, 104, 105, 106]
-    assert stream.unit_ends.tolist() == [3, 5]
-
-
-def test_a_token_shared_with_the_unit_before_is_read() -> None:
-    document = counted([2, 2, 5])
-    stream = build_stream(np.array([1], np.int32), document, first_unit=1, last_unit=1)
-    assert stream.input_ids.tolist() == [1, 102]
-    assert stream.unit_ends.tolist() == [1]
-
-
-def test_tokens_behind_the_last_unit_are_left_out() -> None:
-    places = np.arange(6, dtype=np.int32)
-    document = DocumentTokens(places, places, places + 1, np.array([1, 3]))
-    assert build_stream(np.array([9], np.int32), document).input_ids.tolist() == [9, 0, 1, 2, 3]
-
-
-@given(
-    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
-    question=st.integers(0, 4),
-    every=st.none() | st.integers(1, 20),
-    data=st.data(),
-)
-def test_streams_hold_the_document_and_the_question(
-    lengths: list[int], question: int, every: int | None, data: st.DataObject
-) -> None:
-    document = counted(np.cumsum(lengths).tolist())
-    first = data.draw(st.integers(0, len(lengths) - 1))
-    last = data.draw(st.integers(first, len(lengths) - 1))
-    question_ids = np.arange(question, dtype=np.int32)
-    classes = np.full(len(document.input_ids), 2, np.uint8)
-    stream = build_stream(
-        question_ids, document, first_unit=first, last_unit=last, reanchor_tokens=every, match_classes=classes
-    )
-    ends = document.unit_ends[first : last + 1]
-    # each unit's position holds its token
-    assert stream.input_ids[stream.unit_ends].tolist() == document.input_ids[ends].tolist()
-    # without the questions, the document's tokens in one run up to the last unit's end
-    own = stream.input_ids[stream.input_ids >= 100]
-    assert own.tolist() == list(range(int(own[0]), 100 + int(ends[-1]) + 1))
-    assert stream.match_classes is not None
-    assert (stream.match_classes == np.where(stream.input_ids >= 100, 2, 6)).all()
-    if every is None:
-        assert len(stream.input_ids) == question + len(own)
-    elif question:
-        asked = np.flatnonzero(stream.input_ids == 0)
-        gaps = np.diff(asked) - question
-        assert (gaps >= every).all()
-        starts = set((document.unit_ends + 101).tolist())
-        assert all(int(stream.input_ids[place + question]) in starts for place in asked[1:])
-        # at the first unit start that may be
-        assert len(asked) == 1 + sum(1 for _ in _repeats(ends.tolist(), int(own[0]) - 100, every))
-
-
-def _repeats(ends: list[int], position: int, every: int) -> Any:
-    """Token by token: where the question is due again."""
-    for end in ends:
-        if end + 1 - position >= every and end < ends[-1]:
-            position = end + 1
-            yield position
-
-
-def stream_token_by_token(
-    question: list[int], unit_ends: list[int], first: int, last: int, every: int | None
-) -> tuple[list[int], list[int]]:
-    """Stream and unit ends of a document whose tokens are 100, 101, ..., the slow way."""
-    begin = 0 if first == 0 else min(unit_ends[first - 1] + 1, unit_ends[first])
-    ends, stream, place, since = unit_ends[first : last + 1], [*question], {}, 0
-    for token in range(begin, ends[-1] + 1):
-        if every is not None and since >= every and token - 1 in ends:
-            stream, since = [*stream, *question], 0
-        place[token] = len(stream)
-        stream.append(100 + token)
-        since += 1
-    return stream, [place[end] for end in ends]
-
-
-@settings(max_examples=500)
-@given(
-    lengths=st.lists(st.integers(0, 9), min_size=1, max_size=30),
-    question=st.integers(0, 4),
-    every=st.none() | st.integers(1, 20),
-    part=st.tuples(st.integers(0, 29), st.integers(0, 29)),
-)
-def test_streams_are_those_of_the_slow_way(
-    lengths: list[int], question: int, every: int | None, part: tuple[int, int]
-) -> None:
-    document = counted(np.cumsum(lengths).tolist())
-    first, last = sorted(place % len(lengths) for place in part)
-    question_ids = np.arange(question, dtype=np.int32)
-    stream = build_stream(question_ids, document, first_unit=first, last_unit=last, reanchor_tokens=every)
-    expected = stream_token_by_token(question_ids.tolist(), document.unit_ends.tolist(), first, last, every)
-    assert (stream.input_ids.tolist(), stream.unit_ends.tolist()) == expected
-
-
-@pytest.mark.parametrize(("first", "last"), [(-1, 1), (1, 0), (0, 3), (3, 3)])
-def test_units_out_of_range_are_refused(first: int, last: int) -> None:
-    with pytest.raises(
-        ValueError, match=f"units {first} to {last} asked for, expected a range within 0 to 2"
-    ):
-        build_stream(np.zeros(1, np.int32), counted([1, 2, 3]), first_unit=first, last_unit=last)
-
-
-def test_bad_stream_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="reanchor_tokens is 0, expected at least 1"):
-        build_stream(np.zeros(1, np.int32), counted([1]), reanchor_tokens=0)
-    with pytest.raises(
-        ValueError, match=r"match_classes has 1 entries, expected one per document token \(2\)"
-    ):
-        build_stream(np.zeros(1, np.int32), counted([1]), match_classes=np.zeros(1, np.uint8))

@@ -1,0 +1,124 @@
+"""Question and units to the token ids that the model reads, and each unit's last token."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from spscanner_rag.text.lexical import LexicalIndex, index_words
+from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
+from spscanner_rag.text.units import Unit, readable
+
+EndRule = Literal["contained", "last_character"]
+
+_PIECE_CHARACTERS = 32_768
+_NONE = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """A text cut into units and tokenized: everything that does not depend on the question.
+
+    Tokens have character offsets in the units' joined ``model_text``; those of one character of several bytes may
+    share them.
+    """
+
+    units: Sequence[Unit]
+    input_ids: NDArray[np.int32]  # (tokens,)
+    token_starts: NDArray[np.int32]  # (tokens,)
+    token_ends: NDArray[np.int32]  # (tokens,)
+    unit_ends: NDArray[np.int64]  # (units,): the token that each unit's logit sits on, never decreasing
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where units start in the caller's text: (units,)."""
+        return np.fromiter((unit.start for unit in self.units), np.int64, len(self.units))
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where units end, exclusive: (units,)."""
+        return np.fromiter((unit.end for unit in self.units), np.int64, len(self.units))
+
+    @cached_property
+    def words(self) -> LexicalIndex:
+        """The words of the units, read when a question is first matched with them."""
+        return index_words([unit.model_text for unit in self.units])
+
+
+def tokenize_question(tokenizer: Tokenizer, question: str) -> NDArray[np.int32]:
+    r"""Token ids of ``question.strip() + "\n"``, without special tokens: (tokens,)."""
+    _require_plain(tokenizer)
+    encoding = tokenizer.encode(readable(question.strip() + "\n"), add_special_tokens=False)
+    return np.array(encoding.ids, dtype=np.int32)
+
+
+def tokenize_units(
+    tokenizer: Tokenizer, units: Sequence[Unit], end_rule: EndRule, piece_characters: int = _PIECE_CHARACTERS
+) -> PreparedText:
+    """Tokenize the units' joined ``model_text`` and find each unit's last token.
+
+    The ids and offsets are those of one call on the joined string without special tokens, while the
+    memory is that of a piece. Where no cut can be shown to be safe a piece grows, up to the whole.
+
+    Parameters
+    ----------
+    tokenizer : Tokenizer
+        With truncation and padding off.
+    units : sequence of Unit
+    end_rule : {"contained", "last_character"}
+        Where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at or before the
+        unit's end in the joined string, or the previous unit's if there is no later one. ``"last_character"``
+        (ours): the token that holds the unit's last character that is not white space. Two units may share one.
+    piece_characters : int, default 32768
+        Characters per piece, as far as safe cuts allow.
+
+    Raises
+    ------
+    ValueError
+        If the tokenizer truncates or pads, gives no tokens at all for the units, or
+        ``piece_characters`` or ``end_rule`` is not valid.
+    """
+    _require_plain(tokenizer)
+    if piece_characters < 1:
+        raise ValueError(f"piece_characters is {piece_characters}, expected at least 1")
+    if end_rule not in ("contained", "last_character"):
+        raise ValueError(f'end_rule is {end_rule!r}, expected "contained" or "last_character"')
+    text = "".join(unit.model_text for unit in units)
+    ids, spans = [_NONE], [_NONE.reshape(0, 2)]
+    for piece_ids, offsets in tokenize_in_pieces(tokenizer, text, piece_characters):
+        ids.append(piece_ids)
+        spans.append(offsets)
+    input_ids, (starts, ends) = np.concatenate(ids), np.ascontiguousarray(np.concatenate(spans).T)
+    if units and not len(input_ids):
+        raise ValueError(
+            f"the tokenizer gives no tokens for a text of {len(text)} characters, expected at least one; "
+            "use the tokenizer that belongs to the checkpoint"
+        )
+    return PreparedText(units, input_ids, starts, ends, _unit_ends(units, starts, ends, end_rule))
+
+
+def _unit_ends(
+    units: Sequence[Unit], starts: NDArray[np.int32], ends: NDArray[np.int32], end_rule: EndRule
+) -> NDArray[np.int64]:
+    """Index of each unit's last token: (units,)."""
+    lengths = np.fromiter((len(unit.model_text) for unit in units), np.int64, len(units))
+    unit_stops = np.cumsum(lengths)
+    if end_rule == "contained":
+        found = np.searchsorted(np.maximum.accumulate(ends), unit_stops, side="right") - 1
+    else:
+        kept = np.fromiter((len(unit.model_text.rstrip()) for unit in units), np.int64, len(units))
+        last_characters = np.minimum(unit_stops - lengths + np.maximum(kept, 1), unit_stops) - 1
+        found = np.searchsorted(np.maximum.accumulate(starts), last_characters, side="right") - 1
+    return np.maximum.accumulate(np.maximum(found, 0)).astype(np.int64)
+
+
+def _require_plain(tokenizer: Tokenizer) -> None:
+    if tokenizer.truncation is not None or tokenizer.padding is not None:
+        raise ValueError(
+            "the tokenizer truncates or pads, expected neither; "
+            "call its no_truncation() and no_padding() first"
+        )
