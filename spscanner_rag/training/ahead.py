@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils.data import DataLoader, Dataset
 
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.objective import Objective
+from spscanner_rag.training.stages.stage import Objective
 
 STEPS_AHEAD = 4
 """Steps that each process draws in advance."""

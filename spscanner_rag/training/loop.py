@@ -1,11 +1,10 @@
-"""The optimization loop: examples in, weights out, resumable at any step."""
+"""The optimization loop: examples in, weights and a log out; an interrupted run resumes."""
 
 import json
 import math
-import os
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.whole_file import whole_file, write_whole
 from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.ahead import drawn_steps
-from spscanner_rag.training.log import TrainingLog
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.objective import Batch, Objective
+from spscanner_rag.training.stages.stage import Batch, Objective
 
 STATE_FILE = "training_state.pt"
 LOG_FILE = "log.jsonl"
@@ -37,8 +37,44 @@ class StepReport:
     tokens_per_second: float
 
 
+class TrainingLog:
+    """The log of a run: one JSON object a line, for every step and every validation, each with its ``step``.
+
+    Parameters
+    ----------
+    path : Path
+        Made at the first record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Add a record."""
+        append_records(self.path, [record])
+
+    def keep_until(self, step: int) -> None:
+        """Drop the records after a step, which will be done again."""
+        if self.path.exists():
+            kept = [json.dumps(record) + "\n" for record in self._records() if record["step"] <= step]
+            write_whole(self.path, "".join(kept))
+
+    def has_validation(self, step: int) -> bool:
+        """Whether the validation after a step is on record."""
+        return any(record["step"] == step and "validation" in record for record in self._records())
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for _, line in complete_lines(self.path):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and isinstance(record.get("step"), int):
+                yield record
+
+
 class Trainer:
-    """Trains a model for an objective; the state on disk is all it needs to go on after a kill.
+    """Trains a model for an objective; an interrupted run resumes from the state on disk.
 
     Parameters
     ----------
@@ -56,7 +92,7 @@ class Trainer:
     step : int
         Steps done.
     seconds : float
-        Time they took.
+        Time that these steps took.
     log : TrainingLog
 
     Raises
@@ -106,7 +142,7 @@ class Trainer:
         return {name: value.detach() for name, value in self.model.named_parameters()}
 
     def save(self) -> None:
-        """Write the state; the file is whole or not there."""
+        """Write the state."""
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -116,23 +152,23 @@ class Trainer:
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
         }
-        unfinished = self.out / (STATE_FILE + ".part")
-        torch.save(state, unfinished)
-        os.replace(unfinished, self.out / STATE_FILE)
+        with whole_file(self.out / STATE_FILE) as unfinished:
+            torch.save(state, unfinished)
 
     def _one_step(self, length: int, batch: Batch, started: float) -> StepReport:
-        """Train on a batch; ``started`` is when it was begun to be drawn or waited for."""
+        """Train on a batch; ``started`` is when the loop began to draw it or to wait for it."""
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
-        for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss = 0.0
         for read in passes(batch.lengths, length, recipe.tokens_per_pass, recipe.compile):
             part = batch.loss(self.model, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
-        norm = nn.utils.clip_grad_norm_(self._parameters(), recipe.gradient_clip)
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(
                 f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the last saved state is in "
@@ -140,23 +176,16 @@ class Trainer:
             )
         self.optimizer.step()
         self.step += 1
-        self._average()
+        if recipe.ema_decay:
+            # the plain mean of the first weights, so that the random start is forgotten
+            decay = min(recipe.ema_decay, self.step / (self.step + 10))
+            with torch.no_grad():
+                for name, value in self.model.named_parameters():
+                    self.average[name].lerp_(value, 1 - decay)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         tokens = sum(batch.lengths)
         return StepReport(self.step, loss, norm.item(), rate, tokens, tokens / elapsed)
-
-    def _average(self) -> None:
-        if not self.recipe.ema_decay:
-            return
-        # the plain mean of the first weights, so that the random start is forgotten
-        decay = min(self.recipe.ema_decay, self.step / (self.step + 10))
-        with torch.no_grad():
-            for name, value in self.model.named_parameters():
-                self.average[name].lerp_(value, 1 - decay)
-
-    def _parameters(self) -> list[nn.Parameter]:
-        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         parameters = [*self.model.parameters(), *self._extra.parameters()]
@@ -171,12 +200,12 @@ class Trainer:
             state = torch.load(path, map_location=self.model.device, weights_only=True)
         except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
             raise ValueError(
-                f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start anew"
+                f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start again"
             ) from None
         if state["recipe"] != json.dumps(self.recipe.to_dict()):
             raise ValueError(
                 f"{path} is the state of a run with another recipe; give that recipe to resume it, "
-                "or another --out to start anew"
+                "or another --out to start again"
             )
         try:
             self.model.load_state_dict(state["model"])

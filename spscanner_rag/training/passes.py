@@ -1,10 +1,14 @@
-"""Which sequences of a step go through the model together, and in what shape; compiled layers, if wanted."""
+"""Which sequences of a step go through the model together, in what shape, and their hidden states."""
 
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import group_by_length
@@ -20,10 +24,10 @@ class Pass:
     members
         Their numbers.
     rows, width
-        Shape that they are padded to. What is padding stands after a sequence's end or in a row of its own,
-        where nothing that counts is read.
+        The shape that they are padded to. Padding stands after a sequence's end or in a row of its own, where
+        it changes no other hidden state.
     compiled
-        Whether this is the shape that compiled layers were made for.
+        Whether layers were compiled for this shape.
     """
 
     members: Sequence[int]
@@ -31,33 +35,21 @@ class Pass:
     width: int
     compiled: bool = False
 
-    def stance(self) -> contextlib.AbstractContextManager[object]:
-        """A context in which layers that are compiled compute this pass without being compiled anew."""
-        if self.compiled:
-            return contextlib.nullcontext()
-        eager: contextlib.AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-        return eager
-
 
 def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool) -> list[Pass]:
-    """Passes of one step.
+    """Divide the sequences of a step into passes.
 
     Parameters
     ----------
     lengths : sequence of int
         Tokens of each sequence.
     length : int
-        What the step's sequences are meant to have.
+        Tokens that the step's recipe asks for.
     most_tokens : int
         Tokens of a pass, padding included; a single sequence may have more.
     compiled : bool
-        Whether all passes of such a step are to have one shape: compiling one takes half a minute and more.
-        Sequences longer than meant are passes of their own, not compiled.
-
-    Returns
-    -------
-    list of Pass
-        With each sequence once.
+        Whether all passes have one shape, since compiling for another takes half a minute or more. Sequences
+        longer than ``length`` are passes of their own, not compiled.
     """
     if not compiled:
         groups = group_by_length(lengths, most_tokens)
@@ -78,6 +70,43 @@ def compile_layers(model: ScannerModel) -> None:
         layer.compile(dynamic=False)
 
 
+def hidden_states(
+    model: ScannerModel,
+    ids: Sequence[NDArray[np.integer[Any]]],
+    match_classes: Sequence[NDArray[np.integer[Any]]] | None,
+    dtype: str,
+    read: Pass,
+) -> Tensor:
+    """Hidden states of several sequences, read together: (rows, width, d_model).
+
+    Parameters
+    ----------
+    model : ScannerModel
+    ids : sequence of (tokens,) arrays
+        One for each of the pass's members.
+    match_classes : sequence of (tokens,) arrays, optional
+        Exactly when the model has a match embedding.
+    dtype : "bfloat16" or "float32"
+        Arithmetic of matrix products.
+    read : Pass
+    """
+    rows = _stacked(ids, read, model.device)
+    classes = None if match_classes is None else _stacked(match_classes, read, model.device)
+    # a shape that layers were not compiled for is computed without compiling them again
+    stance = contextlib.nullcontext() if read.compiled else torch.compiler.set_stance("force_eager")
+    with stance, torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+        hidden, _ = model(rows, None, classes)
+    return hidden  # type: ignore[no-any-return]
+
+
+def _stacked(rows: Sequence[NDArray[np.integer[Any]]], read: Pass, device: torch.device) -> Tensor:
+    """Rows of ids as one tensor with zeros after their ends: (rows, width)."""
+    stacked = np.zeros((read.rows, read.width), np.int64)
+    for target, row in zip(stacked, rows, strict=False):  # further rows stay zeros
+        target[: len(row)] = row
+    return torch.from_numpy(stacked).to(device)
+
+
 def _whole_chunks(tokens: int) -> int:
-    """Up to a whole number of the SSD's chunks, which saves copies for its own padding."""
+    """Round up to whole chunks of the SSD, which saves the copies that it makes for its own padding."""
     return -(-tokens // CHUNK_TOKENS) * CHUNK_TOKENS

@@ -11,7 +11,7 @@ from spscanner_rag.evidence.questions import Document
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
-from spscanner_rag.training.loop import LOG_FILE, STATE_FILE, Trainer, learning_rate_at
+from spscanner_rag.training.loop import LOG_FILE, STATE_FILE, Trainer, TrainingLog, learning_rate_at
 from spscanner_rag.training.pseudo.teacher import Teacher, TeacherScores
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
@@ -133,3 +133,23 @@ def test_the_rate_warms_up_and_ends_at_the_final_one() -> None:
     assert rates[:10] == sorted(rates[:10])
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert rates[-1] == pytest.approx(0.1, abs=2e-3)
+
+
+def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:
+    log = TrainingLog(tmp_path / "log.jsonl")
+    log.keep_until(0)
+    assert not log.path.exists()
+    for step in (1, 2, 3):
+        log.append({"step": step, "loss": 0.5})
+    log.append({"step": 3, "validation": {"all": {"10": 0.5}}})
+    assert log.has_validation(3)
+    assert not log.has_validation(2)
+    log.append({"step": 4, "loss": 0.5})
+    with log.path.open("a") as file:
+        file.write('{"step": 5, "lo')  # killed while it was written
+    log.keep_until(3)
+    assert [json.loads(line)["step"] for line in log.path.read_text().splitlines()] == [1, 2, 3, 3]
+    log.keep_until(2)
+    assert not log.has_validation(3)
+    log.append({"step": 3, "loss": 0.4})
+    assert json.loads(log.path.read_text().splitlines()[-1]) == {"step": 3, "loss": 0.4}

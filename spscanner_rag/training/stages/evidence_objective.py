@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.data.examples import Example, ExampleSource
-from spscanner_rag.training.passes import Pass
-from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.objective import hidden_states
+from spscanner_rag.training.passes import Pass, hidden_states
+from spscanner_rag.training.recipe import PositiveWeight, Recipe
 
 
 class EvidenceObjective:
@@ -25,7 +25,7 @@ class EvidenceObjective:
     d_model : int
         Width of the model, for the second head that learns the teacher's scores.
     shift : float, default 0.0
-        Added to the logits in the loss; see `loss_shift`.
+        Added to the logits in the binary loss; see `loss_shift`.
     """
 
     def __init__(self, source: ExampleSource, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
@@ -57,7 +57,7 @@ class EvidenceBatch:
     examples: Sequence[Example]
     recipe: Recipe
     teacher_head: nn.Module | None
-    shift: float = 0.0  # of the logits; neither the ranking nor a teacher sees it
+    shift: float = 0.0  # added to the logits in the binary loss alone
 
     @property
     def lengths(self) -> list[int]:
@@ -65,25 +65,28 @@ class EvidenceBatch:
         return [len(example.sequence.input_ids) for example in self.examples]
 
     def loss(self, model: ScannerModel, read: Pass) -> Tensor:
-        """Binary and ranking loss on labels, and what a teacher adds: a pass's share of the step's."""
+        """Binary and ranking loss on labels, and what a teacher adds."""
         examples = [self.examples[number] for number in read.members]
         ids = [example.sequence.input_ids for example in examples]
         classes = [e.sequence.match_classes for e in examples if e.sequence.match_classes is not None]
         hidden = hidden_states(model, ids, classes or None, self.recipe.dtype, read)
         loss = torch.zeros((), device=model.device)
+        labels = np.concatenate([example.relevant for example in self.examples])
+        weight = weight_of_positives(self.recipe.positive_weight, labels)
         for row, example in zip(hidden[: len(examples)], examples, strict=True):
             ends = row[torch.from_numpy(example.sequence.positions).to(model.device)]  # (units, d_model)
-            loss = loss + self._example_loss(model, ends.float(), example)
+            loss = loss + self._example_loss(model, ends.float(), example, len(labels), weight)
         return loss
 
-    def _example_loss(self, model: ScannerModel, ends: Tensor, example: Example) -> Tensor:
+    def _example_loss(
+        self, model: ScannerModel, ends: Tensor, example: Example, total_units: int, positive_weight: float
+    ) -> Tensor:
         """Loss of one example from the hidden states at its unit ends, (units, d_model)."""
         recipe, device, sequences = self.recipe, model.device, len(self.examples)
-        total_units = sum(len(other.relevant) for other in self.examples)
         prior = example.sequence.prior
         logits = model.score(ends, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
         relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(device)  # (units,)
-        weight = torch.tensor(recipe.positive_weight, device=device)
+        weight = torch.tensor(positive_weight, device=device)
         shifted = logits + self.shift
         binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
         loss = binary / total_units
@@ -102,6 +105,25 @@ class EvidenceBatch:
         return loss
 
 
+def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bool_]) -> float:
+    """The weight of a relevant sentence in the binary loss; one that is not relevant has 1.
+
+    "balanced" is the official train.py's: n-/n+, the sentences of the step's batch that are not relevant over
+    those that are, so that both kinds weigh the same. A batch without relevant sentences has weight 1.
+
+    Parameters
+    ----------
+    positive_weight : float or "balanced"
+        The recipe's.
+    relevant : (sentences,)
+        All labels of the batch.
+    """
+    if positive_weight != "balanced":
+        return positive_weight
+    positives = int(relevant.sum())
+    return (len(relevant) - positives) / positives if positives else 1.0
+
+
 def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
     """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over units.
 
@@ -113,7 +135,8 @@ def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> 
 
     Returns
     -------
-    scalar, 0 where both order and differ alike
+    Tensor
+        Scalar; 0 where the logits and the scores over ``temperature`` differ by a constant.
     """
     wanted = (targets / temperature).log_softmax(0)
     return F.kl_div(logits.log_softmax(0), wanted, reduction="sum", log_target=True)

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.devices import DTYPES
 from spscanner_rag.training.data.token_cache import TokenCache
-from spscanner_rag.training.passes import Pass, passes
+from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.next_token_loss import next_token_loss
-from spscanner_rag.training.stages.objective import hidden_states
 
 
 class LanguageModelObjective:

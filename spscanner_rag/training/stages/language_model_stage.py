@@ -1,6 +1,6 @@
 """The language-model stage: plain text, from files to a base that the evidence stage starts from."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.questions import Document
-from spscanner_rag.evidence.sampling import is_held_out
+from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.text_files import (
     QUESTION_SUFFIXES,
@@ -21,48 +21,42 @@ from spscanner_rag.training.data.text_files import (
 from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.language_model import LanguageModelObjective, held_out_loss
-from spscanner_rag.training.stages.stage import Validation
+from spscanner_rag.training.stages.stage import Stage, Validation, is_set_aside
 from spscanner_rag.training.start import RunFiles, start_language_model
 
 VOCABULARY_CHARACTERS = 64_000_000
-"""Of the corpus, evenly from its files, for the vocabulary of a model from nothing."""
+"""The vocabulary of a model from nothing is learnt from so much of the corpus, evenly from its files."""
 
 
-class LanguageModelStage:
-    """Trains a model to predict the next token of the texts of ``--data``.
-
-    Parameters
-    ----------
-    files : RunFiles
-        Plain text, or questions, of which the texts are taken.
-    recipe : Recipe
-    device : torch.device
-    notify : callable
-        Called with messages about what takes long before the first step.
+class LanguageModelStage(Stage):
+    """Trains a model to predict the next token of the texts of ``--data``: plain text, or that of questions.
 
     Raises
     ------
     ValueError
-        For files that cannot be used, and for a teacher or ``--text``, which this stage has no use for.
+        Also for a teacher or ``--text``, which this stage does not use.
     """
 
     measured = "validation_loss"
 
-    def __init__(
-        self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
-    ) -> None:
-        self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
+    def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
+        super().__init__(files, recipe, device, notify)
         if recipe.teacher or files.text:
             given = "a teacher" if recipe.teacher else "--text"
             raise ValueError(
-                f'got {given}, which the stage "language-model" has no use for; expected --data with plain text '
+                f'got {given}, which the stage "language-model" does not use; expected --data with plain text '
                 'only, or stage = "evidence"'
             )
         if not files.data:
             raise ValueError("got nothing to train on; expected --data with plain text")
         refuse_other_files((*files.data, *files.validation), (*TEXT_SUFFIXES, *QUESTION_SUFFIXES))
         self._shared: Collection[tuple[str, str]] = ()
-        self._shared = find_shared(self._trained_on, self.held_out, recipe.max_shared_share, notify)
+        self._shared = find_shared(
+            lambda: filter(self._is_trained_on, self._all_documents()),
+            self.held_out,
+            recipe.max_shared_share,
+            notify,
+        )
         self._tokens: TokenCache | None = None
         self._start: Checkpoint | None = None
 
@@ -93,10 +87,6 @@ class LanguageModelStage:
         )
         return LanguageModelObjective(self._tokens, self._recipe)
 
-    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Nothing is left to do."""
-        return checkpoint
-
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """Mean loss of a token of held-out text."""
         if not self._held_out_tokens:
@@ -126,15 +116,12 @@ class LanguageModelStage:
             )
         return held_out
 
-    def _trained_on(self) -> Iterator[Document]:
-        return filter(self._is_trained_on, self._all_documents())
-
     def _all_documents(self) -> Iterator[Document]:
-        """Documents of ``--data``, the ones held out among them."""
+        """Documents of ``--data``, held-out ones included."""
         return chain.from_iterable(map(read_texts, self._files.data))
 
     def _is_held_out(self, document: Document) -> bool:
-        return document.source in self._recipe.held_out_sources and is_held_out(document.doc_id)
+        return is_set_aside(document, self._recipe.held_out_sources)
 
     def _is_trained_on(self, document: Document) -> bool:
         return not self._is_held_out(document) and (document.source, document.doc_id) not in self._shared
