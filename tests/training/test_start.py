@@ -20,6 +20,7 @@ from spscanner_rag.training.start import (
     check_start,
     start_checkpoint,
     start_language_model,
+    train_tokenizer,
 )
 
 CPU = torch.device("cpu")
