@@ -2,27 +2,32 @@
 
 import json
 import math
+import multiprocessing
 import pickle
+import random
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from spscanner_rag.files.json_lines import append_records, complete_lines
 from spscanner_rag.files.whole_file import whole_file, write_whole
 from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.stage import Batch, Objective
 
 STATE_FILE = "training_state.pt"
 LOG_FILE = "log.jsonl"
+
+STEPS_AHEAD = 4
+"""Steps that each process draws in advance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +41,14 @@ class StepReport:
     tokens: int
     tokens_per_second: float
 
+    def record(self) -> dict[str, object]:
+        """The step's line of the log."""
+        rounded = {"loss": round(self.loss, 5), "gradient_norm": round(self.gradient_norm, 4)}
+        return asdict(self) | rounded | {"tokens_per_second": round(self.tokens_per_second)}
+
 
 class TrainingLog:
-    """The log of a run: one JSON object a line, for every step and every validation, each with its ``step``.
-
-    Parameters
-    ----------
-    path : Path
-        Made at the first record.
-    """
+    """A file with a JSON object a line for every step and every validation, each with its ``step``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,11 +93,8 @@ class Trainer:
 
     Attributes
     ----------
-    step : int
-        Steps done.
-    seconds : float
-        Time that these steps took.
-    log : TrainingLog
+    step, seconds
+        Steps done, and the time that they took.
 
     Raises
     ------
@@ -129,7 +130,7 @@ class Trainer:
         started = time.perf_counter()
         for length, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
             report = self._one_step(length, self._objective.batch(drawn), started)
-            self.log.append(_record(report))
+            self.log.append(report.record())
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
             yield report
@@ -210,13 +211,48 @@ class Trainer:
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:
-            raise ValueError(
-                f"{path} is the state of another model: {str(error).splitlines()[-1].strip()}"
-            ) from None
+            reason = str(error).splitlines()[-1].strip()
+            raise ValueError(f"{path} is the state of another model: {reason}") from None
         self._extra.load_state_dict(state["extra"])
         self.average = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
+
+
+def check_workers(workers: int) -> None:
+    """Raise ``ValueError`` unless this system can run so many processes."""
+    if workers < 0:
+        raise ValueError(f"workers is {workers}; expected 0 or more processes")
+    if workers and "fork" not in multiprocessing.get_all_start_methods():
+        raise ValueError(f"workers is {workers}; this system cannot fork processes: expected 0")
+
+
+def drawn_steps(
+    objective: Objective, recipe: Recipe, steps: range, workers: int
+) -> Iterator[tuple[int, object]]:
+    """Length and sequences of each step (from 0), in order; the same with any number of processes.
+
+    Without ``workers`` a step is drawn when it is asked for, else processes draw coming steps.
+    """
+    yield from DataLoader(
+        _Steps(objective, recipe),
+        batch_size=None,
+        sampler=steps,
+        num_workers=workers,
+        collate_fn=lambda drawn: drawn,  # torch's own makes tensors of arrays
+        multiprocessing_context="fork" if workers else None,  # documents and tokenizer are shared, not copied
+        prefetch_factor=STEPS_AHEAD if workers else None,
+    )
+
+
+class _Steps(Dataset[tuple[int, object]]):
+    def __init__(self, objective: Objective, recipe: Recipe) -> None:
+        self._objective, self._recipe = objective, recipe
+
+    def __getitem__(self, step: int) -> tuple[int, object]:
+        recipe = self._recipe
+        length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
+        return length, self._objective.draw(step, length)
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:
@@ -227,14 +263,3 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     done = (step - warmup) / max(1, recipe.steps - warmup)
     span = recipe.learning_rate - recipe.final_learning_rate
     return recipe.final_learning_rate + span * (1 + math.cos(math.pi * done)) / 2
-
-
-def _record(report: StepReport) -> dict[str, object]:
-    return {
-        "step": report.step,
-        "loss": round(report.loss, 5),
-        "gradient_norm": round(report.gradient_norm, 4),
-        "learning_rate": report.learning_rate,
-        "tokens": report.tokens,
-        "tokens_per_second": round(report.tokens_per_second),
-    }

@@ -15,8 +15,7 @@ from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
 from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.training import Notify
-from spscanner_rag.training.ahead import check_workers
-from spscanner_rag.training.loop import StepReport, Trainer
+from spscanner_rag.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.training.model_card import write_model_card
 from spscanner_rag.training.pseudo.teacher import short_name
 from spscanner_rag.training.recipe import Recipe

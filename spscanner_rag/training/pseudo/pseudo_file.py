@@ -1,11 +1,12 @@
 """Pseudo-questions of plain text files, made once and kept as a question file like any other."""
 
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.files.whole_file import whole_file
+from spscanner_rag.training import Notify
 from spscanner_rag.training.data.text_files import content_key, read_text_documents, sampled_documents
 from spscanner_rag.training.pseudo.key_phrases import COUNTED_CHARACTERS, WordRarity
 from spscanner_rag.training.pseudo.pseudo_queries import pseudo_documents
@@ -15,21 +16,18 @@ _FORMAT = "1"
 
 
 def pseudo_question_file(
-    texts: Sequence[Path],
-    recipe: Recipe,
-    folder: Path,
-    notify: Callable[[str], object] = lambda message: None,
+    texts: Sequence[Path], recipe: Recipe, folder: Path, notify: Notify = lambda message: None
 ) -> Path:
-    """The question file of plain texts, from the folder or, if it is not there yet, written to it.
+    """The question file of plain texts; written to the folder unless it is there.
 
     Parameters
     ----------
     texts : sequence of Path
         ``.txt``, ``.txt.gz`` or ``.txt.xz``.
     recipe : Recipe
-        Its ``pseudo_…`` numbers and its seed.
+        Its ``pseudo_…`` numbers and its seed are read.
     folder : Path
-        Where such files are kept; each is named by its texts' content and those numbers.
+        Holds such files, each named by its texts' content and those numbers.
     notify : callable, optional
         Called with a message after each text file.
 
@@ -46,15 +44,14 @@ def pseudo_question_file(
         If no question could be made of the texts.
     """
     numbers = {key: value for key, value in recipe.to_dict().items() if key.startswith("pseudo_")}
-    del numbers["pseudo_weight"]  # of drawing, not of making
+    del numbers["pseudo_weight"]  # changes how questions are drawn, not how they are made
     path = folder / f"{content_key(texts, _FORMAT, str(recipe.seed), json.dumps(numbers))}.jsonl"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
     rarity = WordRarity(sampled_documents(texts, COUNTED_CHARACTERS))
     total = 0
-    with unfinished.open("w", encoding="utf-8") as out:
+    with whole_file(path) as unfinished, unfinished.open("w", encoding="utf-8") as out:
         for number, file in enumerate(texts, 1):
             made = 0
             for document in pseudo_documents(read_text_documents([file]), rarity, recipe):
@@ -62,14 +59,10 @@ def pseudo_question_file(
                 made += len(document.questions)
             total += made
             notify(f"pseudo-questions of {file.name}, {number} of {len(texts)} files: {made:,}")
-        out.flush()
-        os.fsync(out.fileno())
-    if not total:
-        unfinished.unlink()
-        raise ValueError(
-            f"{texts[0]}: no pseudo-question could be made; expected documents of several sentences"
-        )
-    os.replace(unfinished, path)
+        if not total:
+            raise ValueError(
+                f"{texts[0]}: no pseudo-question could be made; expected documents of several sentences"
+            )
     return path
 
 

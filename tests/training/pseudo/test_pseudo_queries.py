@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.training.data.text_pieces import text_pieces
 from spscanner_rag.training.pseudo.headings import SECTION_SENTENCES, heading_questions
 from spscanner_rag.training.pseudo.key_phrases import WordRarity, phrase_questions
 from spscanner_rag.training.pseudo.masked_sentences import masked_questions
-from spscanner_rag.training.pseudo.pseudo_queries import pseudo_documents
+from spscanner_rag.training.pseudo.pseudo_queries import pseudo_documents, text_pieces
 from spscanner_rag.training.recipe import Recipe
 
 HARBOUR = """The harbour of Saltmoor
@@ -74,7 +73,7 @@ def test_a_long_section_counts_only_at_its_beginning_and_a_repeated_heading_not_
 
 def test_key_phrases_are_repeated_and_rare_and_stand_in_their_evidence() -> None:
     spans = sentences(HARBOUR)
-    found = phrase_questions(HARBOUR, spans, RARITY, 20, random.Random(0))
+    found = phrase_questions(HARBOUR, spans, 20, random.Random(0), RARITY)
     phrases = {question.text.lower() for question in found}
     assert {"saltmoor", "captain", "harbour"} <= phrases
     assert "the" not in phrases
@@ -92,7 +91,7 @@ def test_a_word_of_every_document_is_no_key_phrase() -> None:
     common = WordRarity([document("harbour captain")] * 50)
     assert common.idf("Harbour") == 0.0
     assert common.idf("lighthouse") > 3.0
-    best = phrase_questions(HARBOUR, sentences(HARBOUR), common, 1, random.Random(0))[0].text.lower()
+    best = phrase_questions(HARBOUR, sentences(HARBOUR), 1, random.Random(0), common)[0].text.lower()
     assert best not in ("harbour", "captain")
 
 
