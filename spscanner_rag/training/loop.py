@@ -21,7 +21,7 @@ from spscanner_rag.mamba2.freed_memory import keep_freed_memory
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.stage import Batch, Objective
+from spscanner_rag.training.stages.stage import Objective
 
 STATE_FILE = "training_state.pt"
 LOG_FILE = "log.jsonl"
@@ -129,7 +129,7 @@ class Trainer:
         keep_freed_memory()
         started = time.perf_counter()
         for length, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
-            report = self._one_step(length, self._objective.batch(drawn), started)
+            report = self._one_step(length, drawn, started)
             self.log.append(report.record())
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
@@ -156,16 +156,17 @@ class Trainer:
         with whole_file(self.out / STATE_FILE) as unfinished:
             torch.save(state, unfinished)
 
-    def _one_step(self, length: int, batch: Batch, started: float) -> StepReport:
+    def _one_step(self, length: int, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is when the loop began to draw it or to wait for it."""
+        lengths = list(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss = 0.0
-        for read in passes(batch.lengths, length, recipe.tokens_per_pass, recipe.compile):
-            part = batch.loss(self.model, read)
+        for read in passes(lengths, length, recipe.tokens_per_pass, recipe.compile):
+            part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
@@ -185,8 +186,7 @@ class Trainer:
                     self.average[name].lerp_(value, 1 - decay)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
-        tokens = sum(batch.lengths)
-        return StepReport(self.step, loss, norm.item(), rate, tokens, tokens / elapsed)
+        return StepReport(self.step, loss, norm.item(), rate, sum(lengths), sum(lengths) / elapsed)
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
         parameters = [*self.model.parameters(), *self._extra.parameters()]
@@ -229,8 +229,8 @@ def check_workers(workers: int) -> None:
 
 def drawn_steps(
     objective: Objective, recipe: Recipe, steps: range, workers: int
-) -> Iterator[tuple[int, object]]:
-    """Length and sequences of each step (from 0), in order; the same with any number of processes.
+) -> Iterator[tuple[int, list[Any]]]:
+    """Length and examples of each step (from 0), in order; the same with any number of processes.
 
     Without ``workers`` a step is drawn when it is asked for, else processes draw coming steps.
     """
@@ -245,14 +245,15 @@ def drawn_steps(
     )
 
 
-class _Steps(Dataset[tuple[int, object]]):
+class _Steps(Dataset[tuple[int, list[Any]]]):
     def __init__(self, objective: Objective, recipe: Recipe) -> None:
         self._objective, self._recipe = objective, recipe
 
-    def __getitem__(self, step: int) -> tuple[int, object]:
-        recipe = self._recipe
+    def __getitem__(self, step: int) -> tuple[int, list[Any]]:
+        recipe, count = self._recipe, self._recipe.sequences_per_step
         length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
-        return length, self._objective.draw(step, length)
+        numbers = range(step * count, (step + 1) * count)
+        return length, [self._objective.example(number, length) for number in numbers]
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:

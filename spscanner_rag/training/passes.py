@@ -17,23 +17,12 @@ from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Sequences that are read together.
+    """Sequences that are read together, padded after their ends and by rows, which changes no hidden state."""
 
-    Attributes
-    ----------
-    members
-        Their numbers.
-    rows, width
-        The shape that they are padded to. Padding stands after a sequence's end or in a row of its own, where
-        it changes no other hidden state.
-    compiled
-        Whether layers were compiled for this shape.
-    """
-
-    members: Sequence[int]
+    members: Sequence[int]  # their numbers in the step
     rows: int
     width: int
-    compiled: bool = False
+    compiled: bool = False  # whether layers were compiled for this shape
 
 
 def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool) -> list[Pass]:
@@ -65,7 +54,7 @@ def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool
 
 
 def compile_layers(model: ScannerModel) -> None:
-    """Have torch.compile make one kernel of each layer's many small steps, at the first pass of each shape."""
+    """Have torch.compile fuse each layer, at the first pass of each shape."""
     for layer in model.backbone.layers:
         layer.compile(dynamic=False)
 
@@ -77,18 +66,10 @@ def hidden_states(
     dtype: str,
     read: Pass,
 ) -> Tensor:
-    """Hidden states of several sequences, read together: (rows, width, d_model).
+    """Hidden states of the sequences of a pass: (rows, width, d_model).
 
-    Parameters
-    ----------
-    model : ScannerModel
-    ids : sequence of (tokens,) arrays
-        One for each of the pass's members.
-    match_classes : sequence of (tokens,) arrays, optional
-        Exactly when the model has a match embedding.
-    dtype : "bfloat16" or "float32"
-        Arithmetic of matrix products.
-    read : Pass
+    Each of ``ids`` and ``match_classes`` is (tokens,); the latter are None exactly when the model has no match
+    embedding. ``dtype`` is that of matrix products, "bfloat16" or "float32".
     """
     rows = _stacked(ids, read, model.device)
     classes = None if match_classes is None else _stacked(match_classes, read, model.device)

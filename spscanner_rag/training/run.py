@@ -35,13 +35,7 @@ _STAGES: dict[str, type[Stage]] = {"evidence": EvidenceStage, "language-model": 
 class BestWeights:
     """The weights with the highest validation so far, on disk.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the file lies. Weights found there are kept, unless they are another recipe's.
-    recipe : Recipe
-    step : int
-        The step that the run stands at; 0 forgets what is found.
+    Weights found in ``folder`` are kept if they are this recipe's and the run, at ``step``, has begun.
     """
 
     def __init__(self, folder: Path, recipe: Recipe, step: int) -> None:

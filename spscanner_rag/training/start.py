@@ -55,15 +55,8 @@ def start_checkpoint(
     """The checkpoint of a scanner to train, in float32.
 
     A base that is a scanner keeps its settings, and gains the parts of the lexical channel that only the recipe
-    has; one that is a language model gets a head and the recipe's settings.
-
-    Parameters
-    ----------
-    files : RunFiles
-    recipe : Recipe
-    documents : iterable of Document
-        For the vocabulary of a model from nothing; otherwise not read.
-    device : torch.device
+    has; one that is a language model gets a head and the recipe's settings. The vocabulary of a model from
+    nothing is learnt from ``documents``, which are read for nothing else.
 
     Raises
     ------
@@ -109,11 +102,7 @@ def is_scanner(folder: Path) -> bool:
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """Learn a byte-level BPE tokenizer, which can encode any text and has no special tokens.
 
-    Parameters
-    ----------
-    texts : iterable of str
-    vocab_size : int
-        At most this many tokens; never fewer than the 256 bytes.
+    It has at most ``vocab_size`` tokens, but never fewer than the 256 bytes.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -137,9 +126,7 @@ def _from_nothing(
         with whole_file(stored) as unfinished:
             tokenizer.save(str(unfinished))
     config = _read_shape(files.config, tokenizer.get_vocab_size())
-    settings = ScannerSettings()
-    if head:
-        settings = _with_reading(settings, recipe)
+    settings = _with_reading(ScannerSettings(), recipe) if head else ScannerSettings()
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings, head=head)
     return Checkpoint(model.to(device), settings, tokenizer, str(files.config), files.out, published=False)

@@ -173,10 +173,7 @@ def objective(documents: list[Document], reading: Reading) -> EvidenceObjective:
 
 
 def taken(objective: EvidenceObjective, steps: range, workers: int) -> list[tuple[int, list[Example]]]:
-    return [
-        (length, objective.batch(drawn).examples)  # type: ignore[arg-type, misc]
-        for length, drawn in drawn_steps(objective, DRAWN, steps, workers)
-    ]
+    return list(drawn_steps(objective, DRAWN, steps, workers))
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")

@@ -26,12 +26,7 @@ class Drawn:
 class QuestionDraw:
     """Draws a source by its weight, then any of its questions with unambiguous evidence.
 
-    Parameters
-    ----------
-    documents : DocumentStore
-    recipe : Recipe
-    pseudo_sources : collection of str, default ()
-        Sources whose weights the recipe's ``pseudo_weight`` multiplies.
+    The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
 
     Raises
     ------

@@ -6,6 +6,7 @@ The file is mapped into memory, so that memory does not grow with the corpus.
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +27,9 @@ Wanted = Callable[[Document], bool]
 
 
 class TokenCache:
-    """Token ids of a corpus, file after file; the separator's tokens follow every document.
+    """Token ids of a corpus, file after file, as `open_token_cache` writes them.
 
-    Parameters
-    ----------
-    path : Path
-        The ids, as `open_token_cache` writes them.
-    tokens_by_source : dict
-        Number of tokens of each file, in order.
+    The separator's tokens follow every document. ``tokens_by_source`` has the tokens of each file, in order.
     """
 
     def __init__(self, path: Path, tokens_by_source: dict[str, int]) -> None:
@@ -110,8 +106,8 @@ def open_token_cache(
     counts = path.with_suffix(".json")
     if not path.exists():  # it appears last, so the counts are there too
         folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as unfinished:
-            tokens = _write(files, tokenizer, unfinished, kind, notify, wanted)
+        with whole_file(path) as unfinished, unfinished.open("wb") as out:
+            tokens = _write(files, tokenizer, out, kind, notify, wanted)
             counts.write_text(json.dumps(tokens), encoding="utf-8")
     tokens_by_source = json.loads(counts.read_text(encoding="utf-8"))
     if sum(tokens_by_source.values()) < 2:
@@ -120,20 +116,20 @@ def open_token_cache(
 
 
 def _write(
-    files: Sequence[Path], tokenizer: Tokenizer, path: Path, kind: str, notify: Notify, wanted: Wanted
+    files: Sequence[Path], tokenizer: Tokenizer, out: BinaryIO, kind: str, notify: Notify, wanted: Wanted
 ) -> dict[str, int]:
+    """Append the tokens of files to ``out``; returns their number by source."""
     end = np.array(tokenizer.encode(SEPARATOR, add_special_tokens=False).ids, kind)
     tokens_by_source: dict[str, int] = {}
-    with path.open("wb") as out:
-        for number, file in enumerate(files, 1):
-            tokens = 0
-            for document in filter(wanted, read_texts(file)):
-                for ids, _ in tokenize_in_pieces(tokenizer, document.text, _PIECE_CHARACTERS):
-                    ids.astype(kind).tofile(out)
-                    tokens += len(ids)
-                end.tofile(out)
-                tokens += len(end)
-            source = source_of(file)
-            tokens_by_source[source if source not in tokens_by_source else f"{source} ({number})"] = tokens
-            notify(f"tokenized {file.name}, {number} of {len(files)} files: {tokens:,} tokens")
+    for number, file in enumerate(files, 1):
+        tokens = 0
+        for document in filter(wanted, read_texts(file)):
+            for ids, _ in tokenize_in_pieces(tokenizer, document.text, _PIECE_CHARACTERS):
+                ids.astype(kind).tofile(out)
+                tokens += len(ids)
+            end.tofile(out)
+            tokens += len(end)
+        source = source_of(file)
+        tokens_by_source[source if source not in tokens_by_source else f"{source} ({number})"] = tokens
+        notify(f"tokenized {file.name}, {number} of {len(files)} files: {tokens:,} tokens")
     return tokens_by_source

@@ -18,23 +18,10 @@ _FORMAT = "1"
 def pseudo_question_file(
     texts: Sequence[Path], recipe: Recipe, folder: Path, notify: Notify = lambda message: None
 ) -> Path:
-    """The question file of plain texts; written to the folder unless it is there.
+    """The question file of plain texts, in the format of ``--data``; written to the folder unless it is there.
 
-    Parameters
-    ----------
-    texts : sequence of Path
-        ``.txt``, ``.txt.gz`` or ``.txt.xz``.
-    recipe : Recipe
-        Its ``pseudo_…`` numbers and its seed are read.
-    folder : Path
-        Holds such files, each named by its texts' content and those numbers.
-    notify : callable, optional
-        Called with a message after each text file.
-
-    Returns
-    -------
-    Path
-        A ``.jsonl`` file in the format of ``--data``.
+    Its name stands for the content of the texts, the recipe's ``pseudo_…`` numbers and its seed. A message
+    follows each text file.
 
     Raises
     ------
@@ -70,12 +57,7 @@ def _record(document: Document) -> dict[str, object]:
     """A document as a line of a question file."""
     keys = ("doc_id", "source", "title", "split", "text")
     questions = [
-        {
-            "qid": question.qid,
-            "question": question.text,
-            "evidence": question.evidence,
-            "answerable": question.answerable,
-        }
-        for question in document.questions
+        {"qid": q.qid, "question": q.text, "evidence": q.evidence, "answerable": q.answerable}
+        for q in document.questions
     ]
     return {key: getattr(document, key) for key in keys} | {"questions": questions}

@@ -43,30 +43,14 @@ class QuestionMaker(Protocol):
     def __call__(
         self, text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
     ) -> list[Question]:
-        """At most ``count`` questions with their evidence.
-
-        Parameters
-        ----------
-        text : str
-        spans : sequence of (start, end)
-            Its sentences.
-        count : int
-        draw : random.Random
-            Makes every random choice.
-        """
+        """At most ``count`` questions with their evidence; ``spans`` are the text's sentences (start, end)."""
         ...
 
 
 def pseudo_documents(documents: Iterable[Document], rarity: WordRarity, recipe: Recipe) -> Iterator[Document]:
     """Cut plain documents to a bounded length and give them pseudo-questions; the same in every run.
 
-    Parameters
-    ----------
-    documents : iterable of Document
-        Without questions.
-    rarity : WordRarity
-    recipe : Recipe
-        Its ``pseudo_…`` numbers and its seed are read.
+    The recipe's ``pseudo_…`` numbers and its seed decide.
 
     Yields
     ------

@@ -139,22 +139,16 @@ class TeacherScores:
         else:
             scores = np.full((len(document.questions), len(units)), np.nan, np.float16)
         if np.isnan(scores[place]).any():
-            self._fill(scores, document, units, place)
+            if self._teacher is None:
+                self._teacher = self._load(self.name)
+            rows = list(range(len(scores))) if self._teacher.all_questions_at_once else [place]
+            texts = [document.text[unit.start : unit.end] for unit in units]
+            found = self._teacher.scores([document.questions[row].text for row in rows], texts)
+            limit = float(np.finfo(np.float16).max)
+            scores[rows] = np.clip(found, -limit, limit).astype(np.float16)
             with whole_file(path) as unfinished, unfinished.open("wb") as file:
                 np.save(file, scores)
         return np.asarray(scores[place], np.float32)
-
-    def _fill(
-        self, scores: NDArray[np.float16], document: Document, units: Sequence[Unit], place: int
-    ) -> None:
-        """Compute the rows that this teacher gives at once, that of ``place`` among them: (questions, units)."""
-        if self._teacher is None:
-            self._teacher = self._load(self.name)
-        rows = list(range(len(scores))) if self._teacher.all_questions_at_once else [place]
-        texts = [document.text[unit.start : unit.end] for unit in units]
-        found = self._teacher.scores([document.questions[row].text for row in rows], texts)
-        limit = float(np.finfo(np.float16).max)
-        scores[rows] = np.clip(found, -limit, limit).astype(np.float16)
 
     def _key(self, document: Document, units: Sequence[Unit]) -> str:
         # the short name, so that another machine can use the cache

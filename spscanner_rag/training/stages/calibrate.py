@@ -90,14 +90,7 @@ def loss_shift(
 ) -> float:
     """What to add to a scanner's logits in the loss, from some of its training examples.
 
-    Parameters
-    ----------
-    model : ScannerModel
-    examples : sequence of Example
-    positive_weight : float or "balanced"
-        The recipe's; "balanced" is n-/n+ of all ``examples``.
-    tokens : int
-        Tokens to read at a time.
+    The weight "balanced" is here n-/n+ of all ``examples``. ``tokens`` are read at a time.
     """
     logits = np.concatenate(read_logits(model, [example.sequence for example in examples], tokens))
     relevant = np.concatenate([example.relevant for example in examples])

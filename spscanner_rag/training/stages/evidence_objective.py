@@ -1,7 +1,6 @@
 """The loss of the evidence stage: which sentences of a sequence answer its question."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -39,66 +38,48 @@ class EvidenceObjective:
         """The teacher's head, if there is a teacher."""
         return nn.Module() if self._teacher_head is None else self._teacher_head
 
-    def draw(self, step: int, length: int) -> list[Example]:
-        """The examples of a step."""
-        count = self._recipe.sequences_per_step
-        numbers = range(step * count, (step + 1) * count)
-        return [self._source.example(number, length) for number in numbers]
+    def example(self, number: int, length: int) -> Example:
+        """A question, a stretch of its document and its labels."""
+        return self._source.example(number, length)
 
-    def batch(self, drawn: list[Example]) -> "EvidenceBatch":
-        """Examples with what their loss needs."""
-        return EvidenceBatch(drawn, self._recipe, self._teacher_head, self._shift)
+    def tokens(self, example: Example) -> int:
+        """Tokens of the sequence."""
+        return len(example.sequence.input_ids)
 
-
-@dataclass(frozen=True, slots=True)
-class EvidenceBatch:
-    """Examples of one step."""
-
-    examples: Sequence[Example]
-    recipe: Recipe
-    teacher_head: nn.Module | None
-    shift: float = 0.0  # added to the logits in the binary loss alone
-
-    @property
-    def lengths(self) -> list[int]:
-        """Tokens of each example."""
-        return [len(example.sequence.input_ids) for example in self.examples]
-
-    def loss(self, model: ScannerModel, read: Pass) -> Tensor:
+    def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
         """Binary and ranking loss on labels, and what a teacher adds."""
-        examples = [self.examples[number] for number in read.members]
-        ids = [example.sequence.input_ids for example in examples]
-        classes = [e.sequence.match_classes for e in examples if e.sequence.match_classes is not None]
-        hidden = hidden_states(model, ids, classes or None, self.recipe.dtype, read)
+        sequences = [examples[number].sequence for number in read.members]
+        ids = [sequence.input_ids for sequence in sequences]
+        classes = [sequence.match_classes for sequence in sequences if sequence.match_classes is not None]
+        hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, read)
         loss = torch.zeros((), device=model.device)
-        labels = np.concatenate([example.relevant for example in self.examples])
-        weight = weight_of_positives(self.recipe.positive_weight, labels)
-        for row, example in zip(hidden[: len(examples)], examples, strict=True):
-            ends = row[torch.from_numpy(example.sequence.positions).to(model.device)]  # (units, d_model)
-            loss = loss + self._example_loss(model, ends.float(), example, len(labels), weight)
+        for row, number in zip(hidden[: len(ids)], read.members, strict=True):
+            ends = row[torch.from_numpy(examples[number].sequence.positions).to(model.device)]
+            loss = loss + self._example_loss(model, ends.float(), examples[number], examples)
         return loss
 
     def _example_loss(
-        self, model: ScannerModel, ends: Tensor, example: Example, total_units: int, positive_weight: float
+        self, model: ScannerModel, ends: Tensor, example: Example, batch: Sequence[Example]
     ) -> Tensor:
-        """Loss of one example from the hidden states at its unit ends, (units, d_model)."""
-        recipe, device, sequences = self.recipe, model.device, len(self.examples)
+        """Loss of one example of a batch from the hidden states at its unit ends, (units, d_model)."""
+        recipe, device, sequences = self._recipe, model.device, len(batch)
+        labels = np.concatenate([other.relevant for other in batch])
         prior = example.sequence.prior
         logits = model.score(ends, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
         relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(device)  # (units,)
-        weight = torch.tensor(positive_weight, device=device)
-        shifted = logits + self.shift
+        weight = torch.tensor(weight_of_positives(recipe.positive_weight, labels), device=device)
+        shifted = logits + self._shift  # neither the ranking nor a teacher sees the shift
         binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
-        loss = binary / total_units
+        loss = binary / len(labels)
         if recipe.ranking_weight and example.relevant.any():  # without evidence there is no order to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
             loss = loss + recipe.ranking_weight * ranking / sequences
         if example.teacher is None:
             return loss
         targets = torch.from_numpy(example.teacher).to(device)  # (units,)
-        if self.teacher_head is not None:
-            error = F.mse_loss(self.teacher_head(ends)[:, 0], targets, reduction="sum")
-            loss = loss + recipe.teacher_weight * error / total_units
+        if self._teacher_head is not None:
+            error = F.mse_loss(self._teacher_head(ends)[:, 0], targets, reduction="sum")
+            loss = loss + recipe.teacher_weight * error / len(labels)
         if recipe.distillation_weight:
             divergence = listwise_divergence(logits, targets, recipe.distillation_temperature)
             loss = loss + recipe.distillation_weight * divergence / sequences
@@ -109,14 +90,8 @@ def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bo
     """The weight of a relevant sentence in the binary loss; one that is not relevant has 1.
 
     "balanced" is the official train.py's: n-/n+, the sentences of the step's batch that are not relevant over
-    those that are, so that both kinds weigh the same. A batch without relevant sentences has weight 1.
-
-    Parameters
-    ----------
-    positive_weight : float or "balanced"
-        The recipe's.
-    relevant : (sentences,)
-        All labels of the batch.
+    those that are, so that both kinds weigh the same. A batch without relevant sentences has weight 1. ``relevant``
+    are all labels of the batch, (sentences,).
     """
     if positive_weight != "balanced":
         return positive_weight

@@ -140,14 +140,7 @@ def set_aside(
 
 
 def validate(scanner: Scanner, sample: Mapping[str, Sequence[Asked]]) -> dict[str, Recall]:
-    """Mean recall at 1, 5, 10 and 50 by source, and their mean over sources under "macro".
-
-    Parameters
-    ----------
-    scanner : Scanner
-    sample : dict
-        From `spscanner_rag.evidence.sampling.sample_questions`.
-    """
+    """Mean recall at 1, 5, 10 and 50 by source, and their mean over sources under "macro"."""
     recalls = {
         source: mean_recall([recall_at(*found) for found in labelled_logits(scanner, asked)])
         for source, asked in sample.items()

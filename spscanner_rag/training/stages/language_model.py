@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -19,13 +18,7 @@ from spscanner_rag.training.stages.next_token_loss import next_token_loss
 
 
 class LanguageModelObjective:
-    """Mean cross entropy of the next token over the sequences of a step.
-
-    Parameters
-    ----------
-    tokens : TokenCache
-    recipe : Recipe
-    """
+    """Mean cross entropy of the next token over the sequences of a step."""
 
     def __init__(self, tokens: TokenCache, recipe: Recipe) -> None:
         self._tokens, self._recipe = tokens, recipe
@@ -35,34 +28,18 @@ class LanguageModelObjective:
         """Nothing is trained beside the model."""
         return nn.Module()
 
-    def draw(self, step: int, length: int) -> list[NDArray[np.int64]]:
-        """The sequences of a step."""
-        count, seed = self._recipe.sequences_per_step, self._recipe.seed
-        numbers = range(step * count, (step + 1) * count)
-        # one token more than is read: the last one is only predicted
-        return [self._tokens.sequence(number, length + 1, seed) for number in numbers]
+    def example(self, number: int, length: int) -> NDArray[np.int64]:
+        """Token ids, one more than the model reads: it only predicts the last one."""
+        return self._tokens.sequence(number, length + 1, self._recipe.seed)
 
-    def batch(self, drawn: list[NDArray[np.int64]]) -> "LanguageModelBatch":
-        """Sequences with what their loss needs."""
-        return LanguageModelBatch(drawn, self._recipe.dtype)
+    def tokens(self, example: NDArray[np.int64]) -> int:
+        """All but the last."""
+        return len(example) - 1
 
-
-@dataclass(frozen=True, slots=True)
-class LanguageModelBatch:
-    """Sequences of token ids."""
-
-    sequences: Sequence[NDArray[np.int64]]
-    dtype: str
-
-    @property
-    def lengths(self) -> list[int]:
-        """Tokens read of each sequence."""
-        return [len(sequence) - 1 for sequence in self.sequences]
-
-    def loss(self, model: ScannerModel, read: Pass) -> Tensor:
-        """A pass's share of the mean loss of a token, in nats."""
-        summed = summed_loss(model, [self.sequences[number] for number in read.members], self.dtype, read)
-        return summed / sum(self.lengths)
+    def loss(self, model: ScannerModel, examples: Sequence[NDArray[np.int64]], read: Pass) -> Tensor:
+        """The mean loss of a token, in nats."""
+        summed = summed_loss(model, [examples[number] for number in read.members], self._recipe.dtype, read)
+        return summed / sum(map(self.tokens, examples))
 
 
 def summed_loss(
@@ -70,25 +47,15 @@ def summed_loss(
 ) -> Tensor:
     """Cross entropy of the tokens of sequences, each given those before it: scalar, in nats.
 
-    Parameters
-    ----------
-    model : ScannerModel
-    sequences : sequence of (tokens,) arrays
-        Of at least two tokens; the first of each is not predicted.
-    dtype : "bfloat16" or "float32"
-    together : Pass
-        How they are read.
+    Each of ``sequences`` is (tokens,), at least two; the first token is not predicted.
     """
     read = [sequence[:-1] for sequence in sequences]
     # no question, so no token of the text occurs in it
     classes = None if model.match_embedding is None else [np.zeros_like(row) for row in read]
     hidden = hidden_states(model, read, classes, dtype, together)  # (rows, width, d_model)
-    found = zip(hidden[: len(read)], read, strict=True)
-    rows = torch.cat([row[: len(ids)] for row, ids in found])  # (tokens, d_model)
+    rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=False)])  # (tokens, d_model)
     targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
-    embedding = model.backbone.embedding.weight[
-        : model.config.vocab_size
-    ]  # without rows that stand for nothing
+    embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without padded rows
     return next_token_loss(rows.float(), embedding, targets, DTYPES[dtype])
 
 
@@ -96,17 +63,10 @@ def summed_loss(
 def held_out_loss(
     model: ScannerModel, caches: Iterable[TokenCache], recipe: Recipe
 ) -> dict[str, dict[str, float]]:
-    """Mean loss of a token by file, and over all of them under "all".
-
-    Returns
-    -------
-    dict
-        For each: ``nats`` and ``perplexity``.
-    """
+    """Mean loss of a token, ``nats`` and ``perplexity``, by file and over all of them under "all"."""
     sums: dict[str, list[float]] = {}
     length = max(recipe.sequence_tokens) + 1
-    found = chain.from_iterable(tokens.spread(length, recipe.validation_tokens) for tokens in caches)
-    for source, sequence in found:
+    for source, sequence in chain.from_iterable(c.spread(length, recipe.validation_tokens) for c in caches):
         if len(sequence) < 2:
             continue
         alone = passes([len(sequence) - 1], length, recipe.tokens_per_pass, compiled=False)[0]
@@ -116,9 +76,5 @@ def held_out_loss(
             entry[0] += loss
             entry[1] += len(sequence) - 1
     order = [*sorted(sums.keys() - {"all"}), "all"]
-    return {name: _measures(*sums[name]) for name in order}
-
-
-def _measures(loss: float, tokens: float) -> dict[str, float]:
-    nats = loss / tokens
-    return {"nats": nats, "perplexity": math.exp(min(nats, 700.0))}
+    means = {name: sums[name][0] / sums[name][1] for name in order}
+    return {name: {"nats": mean, "perplexity": math.exp(min(mean, 700.0))} for name, mean in means.items()}

@@ -18,19 +18,6 @@ from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.start import RunFiles
 
 
-class Batch(Protocol):
-    """The sequences of one optimizer step."""
-
-    @property
-    def lengths(self) -> Sequence[int]:
-        """Tokens of each sequence."""
-        ...
-
-    def loss(self, model: ScannerModel, read: Pass) -> Tensor:
-        """The part of the step's loss that the sequences of a pass contribute; the parts add up to it."""
-        ...
-
-
 class Objective(Protocol):
     """What a model is trained for."""
 
@@ -39,51 +26,30 @@ class Objective(Protocol):
         """What is trained beside the model and not kept with it."""
         ...
 
-    def draw(self, step: int, length: int) -> object:
-        """The sequences of a step (from 0), each about ``length`` tokens; the same in every run.
-
-        Returns plain data, and may be called in another process.
-        """
+    def example(self, number: int, length: int) -> Any:  # noqa: ANN401 - plain data of the objective's own
+        """Example ``number``, about ``length`` tokens long; the same in every run, also in another process."""
         ...
 
-    def batch(self, drawn: Any) -> Batch:  # noqa: ANN401 - each objective knows what it drew
-        """What was drawn, ready to be trained on."""
+    def tokens(self, example: Any) -> int:  # noqa: ANN401
+        """How many tokens the model reads of an example."""
+        ...
+
+    def loss(self, model: ScannerModel, examples: Sequence[Any], read: Pass) -> Tensor:
+        """The part of a step's loss that a pass over some of its ``examples`` contributes; the parts add up."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a model achieves on documents that it is not trained on.
+    """What a model achieves on documents that it is not trained on."""
 
-    Attributes
-    ----------
-    choice
-        The one number that weights are chosen by: higher is better.
-    measures
-        By source: measure and value.
-    lines
-        The same for people.
-    """
-
-    choice: float
-    measures: dict[str, dict[str, float]]
-    lines: tuple[str, ...]
+    choice: float  # the one number that weights are chosen by: higher is better
+    measures: dict[str, dict[str, float]]  # by source and name
+    lines: tuple[str, ...]  # the same for people
 
 
 class Stage(ABC):
     """One kind of training: its data, what it starts from, its objective and its validation.
-
-    Parameters
-    ----------
-    files : RunFiles
-    recipe : Recipe
-    device : torch.device
-    notify : callable
-
-    Attributes
-    ----------
-    measured : str
-        The name of the validation's measures in the checkpoint's record.
 
     Raises
     ------
@@ -92,6 +58,7 @@ class Stage(ABC):
     """
 
     measured: str
+    """The name of the validation's measures in the checkpoint's record."""
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
         self._files, self._recipe, self._device, self._notify = files, recipe, device, notify

@@ -8,10 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
-from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.checkpoint import load_checkpoint, load_model
 from spscanner_rag.evidence.questions import Document, Question, relevant_units
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.training.stages.calibrate import calibrate, fitted_shift
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.examples import ExampleSource
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.calibrate import calibrate, fitted_shift, loss_shift
 
 
 @pytest.fixture
@@ -99,3 +103,14 @@ def test_a_base_that_is_lower_by_so_much_is_shifted_by_so_much_more(
 )
 def test_sentences_of_one_kind_have_no_level(marks: list[bool], weight: float) -> None:
     assert fitted_shift(np.array([1.0, -2.0]), np.array(marks), weight) == 0.0
+
+
+def test_the_shift_for_balanced_positives_is_that_for_their_weight(
+    tiny_checkpoint: Path, store: DocumentStore, reading: Reading
+) -> None:
+    model, source = load_model(tiny_checkpoint), ExampleSource(store, reading, Recipe())
+    examples = [source.example(number, 128) for number in range(4)]
+    relevant = np.concatenate([example.relevant for example in examples])
+    weight = float((~relevant).sum() / relevant.sum())
+    assert loss_shift(model, examples, "balanced", 512) == loss_shift(model, examples, weight, 512)
+    assert loss_shift(model, examples, "balanced", 512) != loss_shift(model, examples, 2 * weight, 512)
