@@ -111,9 +111,13 @@ class Trainer:
         self.step = 0
         self.seconds = 0.0
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
-        self.optimizer = torch.optim.AdamW(
-            self._parameter_groups(), lr=recipe.learning_rate, betas=(recipe.betas[0], recipe.betas[1])
-        )
+        parameters = [*model.parameters(), *self._extra.parameters()]
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
+            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+        ]
+        betas = (recipe.betas[0], recipe.betas[1])
+        self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas)
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
@@ -187,13 +191,6 @@ class Trainer:
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         return StepReport(self.step, loss, norm.item(), rate, sum(lengths), sum(lengths) / elapsed)
-
-    def _parameter_groups(self) -> list[dict[str, Any]]:
-        parameters = [*self.model.parameters(), *self._extra.parameters()]
-        return [
-            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": self.recipe.weight_decay},
-            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-        ]
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE

@@ -31,13 +31,7 @@ class RunFiles:
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Check what a run starts from, before it reads any data.
-
-    Raises
-    ------
-    ValueError
-        Unless there is either a base or a configuration, and it is valid.
-    """
+    """Raise ``ValueError`` unless a run has either a base or a configuration, and it is valid."""
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "

@@ -91,10 +91,7 @@ def find_shared(
 ) -> dict[tuple[str, str], SharedDocument]:
     """`shared_documents` by source and id, announced by a message; ``training`` reads the documents anew.
 
-    Raises
-    ------
-    ValueError
-        If no training document is left.
+    Raises ``ValueError`` if no training document is left.
     """
     found = shared_documents(training(), held_out, max_share=max_share)
     shared = {(document.source, document.doc_id): document for document in found}

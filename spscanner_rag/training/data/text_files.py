@@ -44,15 +44,8 @@ def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
 def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
     """Documents of plain text files, without questions, in order, except those of white space only.
 
-    Yields
-    ------
-    Document
-        Its source is the file's name without endings, its id that name and the document's number.
-
-    Raises
-    ------
-    DataError
-        For text that is not UTF-8 and for a damaged compressed file; names file and line.
+    A document's source is its file's name without endings, its id that name and its number. `DataError` names
+    file and line of text that is not UTF-8, and of damage in a compressed file.
     """
     for path in paths:
         source = source_of(path)

@@ -68,21 +68,14 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
         return None
     if scale <= 0:
         return None
-    _scale_head(scanner.checkpoint.model, scale, shift)
+    model = scanner.checkpoint.model
+    assert model.binary_head is not None
+    with torch.no_grad():
+        for part in filter(None, (model.binary_head, model.lexical_prior, model.surroundings)):
+            for parameter in part.parameters():
+                parameter.mul_(scale)
+        model.binary_head.bias.add_(shift)
     return scale, shift
-
-
-@torch.no_grad()
-def _scale_head(model: ScannerModel, scale: float, shift: float) -> None:
-    head = model.binary_head
-    assert head is not None
-    head.weight.mul_(scale)
-    head.bias.mul_(scale).add_(shift)
-    if model.lexical_prior is not None:
-        model.lexical_prior.weight.mul_(scale)
-    if model.surroundings is not None:
-        model.surroundings.weight.mul_(scale)
-        model.surroundings.bias.mul_(scale)
 
 
 def loss_shift(

@@ -90,8 +90,8 @@ def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bo
     """The weight of a relevant sentence in the binary loss; one that is not relevant has 1.
 
     "balanced" is the official train.py's: n-/n+, the sentences of the step's batch that are not relevant over
-    those that are, so that both kinds weigh the same. A batch without relevant sentences has weight 1. ``relevant``
-    are all labels of the batch, (sentences,).
+    those that are, so that both kinds weigh the same. A batch without relevant sentences has weight 1.
+    ``relevant`` are all labels of the batch, (sentences,).
     """
     if positive_weight != "balanced":
         return positive_weight
@@ -100,18 +100,15 @@ def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bo
 
 
 def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
-    """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over units.
+    """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over units: scalar.
+
+    It is 0 where both differ by a constant.
 
     Parameters
     ----------
     logits, targets : (units,)
     temperature : float
         Divides the targets: the lower, the more only the teacher's best units count.
-
-    Returns
-    -------
-    Tensor
-        Scalar; 0 where the logits and the scores over ``temperature`` differ by a constant.
     """
     wanted = (targets / temperature).log_softmax(0)
     return F.kl_div(logits.log_softmax(0), wanted, reduction="sum", log_target=True)

@@ -33,7 +33,7 @@ class LanguageModelObjective:
         return self._tokens.sequence(number, length + 1, self._recipe.seed)
 
     def tokens(self, example: NDArray[np.int64]) -> int:
-        """All but the last."""
+        """The number of token ids without the last."""
         return len(example) - 1
 
     def loss(self, model: ScannerModel, examples: Sequence[NDArray[np.int64]], read: Pass) -> Tensor:

@@ -51,12 +51,7 @@ class LanguageModelStage(Stage):
             raise ValueError("got nothing to train on; expected --data with plain text")
         refuse_other_files((*files.data, *files.validation), (*TEXT_SUFFIXES, *QUESTION_SUFFIXES))
         self._shared: Collection[tuple[str, str]] = ()
-        self._shared = find_shared(
-            lambda: filter(self._is_trained_on, self._all_documents()),
-            self.held_out,
-            recipe.max_shared_share,
-            notify,
-        )
+        self._shared = find_shared(self._trained_on, self.held_out, recipe.max_shared_share, notify)
         self._tokens: TokenCache | None = None
         self._start: Checkpoint | None = None
 
@@ -115,6 +110,9 @@ class LanguageModelStage(Stage):
                 open_token_cache(self._files.data, tokenizer, folder, self._notify, self._is_held_out, key)
             )
         return held_out
+
+    def _trained_on(self) -> Iterator[Document]:
+        return filter(self._is_trained_on, self._all_documents())
 
     def _all_documents(self) -> Iterator[Document]:
         """Documents of ``--data``, held-out ones included."""
