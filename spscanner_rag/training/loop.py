@@ -91,11 +91,6 @@ class Trainer:
     workers : int, default 0
         Processes that draw the sequences of coming steps; 0 draws each when it is due.
 
-    Attributes
-    ----------
-    step, seconds
-        Steps done, and the time that they took.
-
     Raises
     ------
     ValueError
@@ -108,8 +103,7 @@ class Trainer:
         self.model, self.recipe, self.out = model, recipe, out
         self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
-        self.step = 0
-        self.seconds = 0.0
+        self.step, self.seconds = 0, 0.0  # steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
         parameters = [*model.parameters(), *self._extra.parameters()]
         groups: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ STEPS_PER_LINE = 20
 
 
 class TrainingView:
-    """Shows steps and validations on standard error: a bar in a terminal, else a line every 20 steps.
+    """Shows steps and validations on standard error, within ``with view.bar:``: a bar, or a line every 20 steps.
 
     Parameters
     ----------
@@ -18,11 +18,6 @@ class TrainingView:
         Steps of the whole run.
     enabled : bool
         False shows validations only.
-
-    Attributes
-    ----------
-    bar : rich.progress.Progress
-        Shown within ``with view.bar:``.
     """
 
     def __init__(self, steps: int, enabled: bool) -> None:

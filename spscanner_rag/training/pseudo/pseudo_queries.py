@@ -112,4 +112,7 @@ def _foreign(
             found.append(question)
     if len(found) < _LEAST_REMEMBERED:
         return []
-    return [replace(question, evidence=(), answerable=False) for question in draw.sample(found, count)]
+    return [
+        replace(question, evidence=(), answerable=False)
+        for question in draw.sample(found, min(count, len(found)))
+    ]

@@ -102,7 +102,7 @@ def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bo
 def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
     """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over units: scalar.
 
-    It is 0 where both differ by a constant.
+    It is 0 where ``logits`` and ``targets / temperature`` differ by a constant.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Stage(ABC):
     @property
     @abstractmethod
     def held_out(self) -> Iterable[Document]:
-        """Documents to validate on; can be gone through more than once."""
+        """Documents to validate on, from the first at each access."""
 
     @abstractmethod
     def start(self) -> Checkpoint:

@@ -184,6 +184,8 @@ def test_negatives_are_questions_of_other_documents() -> None:
     assert not [
         question for question in found[0].questions if not question.answerable
     ]  # there is none to take yet
+    eager = list(pseudo_documents([*many(), *animals], RARITY, replace(RECIPE, pseudo_negatives=10**6)))
+    assert sum(not question.answerable for question in eager[-1].questions) > len(last)  # all there are
 
 
 def test_long_texts_become_several_documents_and_short_ones_none() -> None:
