@@ -84,8 +84,7 @@ class Trainer:
     ----------
     model : ScannerModel
         In float32, on the device to train on. Changed in place.
-    objective : Objective
-    recipe : Recipe
+    objective, recipe
     out : Path
         Folder for the state and the log; made if absent. A state found there is resumed.
     workers : int, default 0

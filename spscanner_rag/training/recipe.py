@@ -18,9 +18,7 @@ _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
     "pseudo_masked pseudo_negatives pseudo_weight calibration_questions lexical_least_units"
 ).split()
-_SHARES = (
-    "warmup_share random_place_share spread_share unanswerable_share max_shared_share ema_decay"
-).split()
+_SHARES = "warmup_share random_place_share spread_share unanswerable_share max_shared_share ema_decay".split()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,9 +72,7 @@ class TrainingRun:
 
     Parameters
     ----------
-    files : RunFiles
-    recipe : Recipe
-    device : torch.device
+    files, recipe, device
     notify : callable, optional
         Called with messages about work that takes long before the first step.
     workers : int, default 0

@@ -84,7 +84,6 @@ def open_token_cache(
     ----------
     files : sequence of Path
         Plain text, or questions, whose texts are read.
-    tokenizer : Tokenizer
     folder : Path
         Holds caches, each named by its files' content and the tokenizer.
     notify : callable, optional

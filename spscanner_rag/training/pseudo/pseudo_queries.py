@@ -1,4 +1,4 @@
-"""Questions made from plain text: material for a scanner where nobody has written any.
+"""Questions made from plain text, kept as a question file: for training where nobody has written questions.
 
 - Headings: the heading is the question, the sentences of its section are the evidence.
 - Key phrases: words that this document repeats together and that are rare in others; the evidence is the
@@ -10,30 +10,35 @@
 Such evidence is rough: sentences that are not marked may answer the question too. A teacher makes up for that.
 """
 
+import json
 import random
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.training import Notify
+from spscanner_rag.training.data.text_files import content_key, read_text_documents, sampled_documents
 from spscanner_rag.training.pseudo.headings import heading_questions
-from spscanner_rag.training.pseudo.key_phrases import WordRarity, phrase_questions
+from spscanner_rag.training.pseudo.key_phrases import COUNTED_CHARACTERS, WordRarity, phrase_questions
 from spscanner_rag.training.pseudo.masked_sentences import masked_questions
 from spscanner_rag.training.recipe import Recipe
 
 LEAST_SENTENCES = 8
 """Shorter documents get no questions."""
 
+_FORMAT = "1"
 _REMEMBERED_QUESTIONS = 400
 _LEAST_REMEMBERED = 20
 """Questions of other documents from which negatives are drawn, and how many there must be for that."""
 
 _CONTENT_WORD = re.compile(r"\w{4,}")
-
 _CUTS = (re.compile(r"\n[^\S\n]*\n"), re.compile(r"\n"), re.compile(r"[.!?][\"')\]”’]*\s"), re.compile(r"\s"))  # noqa: RUF001
 
 
@@ -45,6 +50,44 @@ class QuestionMaker(Protocol):
     ) -> list[Question]:
         """At most ``count`` questions with their evidence; ``spans`` are the text's sentences (start, end)."""
         ...
+
+
+def pseudo_question_file(
+    texts: Sequence[Path], recipe: Recipe, folder: Path, notify: Notify = lambda message: None
+) -> Path:
+    """The question file of plain texts, in the format of ``--data``; written to the folder unless it is there.
+
+    Its name stands for the content of the texts, the recipe's ``pseudo_…`` numbers and its seed. A message
+    follows each text file.
+
+    Raises
+    ------
+    DataError
+        For a text file that cannot be read; names file and line.
+    ValueError
+        If no question could be made of the texts.
+    """
+    numbers = {key: value for key, value in recipe.to_dict().items() if key.startswith("pseudo_")}
+    del numbers["pseudo_weight"]  # changes how questions are drawn, not how they are made
+    path = folder / f"{content_key(texts, _FORMAT, str(recipe.seed), json.dumps(numbers))}.jsonl"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    rarity = WordRarity(sampled_documents(texts, COUNTED_CHARACTERS))
+    total = 0
+    with whole_file(path) as unfinished, unfinished.open("w", encoding="utf-8") as out:
+        for number, file in enumerate(texts, 1):
+            made = 0
+            for document in pseudo_documents(read_text_documents([file]), rarity, recipe):
+                out.write(json.dumps(_record(document)) + "\n")
+                made += len(document.questions)
+            total += made
+            notify(f"pseudo-questions of {file.name}, {number} of {len(texts)} files: {made:,}")
+        if not total:
+            raise ValueError(
+                f"{texts[0]}: no pseudo-question could be made; expected documents of several sentences"
+            )
+    return path
 
 
 def pseudo_documents(documents: Iterable[Document], rarity: WordRarity, recipe: Recipe) -> Iterator[Document]:
@@ -116,3 +159,13 @@ def _foreign(
         replace(question, evidence=(), answerable=False)
         for question in draw.sample(found, min(count, len(found)))
     ]
+
+
+def _record(document: Document) -> dict[str, object]:
+    """A document as a line of a question file."""
+    keys = ("doc_id", "source", "title", "split", "text")
+    questions = [
+        {"qid": q.qid, "question": q.text, "evidence": q.evidence, "answerable": q.answerable}
+        for q in document.questions
+    ]
+    return {key: getattr(document, key) for key in keys} | {"questions": questions}

@@ -48,7 +48,6 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
 
     Parameters
     ----------
-    scanner : Scanner
     asked : iterable of (document, question)
         Answerable questions with evidence, on whole documents.
 

@@ -19,8 +19,7 @@ class EvidenceObjective:
 
     Parameters
     ----------
-    source : ExampleSource
-    recipe : Recipe
+    source, recipe
     d_model : int
         Width of the model, for the second head that learns the teacher's scores.
     shift : float, default 0.0

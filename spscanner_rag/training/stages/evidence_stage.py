@@ -18,7 +18,7 @@ from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
-from spscanner_rag.training.pseudo.pseudo_file import pseudo_question_file
+from spscanner_rag.training.pseudo.pseudo_queries import pseudo_question_file
 from spscanner_rag.training.pseudo.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.calibrate import calibrate, labelled_logits, loss_shift
@@ -32,8 +32,7 @@ CHOICE_CUTOFF = 10
 _SHIFT_STEPS = 3
 """The examples of so many steps decide the shift of a base's logits in the loss."""
 
-Recall = dict[int, float]
-"""By cut-off."""
+Recall = dict[int, float]  # by cut-off
 
 
 class EvidenceStage(Stage):
