@@ -154,7 +154,7 @@ def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
 
 def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
     """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
-    from spscanner_rag.training.vocabulary import train_tokenizer
+    from spscanner_rag.training.start import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
     if not path.exists():

@@ -8,7 +8,7 @@ import typer
 
 def train(
     out: Annotated[
-        Path, typer.Option(help="Folder for state, log and checkpoint; a run found there is resumed.")
+        Path, typer.Option(help="Folder for state, log and checkpoint; a run found there resumes.")
     ],
     data: Annotated[
         list[Path] | None,
@@ -19,10 +19,11 @@ def train(
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(help="Plain text to make pseudo-questions of, beside or instead of --data; repeat."),
+        typer.Option(help="Plain text to make pseudo-questions from, with or without --data; repeat."),
     ] = None,
     recipe: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Recipe; default: the paper's fine-tuning.")
+        Path | None,
+        typer.Argument(metavar="[CONFIG.toml]", help="Recipe; default: nearly the paper's fine-tuning."),
     ] = None,
     base: Annotated[str | None, typer.Option(help="Checkpoint to fine-tune: a folder or a Hub id.")] = None,
     config: Annotated[
@@ -43,13 +44,13 @@ def train(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
     workers: Annotated[
-        int, typer.Option(help="Processes that prepare coming steps: for a GPU, which would wait for them.")
+        int, typer.Option(help="Processes that draw coming steps, so that a GPU does not wait for them.")
     ] = 0,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Train one stage that the recipe names, then validate and write checkpoint and model card.
+    """Train the stage that the recipe names, then validate and write checkpoint and model card.
 
-    A run that was killed is taken up by the same command.
+    The same command resumes an interrupted run.
     """
     import os
     from dataclasses import replace
@@ -61,13 +62,14 @@ def train(
     from spscanner_rag.training.view import TrainingView
 
     if workers:
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # which does not outlive a fork
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # parallel tokenizers do not survive a fork
     numbers = read_recipe(recipe)
     if teacher is not None:
         numbers = replace(numbers, teacher=teacher)
     files = RunFiles(
         data or [], validation or [], out, base, config, teacher_cache or out / "teacher", text or []
     )
-    with TrainingView(numbers.steps, progress) as view:
+    view = TrainingView(numbers.steps, progress)
+    with view.bar:
         run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
         run.train(view.step, view.validated)

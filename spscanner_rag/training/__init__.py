@@ -1,1 +1,6 @@
-"""Fine-tuning a scanner, or training a small one from nothing."""
+"""Training: the loop, a run and its recipe; `data`, `pseudo` and `stages` are its parts."""
+
+from collections.abc import Callable
+
+Notify = Callable[[str], object]
+"""Called with messages about work that takes long before the first step."""

@@ -1,28 +1,33 @@
-"""The optimization loop: examples in, weights out, resumable at any step."""
+"""The optimization loop: examples in, weights and a log out; an interrupted run resumes."""
 
 import json
 import math
-import os
+import multiprocessing
 import pickle
+import random
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
+from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.whole_file import whole_file, write_whole
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
-from spscanner_rag.training.ahead import drawn_steps
-from spscanner_rag.training.log import TrainingLog
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.objective import Batch, Objective
+from spscanner_rag.training.stages.stage import Objective
 
 STATE_FILE = "training_state.pt"
 LOG_FILE = "log.jsonl"
+
+STEPS_AHEAD = 4
+"""Steps that each process draws in advance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +41,54 @@ class StepReport:
     tokens: int
     tokens_per_second: float
 
+    def record(self) -> dict[str, object]:
+        """The step's line of the log."""
+        rounded = {"loss": round(self.loss, 5), "gradient_norm": round(self.gradient_norm, 4)}
+        return asdict(self) | rounded | {"tokens_per_second": round(self.tokens_per_second)}
+
+
+class TrainingLog:
+    """A file with a JSON object a line for every step and every validation, each with its ``step``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Add a record."""
+        append_records(self.path, [record])
+
+    def keep_until(self, step: int) -> None:
+        """Drop the records after a step, which will be done again."""
+        if self.path.exists():
+            kept = [json.dumps(record) + "\n" for record in self._records() if record["step"] <= step]
+            write_whole(self.path, "".join(kept))
+
+    def has_validation(self, step: int) -> bool:
+        """Whether the validation after a step is on record."""
+        return any(record["step"] == step and "validation" in record for record in self._records())
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for _, line in complete_lines(self.path):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and isinstance(record.get("step"), int):
+                yield record
+
 
 class Trainer:
-    """Trains a model for an objective; the state on disk is all it needs to go on after a kill.
+    """Trains a model for an objective; an interrupted run resumes from the state on disk.
 
     Parameters
     ----------
     model : ScannerModel
         In float32, on the device to train on. Changed in place.
-    objective : Objective
-    recipe : Recipe
+    objective, recipe
     out : Path
         Folder for the state and the log; made if absent. A state found there is resumed.
     workers : int, default 0
         Processes that draw the sequences of coming steps; 0 draws each when it is due.
-
-    Attributes
-    ----------
-    step : int
-        Steps done.
-    seconds : float
-        Time they took.
-    log : TrainingLog
 
     Raises
     ------
@@ -71,12 +102,15 @@ class Trainer:
         self.model, self.recipe, self.out = model, recipe, out
         self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
-        self.step = 0
-        self.seconds = 0.0
+        self.step, self.seconds = 0, 0.0  # steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
-        self.optimizer = torch.optim.AdamW(
-            self._parameter_groups(), lr=recipe.learning_rate, betas=(recipe.betas[0], recipe.betas[1])
-        )
+        parameters = [*model.parameters(), *self._extra.parameters()]
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
+            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+        ]
+        betas = (recipe.betas[0], recipe.betas[1])
+        self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas)
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
@@ -92,8 +126,8 @@ class Trainer:
         keep_freed_memory()
         started = time.perf_counter()
         for length, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
-            report = self._one_step(length, self._objective.batch(drawn), started)
-            self.log.append(_record(report))
+            report = self._one_step(length, drawn, started)
+            self.log.append(report.record())
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
             yield report
@@ -106,7 +140,7 @@ class Trainer:
         return {name: value.detach() for name, value in self.model.named_parameters()}
 
     def save(self) -> None:
-        """Write the state; the file is whole or not there."""
+        """Write the state."""
         state = {
             "step": self.step,
             "seconds": self.seconds,
@@ -116,23 +150,24 @@ class Trainer:
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
         }
-        unfinished = self.out / (STATE_FILE + ".part")
-        torch.save(state, unfinished)
-        os.replace(unfinished, self.out / STATE_FILE)
+        with whole_file(self.out / STATE_FILE) as unfinished:
+            torch.save(state, unfinished)
 
-    def _one_step(self, length: int, batch: Batch, started: float) -> StepReport:
-        """Train on a batch; ``started`` is when it was begun to be drawn or waited for."""
+    def _one_step(self, length: int, examples: list[Any], started: float) -> StepReport:
+        """Train on a batch; ``started`` is when the loop began to draw it or to wait for it."""
+        lengths = list(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
-        for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss = 0.0
-        for read in passes(batch.lengths, length, recipe.tokens_per_pass, recipe.compile):
-            part = batch.loss(self.model, read)
+        for read in passes(lengths, length, recipe.tokens_per_pass, recipe.compile):
+            part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
-        norm = nn.utils.clip_grad_norm_(self._parameters(), recipe.gradient_clip)
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(
                 f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the last saved state is in "
@@ -140,30 +175,15 @@ class Trainer:
             )
         self.optimizer.step()
         self.step += 1
-        self._average()
+        if recipe.ema_decay:
+            # the plain mean of the first weights, so that the random start is forgotten
+            decay = min(recipe.ema_decay, self.step / (self.step + 10))
+            with torch.no_grad():
+                for name, value in self.model.named_parameters():
+                    self.average[name].lerp_(value, 1 - decay)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
-        tokens = sum(batch.lengths)
-        return StepReport(self.step, loss, norm.item(), rate, tokens, tokens / elapsed)
-
-    def _average(self) -> None:
-        if not self.recipe.ema_decay:
-            return
-        # the plain mean of the first weights, so that the random start is forgotten
-        decay = min(self.recipe.ema_decay, self.step / (self.step + 10))
-        with torch.no_grad():
-            for name, value in self.model.named_parameters():
-                self.average[name].lerp_(value, 1 - decay)
-
-    def _parameters(self) -> list[nn.Parameter]:
-        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-
-    def _parameter_groups(self) -> list[dict[str, Any]]:
-        parameters = [*self.model.parameters(), *self._extra.parameters()]
-        return [
-            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": self.recipe.weight_decay},
-            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-        ]
+        return StepReport(self.step, loss, norm.item(), rate, sum(lengths), sum(lengths) / elapsed)
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE
@@ -171,23 +191,59 @@ class Trainer:
             state = torch.load(path, map_location=self.model.device, weights_only=True)
         except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
             raise ValueError(
-                f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start anew"
+                f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start again"
             ) from None
         if state["recipe"] != json.dumps(self.recipe.to_dict()):
             raise ValueError(
                 f"{path} is the state of a run with another recipe; give that recipe to resume it, "
-                "or another --out to start anew"
+                "or another --out to start again"
             )
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:
-            raise ValueError(
-                f"{path} is the state of another model: {str(error).splitlines()[-1].strip()}"
-            ) from None
+            reason = str(error).splitlines()[-1].strip()
+            raise ValueError(f"{path} is the state of another model: {reason}") from None
         self._extra.load_state_dict(state["extra"])
         self.average = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
+
+
+def check_workers(workers: int) -> None:
+    """Raise ``ValueError`` unless this system can run so many processes."""
+    if workers < 0:
+        raise ValueError(f"workers is {workers}; expected 0 or more processes")
+    if workers and "fork" not in multiprocessing.get_all_start_methods():
+        raise ValueError(f"workers is {workers}; this system cannot fork processes: expected 0")
+
+
+def drawn_steps(
+    objective: Objective, recipe: Recipe, steps: range, workers: int
+) -> Iterator[tuple[int, list[Any]]]:
+    """Length and examples of each step (from 0), in order; the same with any number of processes.
+
+    Without ``workers`` a step is drawn when it is asked for, else processes draw coming steps.
+    """
+    yield from DataLoader(
+        _Steps(objective, recipe),
+        batch_size=None,
+        sampler=steps,
+        num_workers=workers,
+        collate_fn=lambda drawn: drawn,  # torch's own makes tensors of arrays
+        multiprocessing_context="fork" if workers else None,  # documents and tokenizer are shared, not copied
+        prefetch_factor=STEPS_AHEAD if workers else None,
+    )
+
+
+class _Steps(Dataset[tuple[int, list[Any]]]):
+    def __init__(self, objective: Objective, recipe: Recipe) -> None:
+        self._objective, self._recipe = objective, recipe
+
+    def __getitem__(self, step: int) -> tuple[int, list[Any]]:
+        recipe, count = self._recipe, self._recipe.sequences_per_step
+        length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
+        numbers = range(step * count, (step + 1) * count)
+        return length, [self._objective.example(number, length) for number in numbers]
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:
@@ -198,14 +254,3 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
     done = (step - warmup) / max(1, recipe.steps - warmup)
     span = recipe.learning_rate - recipe.final_learning_rate
     return recipe.final_learning_rate + span * (1 + math.cos(math.pi * done)) / 2
-
-
-def _record(report: StepReport) -> dict[str, object]:
-    return {
-        "step": report.step,
-        "loss": round(report.loss, 5),
-        "gradient_norm": round(report.gradient_norm, 4),
-        "learning_rate": report.learning_rate,
-        "tokens": report.tokens,
-        "tokens_per_second": round(report.tokens_per_second),
-    }

@@ -1,35 +1,31 @@
 """The model card of a trained checkpoint: what it is, what it learned from, how, and how well it does."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
+from spscanner_rag.files.whole_file import write_whole
 from spscanner_rag.mamba2.model import ScannerModel
 
 MODEL_CARD = "README.md"
 
 
 def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSettings) -> None:
-    """Write ``README.md`` into a checkpoint folder; it is whole or not there."""
-    training, config = settings.training, model.config
+    """Write ``README.md`` into a checkpoint folder."""
+    training, config, reanchor = settings.training, model.config, settings.reanchor_tokens
     parameters = sum(parameter.numel() for parameter in model.parameters())
+    best = training.get("best_step")
     beside_embedding = parameters - model.backbone.embedding.weight.numel()
     facts = [
         ("Architecture", f"Mamba-2, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"),
         ("Parameters", f"{parameters:,}, of which {beside_embedding:,} beside the token embedding"),
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
-        (
-            "Re-anchoring",
-            f"question repeated every {settings.reanchor_tokens} tokens"
-            if settings.reanchor_tokens
-            else "no",
-        ),
+        ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
         ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
         ("Started from", training["started_from"]),
-        ("Steps", _steps(training)),
+        ("Steps", f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")),
         ("Time", f"{training['hours']} hours on {training['hardware']}"),
         ("Made with", f"spscanner-rag {__version__}"),
     ]
@@ -42,9 +38,7 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
         _table(("", ""), [(key, f"`{value}`") for key, value in training["recipe"].items()]),
         *_measured(training),
     ]
-    unfinished = folder / (MODEL_CARD + ".part")
-    unfinished.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    os.replace(unfinished, folder / MODEL_CARD)
+    write_whole(folder / MODEL_CARD, "\n\n".join(parts) + "\n")
 
 
 def _opening(name: str, stage: str) -> list[str]:
@@ -85,11 +79,6 @@ def _measured(training: dict[str, Any]) -> list[str]:
         recalls = training["validation_recall"]
         rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in recalls.items()]
     return [title, _table(head, rows) if rows else "Not measured: no validation files were given."]
-
-
-def _steps(training: dict[str, Any]) -> str:
-    best = training.get("best_step")
-    return f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:

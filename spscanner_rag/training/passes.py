@@ -1,10 +1,14 @@
-"""Which sequences of a step go through the model together, and in what shape; compiled layers, if wanted."""
+"""Which sequences of a step go through the model together, in what shape, and their hidden states."""
 
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import group_by_length
@@ -13,51 +17,28 @@ from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Sequences that are read together.
+    """Sequences that are read together, padded after their ends and by rows, which changes no hidden state."""
 
-    Attributes
-    ----------
-    members
-        Their numbers.
-    rows, width
-        Shape that they are padded to. What is padding stands after a sequence's end or in a row of its own,
-        where nothing that counts is read.
-    compiled
-        Whether this is the shape that compiled layers were made for.
-    """
-
-    members: Sequence[int]
+    members: Sequence[int]  # their numbers in the step
     rows: int
     width: int
-    compiled: bool = False
-
-    def stance(self) -> contextlib.AbstractContextManager[object]:
-        """A context in which layers that are compiled compute this pass without being compiled anew."""
-        if self.compiled:
-            return contextlib.nullcontext()
-        eager: contextlib.AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-        return eager
+    compiled: bool = False  # whether layers were compiled for this shape
 
 
 def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool) -> list[Pass]:
-    """Passes of one step.
+    """Divide the sequences of a step into passes.
 
     Parameters
     ----------
     lengths : sequence of int
         Tokens of each sequence.
     length : int
-        What the step's sequences are meant to have.
+        Tokens that the step's recipe asks for.
     most_tokens : int
         Tokens of a pass, padding included; a single sequence may have more.
     compiled : bool
-        Whether all passes of such a step are to have one shape: compiling one takes half a minute and more.
-        Sequences longer than meant are passes of their own, not compiled.
-
-    Returns
-    -------
-    list of Pass
-        With each sequence once.
+        Whether all passes have one shape, since compiling for another takes half a minute or more. Sequences
+        longer than ``length`` are passes of their own, not compiled.
     """
     if not compiled:
         groups = group_by_length(lengths, most_tokens)
@@ -73,11 +54,40 @@ def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool
 
 
 def compile_layers(model: ScannerModel) -> None:
-    """Have torch.compile make one kernel of each layer's many small steps, at the first pass of each shape."""
+    """Have torch.compile fuse each layer, at the first pass of each shape."""
     for layer in model.backbone.layers:
         layer.compile(dynamic=False)
 
 
+def hidden_states(
+    model: ScannerModel,
+    ids: Sequence[NDArray[np.integer[Any]]],
+    match_classes: Sequence[NDArray[np.integer[Any]]] | None,
+    dtype: str,
+    read: Pass,
+) -> Tensor:
+    """Hidden states of the sequences of a pass: (rows, width, d_model).
+
+    Each of ``ids`` and ``match_classes`` is (tokens,); the latter are None exactly when the model has no match
+    embedding. ``dtype`` is that of matrix products, "bfloat16" or "float32".
+    """
+    rows = _stacked(ids, read, model.device)
+    classes = None if match_classes is None else _stacked(match_classes, read, model.device)
+    # a shape that layers were not compiled for is computed without compiling them again
+    stance = contextlib.nullcontext() if read.compiled else torch.compiler.set_stance("force_eager")
+    with stance, torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+        hidden, _ = model(rows, None, classes)
+    return hidden  # type: ignore[no-any-return]
+
+
+def _stacked(rows: Sequence[NDArray[np.integer[Any]]], read: Pass, device: torch.device) -> Tensor:
+    """Rows of ids as one tensor with zeros after their ends: (rows, width)."""
+    stacked = np.zeros((read.rows, read.width), np.int64)
+    for target, row in zip(stacked, rows, strict=False):  # further rows stay zeros
+        target[: len(row)] = row
+    return torch.from_numpy(stacked).to(device)
+
+
 def _whole_chunks(tokens: int) -> int:
-    """Up to a whole number of the SSD's chunks, which saves copies for its own padding."""
+    """Round up to whole chunks of the SSD, which saves the copies that it makes for its own padding."""
     return -(-tokens // CHUNK_TOKENS) * CHUNK_TOKENS

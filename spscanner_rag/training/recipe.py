@@ -3,201 +3,138 @@
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 STAGES = ("evidence", "language-model")
 LEAST_PSEUDO_CHARACTERS = 1000
 
+PositiveWeight = float | Literal["balanced"]
+
 _AT_LEAST_ONE = (
-    "steps",
-    "sequences_per_step",
-    "tokens_per_pass",
-    "save_every",
-    "validate_every",
-    "validation_questions",
-    "final_validation_questions",
-    "validation_tokens",
-    "source_cap",
-)
+    "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
+    "final_validation_questions validation_tokens source_cap"
+).split()
 _AT_LEAST_ZERO = (
-    "teacher_weight",
-    "teacher_documents",
-    "distillation_weight",
-    "ranking_weight",
-    "pseudo_headings",
-    "pseudo_phrases",
-    "pseudo_masked",
-    "pseudo_negatives",
-    "pseudo_weight",
-    "calibration_questions",
-    "lexical_least_units",
-)
-_SHARES = (
-    "warmup_share",
-    "random_place_share",
-    "spread_share",
-    "unanswerable_share",
-    "max_shared_share",
-    "ema_decay",
-)
+    "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
+    "pseudo_masked pseudo_negatives pseudo_weight calibration_questions lexical_least_units"
+).split()
+_SHARES = "warmup_share random_place_share spread_share unanswerable_share max_shared_share ema_decay".split()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train. The defaults are the paper's, for fine-tuning a pre-trained base (section 4.1).
+    """How to train; ``docs/training.md`` says which stage reads which key.
 
-    ``docs/training.md`` says which stage reads which key.
-
-    Parameters
-    ----------
-    stage : "evidence" or "language-model", default "evidence"
-        What is learnt: which sentences are evidence for a question, or the next token of plain text.
-    steps : int, default 15000
-        Optimizer steps.
-    sequence_tokens : tuple of int, default (2048, 5120, 10240)
-        Lengths of training sequences; each step draws one of them, one that is named twice twice as often.
-    sequences_per_step : int, default 64
-        The effective batch.
-    tokens_per_pass : int, default 16384
-        Sequences of a step go through the model in passes of at most this many tokens (and at least one
-        sequence): changes memory, not the result.
-    learning_rate, final_learning_rate : float, default 1e-4 and 1e-5
-        Peak and end of the cosine schedule.
-    warmup_share : float, default 0.1
-        Share of the steps with a linearly rising rate.
-    betas : tuple of two floats, default (0.9, 0.95)
-    weight_decay : float, default 0.01
-        On matrices only: norms, biases and the decays ``A_log`` are left alone.
-    gradient_clip : float, default 1.0
-    dtype : "bfloat16", "float32" or "auto", default "bfloat16"
-        Arithmetic of matrix products; weights and optimizer are float32. "auto" takes bfloat16 where the device
-        multiplies it natively.
-    compile : bool, default False
-        Whether torch.compile joins the steps of each layer. Needs a C++ compiler on a CPU, and half a minute or
-        more for each of ``sequence_tokens`` before it is faster; passes are padded to one shape then.
-    positive_weight : float, default 10.0
-        Weight of a relevant sentence's loss; sentences that are not relevant have 1.
-    ranking_weight : float, default 0.0
-        Weight of a softmax cross-entropy over a sequence's sentences, beside the binary one.
-    teacher : str, default ""
-        Embedding model of `sentence-transformers`, or ``cross-encoder:NAME``, that gives every sentence a soft
-        target; empty for none.
-    teacher_weight : float, default 0.3
-        Weight of the squared error of a second head that learns the teacher's scores.
-    distillation_weight : float, default 0.0
-        Weight of the divergence of the scanner's own logits from the teacher's scores, both as distributions over
-        a sequence's sentences.
-    distillation_temperature : float, default 0.2
-        Divides the teacher's scores, which have a spread of about one, before their softmax.
-    teacher_documents : int, default 0
-        Only the first so many documents of each source get teacher scores, which are the costly part; 0 all.
-    random_place_share : float, default 0.0
-        Share of sequences cut anywhere in the document instead of around a relevant sentence.
-    spread_share : float, default 0.0
-        Share of sequences that are cut shorter where that lets evidence from the start or end of a document stand
-        elsewhere; the others are as long as they can be.
-    unanswerable_share : float, default 0.0
-        Share of sequences whose question the document does not answer: all their sentences are irrelevant.
-    pseudo_headings, pseudo_phrases, pseudo_masked, pseudo_negatives : int, default 3, 3, 6 and 2
-        Pseudo-questions of each kind, at most, for a document of plain text.
-    pseudo_characters : int, default 30000
-        Longer plain texts are cut, at ends of paragraphs, into documents of at most this length.
-    pseudo_weight : float, default 1.0
-        Factor on the weights of all sources of plain text.
-    source_smoothing, source_cap : float and int, default 0.7 and 3000
-        A source with n questions is drawn with weight ``min(1, n / cap) ** smoothing``.
-    source_weights : dict, default {}
-        Factors on those weights by source name, for sources known to be noisy (0 leaves one out).
-    held_out_sources : tuple of str, default ()
-        Sources without a validation file: the tenth of their documents whose ``int(sha1(doc_id), 16)`` is a
-        multiple of 10 is validated on instead of trained on.
-    max_shared_share : float, default 0.01
-        Documents of which a larger share of the sentences of ten words or more stand in documents to validate on,
-        or the other way round, are not trained on.
-    ema_decay : float, default 0.0
-        Decay of the moving average of weights that is saved; 0 saves the last weights.
-    vocab_size : int, default 16384
-        Of the tokenizer, when a model is trained from nothing.
-    reanchor_tokens : int, default 0
-        Repeat the question after this many document tokens; 0 never. A base that is a scanner keeps its own
-        setting; one that is a language model takes this one.
-    lexical_match, lexical_prior, lexical_surroundings : bool, default False
-        Parts of the lexical channel: an embedding of the words that also occur in the question, the BM25 score of
-        each sentence, and those of the 3, 7 and 17 sentences around it, which need the one before. A base that
-        is a scanner keeps its own and gains what it lacks.
-    lexical_least_units : int, default 0
-        The lexical channel takes a document of fewer sentences for one of so many, in which the others share no
-        word with the question. A base that is a scanner keeps its own, unless that is 0.
-    validate_every : int, default 500
-        Steps between validations.
-    validation_questions : int, default 40
-        Per source, at most, at each validation; the last one takes ``final_validation_questions``.
-    final_validation_questions : int, default 300
-    calibration_questions : int, default 0
-        Of each source, answered at the end on the whole training documents to calibrate the head; 0 leaves it as
-        it was trained.
-    validation_tokens : int, default 65536
-        Tokens of each file that a language model is validated on, at most.
-    keep_best : bool, default False
-        Save the averaged weights that did best at a validation, by macro recall at 10 or by loss, instead of the
-        last.
-    save_every : int, default 100
-        Steps between saved states, from which a run is resumed.
-    seed : int, default 0
+    The defaults of the optimizer, its schedule and the effective batch are the paper's, for fine-tuning a
+    pre-trained base (section 4.1); those of ``steps`` and ``positive_weight`` are not.
     """
 
     stage: str = "evidence"
+    """What is learnt: "evidence", which sentences answer a question; "language-model", the next token of text."""
     steps: int = 15000
+    """Optimizer steps. The paper trains 15,625, and its 1.3b model 6,250."""
     sequence_tokens: tuple[int, ...] = (2048, 5120, 10240)
+    """Lengths of training sequences; each step draws one of them, a repeated one as often as it is named."""
     sequences_per_step: int = 64
+    """The effective batch."""
     tokens_per_pass: int = 16384
+    """A pass through the model reads at most this many tokens (and at least one sequence) of a step: changes
+    memory, not the result."""
     learning_rate: float = 1e-4
     final_learning_rate: float = 1e-5
+    """Peak and end of the cosine schedule."""
     warmup_share: float = 0.1
+    """Share of the steps with a linearly rising rate."""
     betas: tuple[float, ...] = (0.9, 0.95)
+    """AdamW's betas."""
     weight_decay: float = 0.01
+    """On matrices only, not on norms, biases and the decays ``A_log``."""
     gradient_clip: float = 1.0
+    """Largest norm of the gradient."""
     dtype: str = "bfloat16"
+    """Arithmetic of matrix products, "bfloat16", "float32" or "auto": bfloat16 where the device multiplies it
+    natively. Weights and optimizer are float32."""
     compile: bool = False
-    positive_weight: float = 10.0
+    """Whether torch.compile fuses each layer. It needs a C++ compiler on a CPU, and half a minute or more for each
+    of ``sequence_tokens``; passes are padded to one shape."""
+    positive_weight: PositiveWeight = 10.0
+    """Weight of a relevant sentence's binary loss; others have 1. "balanced", as in the official train.py, is
+    n-/n+ of the step's batch: sentences that are not relevant over those that are; 1 if none is."""
     ranking_weight: float = 0.0
+    """Weight of a softmax cross-entropy over a sequence's sentences, beside the binary one."""
     teacher: str = ""
+    """Embedding model of `sentence-transformers`, or ``cross-encoder:NAME``, that gives every sentence a soft
+    target; empty for none."""
     teacher_weight: float = 0.3
+    """Weight of the squared error of a second head that learns the teacher's scores."""
     distillation_weight: float = 0.0
+    """Weight of the divergence of the scanner's own logits from the teacher's scores, both as distributions over a
+    sequence's sentences."""
     distillation_temperature: float = 0.2
+    """Divides the teacher's scores, which have a spread of about one, before their softmax."""
     teacher_documents: int = 0
+    """Only so many documents of each source, its first, get teacher scores, the costly part; 0 for all."""
     random_place_share: float = 0.0
+    """Share of sequences cut anywhere in the document instead of around a relevant sentence."""
     spread_share: float = 0.0
+    """Share of sequences that are cut shorter so that evidence from the start or end of a document stands
+    elsewhere in the sequence; the others are as long as they can be."""
     unanswerable_share: float = 0.0
+    """Share of sequences whose question the document does not answer: none of their sentences is relevant."""
     pseudo_headings: int = 3
     pseudo_phrases: int = 3
     pseudo_masked: int = 6
     pseudo_negatives: int = 2
+    """At most so many pseudo-questions of each of the four kinds for a document of plain text."""
     pseudo_characters: int = 30_000
+    """Plain texts are cut, at ends of paragraphs, into documents of at most this length."""
     pseudo_weight: float = 1.0
+    """Factor on the weights of all sources of plain text."""
     source_smoothing: float = 0.7
     source_cap: int = 3000
+    """A source with n questions is drawn with weight ``min(1, n / cap) ** smoothing``."""
     source_weights: dict[str, float] | None = None
+    """Factors on those weights by source name, for sources known to be noisy (0 leaves one out)."""
     held_out_sources: tuple[str, ...] = ()
+    """Sources without a validation file: the tenth of their documents whose ``int(sha1(doc_id), 16)`` is a
+    multiple of 10 is validated on, not trained on."""
     max_shared_share: float = 0.01
+    """Documents that share more than this with documents to validate on are not trained on; see
+    `spscanner_rag.training.data.decontamination`."""
     ema_decay: float = 0.0
+    """Decay of the moving average of weights that is saved; 0 saves the last weights."""
     vocab_size: int = 16384
+    """Size of the vocabulary of a model that is trained from nothing."""
     reanchor_tokens: int = 0
+    """Repeat the question after this many document tokens; 0 never. A base that is a scanner keeps its own
+    setting; one that is a language model takes this one."""
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
+    """Parts of the lexical channel: an embedding of the words that also occur in the question, the BM25 score of
+    each sentence, and those of the 3, 7 and 17 sentences around it, which need the one before. A base that is a
+    scanner keeps its own and gains what it lacks."""
     lexical_least_units: int = 0
+    """The lexical channel treats a shorter document as if it had this many sentences, the added ones without a
+    word of the question. A base that is a scanner keeps its own, unless that is 0."""
     validate_every: int = 500
+    """Steps between validations."""
     validation_questions: int = 40
+    """At most so many of each source at a validation before the end."""
     final_validation_questions: int = 300
+    """Of each source, at the end."""
     calibration_questions: int = 0
+    """So many of each source, read at the end on whole training documents, calibrate the head; 0 for none."""
     validation_tokens: int = 65_536
+    """A language model is validated on at most so many tokens of each file."""
     keep_best: bool = False
+    """Save the averaged weights with the best validation, by macro recall at 10 or by loss, not the last."""
     save_every: int = 100
+    """Steps between saved states, from which an interrupted run resumes."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no run can use."""
+        """Refuse values that no run can use."""
         if self.stage not in STAGES:
             raise ValueError(f"stage is {self.stage!r}; expected {' or '.join(map(repr, STAGES))}")
         for names, least in ((_AT_LEAST_ONE, 1), (_AT_LEAST_ZERO, 0)):
@@ -215,6 +152,8 @@ class Recipe:
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0 to below 1")
+        if isinstance(self.positive_weight, str) and self.positive_weight != "balanced":
+            raise ValueError(f"positive_weight is {self.positive_weight!r}; expected a number or 'balanced'")
         if self.lexical_surroundings and not self.lexical_prior:
             raise ValueError(
                 "lexical_surroundings is true without lexical_prior; expected both, or the prior alone"
@@ -251,7 +190,8 @@ def read_recipe(path: Path | None) -> Recipe:
     for key, value in values.items():
         if key not in defaults:
             raise ValueError(f"{path}: unknown key {key!r}; expected some of {', '.join(defaults)}")
-        values[key] = _converted(value, defaults[key], f"{path}, {key}")
+        if key != "positive_weight" or not isinstance(value, str):  # the one number that may be a word
+            values[key] = _converted(value, defaults[key], f"{path}, {key}")
     try:
         return Recipe(**values)
     except ValueError as error:

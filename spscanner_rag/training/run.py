@@ -1,18 +1,21 @@
 """A whole training run: data, model, loop, validation, checkpoint and model card."""
 
 import copy
+import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
+from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.scan.devices import choose
-from spscanner_rag.training.ahead import check_workers
-from spscanner_rag.training.best_weights import BestWeights
-from spscanner_rag.training.loop import StepReport, Trainer
+from spscanner_rag.training import Notify
+from spscanner_rag.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.training.model_card import write_model_card
 from spscanner_rag.training.pseudo.teacher import short_name
 from spscanner_rag.training.recipe import Recipe
@@ -24,10 +27,44 @@ from spscanner_rag.training.start import RunFiles, check_start
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
 
-_STAGES: dict[str, Callable[[RunFiles, Recipe, torch.device, Callable[[str], object]], Stage]] = {
-    "evidence": EvidenceStage,
-    "language-model": LanguageModelStage,
-}
+BEST_FILE = "best_weights.pt"
+
+_STAGES: dict[str, type[Stage]] = {"evidence": EvidenceStage, "language-model": LanguageModelStage}
+
+
+class BestWeights:
+    """The weights with the highest validation so far, on disk.
+
+    Weights found in ``folder`` are kept if they are this recipe's and the run, at ``step``, has begun.
+    """
+
+    def __init__(self, folder: Path, recipe: Recipe, step: int) -> None:
+        self._path = folder / BEST_FILE
+        self._recipe = json.dumps(recipe.to_dict())
+        self.step: int | None = None
+        self.value = -float("inf")
+        if not self._path.exists():
+            return
+        found = torch.load(self._path, map_location="cpu", weights_only=True)
+        if step and found["recipe"] == self._recipe:
+            self.step, self.value = found["step"], found["value"]
+        else:
+            self._path.unlink()
+
+    def offer(self, step: int, value: float, weights: Mapping[str, Tensor]) -> None:
+        """Keep these weights if their value is higher than that of those kept."""
+        if value > self.value:
+            kept = {"step": step, "value": value, "recipe": self._recipe, "weights": dict(weights)}
+            with whole_file(self._path) as unfinished:
+                torch.save(kept, unfinished)
+            self.step, self.value = step, value
+
+    def weights(self, device: torch.device) -> dict[str, Tensor] | None:
+        """The weights kept; None if there are none."""
+        if self.step is None:
+            return None
+        loaded: dict[str, Tensor] = torch.load(self._path, map_location=device, weights_only=True)["weights"]
+        return loaded
 
 
 class TrainingRun:
@@ -35,11 +72,9 @@ class TrainingRun:
 
     Parameters
     ----------
-    files : RunFiles
-    recipe : Recipe
-    device : torch.device
+    files, recipe, device
     notify : callable, optional
-        Called with messages about what takes long before the first step.
+        Called with messages about work that takes long before the first step.
     workers : int, default 0
         Processes that draw the sequences of coming steps.
 
@@ -54,7 +89,7 @@ class TrainingRun:
         files: RunFiles,
         recipe: Recipe,
         device: torch.device,
-        notify: Callable[[str], object] = lambda message: None,
+        notify: Notify = lambda message: None,
         workers: int = 0,
     ) -> None:
         check_workers(workers)
@@ -78,60 +113,48 @@ class TrainingRun:
         Returns the last validation, None without documents for it.
         """
         at = self.trainer.step
-        # a base is validated as it is; later, a run may have been killed between step and validation
+        # a base is validated before its first step; a resumed run may lack the validation of its last one
         if self._is_due(at) and (at == 0 or not self.trainer.log.has_validation(at)):
             self._validate(on_validation)
         for report in self.trainer.run():
             on_step(report)
             if self._is_due(report.step):
                 self._validate(on_validation)
-        chosen = self.stage.finish(self.chosen_checkpoint())
+        best = self._best.weights(self.start.model.device) if self._best else None
+        chosen = self.stage.finish(self._with_weights(best or self.trainer.averaged_weights()))
         validation = self.stage.validate(chosen, final=True)
         if validation is not None:
             self._report(validation, on_validation)
-        self._save(chosen, validation)
+        settings = replace(self.start.settings, training=self._summary(validation))
+        save_checkpoint(self.files.out, chosen.model, settings, chosen.tokenizer, dtype=torch.bfloat16)
+        write_model_card(self.files.out, chosen.model, settings)
         return validation
 
-    def averaged_checkpoint(self) -> Checkpoint:
-        """The checkpoint with the averaged weights of the last step."""
-        return self._with_weights(self.trainer.averaged_weights())
-
-    def chosen_checkpoint(self) -> Checkpoint:
-        """The checkpoint with the weights to save: the best ones, if the recipe keeps them, else the last."""
-        best = self._best.weights(self.start.model.device) if self._best else None
-        return self._with_weights(best or self.trainer.averaged_weights())
-
     def _is_due(self, step: int) -> bool:
-        if step == self.recipe.steps:  # the end is validated by itself, but the last weights may be the best
+        if step == self.recipe.steps:  # validated at the end anyway, unless the last weights may be the best
             return self._best is not None
         if step == 0:
             return self.files.base is not None
         return step % self.recipe.validate_every == 0
 
     def _validate(self, on_validation: OnValidation) -> None:
-        validation = self.stage.validate(self.averaged_checkpoint(), final=False)
-        if validation is None:
-            return
-        if self._best is not None:
-            self._best.offer(self.trainer.step, validation.choice, self.trainer.averaged_weights())
-        self._report(validation, on_validation)
+        weights = self.trainer.averaged_weights()
+        validation = self.stage.validate(self._with_weights(weights), final=False)
+        if validation is not None:
+            if self._best is not None:
+                self._best.offer(self.trainer.step, validation.choice, weights)
+            self._report(validation, on_validation)
 
     def _report(self, validation: Validation, on_validation: OnValidation) -> None:
         self.trainer.log.append({"step": self.trainer.step, "validation": validation.measures})
         on_validation(self.trainer.step, validation)
 
-    def _with_weights(self, weights: dict[str, torch.Tensor]) -> Checkpoint:
+    def _with_weights(self, weights: dict[str, Tensor]) -> Checkpoint:
         model = copy.deepcopy(self.start.model)
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(weights[name])
         return replace(self.start, model=model.eval())
-
-    def _save(self, checkpoint: Checkpoint, validation: Validation | None) -> None:
-        settings = replace(self.start.settings, training=self._summary(validation))
-        model, folder = checkpoint.model, self.files.out
-        save_checkpoint(folder, model, settings, checkpoint.tokenizer, dtype=torch.bfloat16)
-        write_model_card(folder, model, settings)
 
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
         model = self.start.model

@@ -1,19 +1,19 @@
 """The checkpoint that training starts from: a base, or a model and tokenizer from nothing."""
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
 from spscanner_rag.checkpoint.tensor_files import read_json
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.vocabulary import train_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,7 @@ class RunFiles:
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Refuse a start that cannot be, before any data is read.
-
-    Raises
-    ------
-    ValueError
-        If there is neither or both of a base and a configuration, there is no such base, or the configuration is
-        not sound.
-    """
+    """Raise ``ValueError`` unless a run has either a base or a configuration, and it is valid."""
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
@@ -54,21 +47,14 @@ def start_checkpoint(
 ) -> Checkpoint:
     """The checkpoint of a scanner to train, in float32.
 
-    A base that is a scanner keeps its way of reading, and gains the parts of the lexical channel that the recipe
-    has and it has not; one that is a language model gets a head and reads as the recipe says.
-
-    Parameters
-    ----------
-    files : RunFiles
-    recipe : Recipe
-    documents : iterable of Document
-        For the vocabulary of a model from nothing; else not touched.
-    device : torch.device
+    A base that is a scanner keeps its settings, and gains the parts of the lexical channel that only the recipe
+    has; one that is a language model gets a head and the recipe's settings. The vocabulary of a model from
+    nothing is learnt from ``documents``, which are read for nothing else.
 
     Raises
     ------
     ValueError
-        If the base or the stored vocabulary is not sound.
+        If the base or the stored vocabulary is damaged.
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device, head=True)
@@ -89,7 +75,7 @@ def start_checkpoint(
 def start_language_model(
     files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
 ) -> Checkpoint:
-    """The checkpoint of a language model to train, in float32 and without a head; as `start_checkpoint`.
+    """The checkpoint of a language model to train, without a head; arguments as in `start_checkpoint`.
 
     A base keeps its lexical channel, if it has one, for the evidence stage.
     """
@@ -98,6 +84,20 @@ def start_language_model(
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     base.model.binary_head = None
     return base
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
+    """Learn a byte-level BPE tokenizer, which can encode any text and has no special tokens.
+
+    It has at most ``vocab_size`` tokens, but never fewer than the 256 bytes.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
 
 
 def _from_nothing(
@@ -110,13 +110,10 @@ def _from_nothing(
     else:
         tokenizer = train_tokenizer((document.text for document in documents), recipe.vocab_size)
         files.out.mkdir(parents=True, exist_ok=True)
-        unfinished = stored.with_name(stored.name + ".part")
-        tokenizer.save(str(unfinished))
-        os.replace(unfinished, stored)
+        with whole_file(stored) as unfinished:
+            tokenizer.save(str(unfinished))
     config = _read_shape(files.config, tokenizer.get_vocab_size())
-    settings = ScannerSettings()
-    if head:
-        settings = _with_reading(settings, recipe)
+    settings = _with_reading(ScannerSettings(), recipe) if head else ScannerSettings()
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings, head=head)
     return Checkpoint(model.to(device), settings, tokenizer, str(files.config), files.out, published=False)
@@ -130,7 +127,7 @@ def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
 
 
 def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
-    """The base, reading as settings say; what is new is silent, so that it starts as it was."""
+    """The base with these settings; new parts start at zero, so that a scanner's logits do not change."""
     model = new_model(base.model.config, settings)
     model.to(base.model.device)
     own = base.model.state_dict()

@@ -1,8 +1,6 @@
 """What a training run shows in the terminal: a progress bar, or a line now and then."""
 
 import sys
-from types import TracebackType
-from typing import Self
 
 from spscanner_rag.training.loop import StepReport
 from spscanner_rag.training.stages.stage import Validation
@@ -12,12 +10,12 @@ STEPS_PER_LINE = 20
 
 
 class TrainingView:
-    """Shows steps and validations on standard error: a bar in a terminal, else a line every 20 steps.
+    """Shows steps and validations on standard error, within ``with view.bar:``: a bar, or a line every 20 steps.
 
     Parameters
     ----------
     steps : int
-        Of the whole run.
+        Steps of the whole run.
     enabled : bool
         False shows validations only.
     """
@@ -25,18 +23,9 @@ class TrainingView:
     def __init__(self, steps: int, enabled: bool) -> None:
         self._console = open_console(sys.stderr)
         self._steps, self._enabled = steps, enabled
-        self._bar = progress_bars(self._console, disable=not (enabled and self._console.is_terminal))
-        self._task = self._bar.add_task("training", total=steps)
+        self.bar = progress_bars(self._console, disable=not (enabled and self._console.is_terminal))
+        self._task = self.bar.add_task("training", total=steps)
         self._mean_loss: float | None = None
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def step(self, report: StepReport) -> None:
         """Show a step: the mean loss of the last steps, gradient norm and throughput."""
@@ -46,8 +35,8 @@ class TrainingView:
             f"loss {self._mean_loss:.4f}  gradient {report.gradient_norm:.2f}  "
             f"{report.tokens_per_second:,.0f} tokens/s"
         )
-        self._bar.update(self._task, completed=report.step, description=line)
-        if self._enabled and self._bar.disable and report.step % STEPS_PER_LINE == 0:
+        self.bar.update(self._task, completed=report.step, description=line)
+        if self._enabled and self.bar.disable and report.step % STEPS_PER_LINE == 0:
             self._console.print(f"step {report.step:,} of {self._steps:,}  {line}", soft_wrap=True)
 
     def validated(self, step: int, validation: Validation) -> None:
@@ -56,6 +45,6 @@ class TrainingView:
             self._console.print(f"step {step:,}  {line}", soft_wrap=True)
 
     def preparing(self, message: str) -> None:
-        """Show that something was done that takes long, before the first step."""
+        """Show a message about work before the first step."""
         if self._enabled:
             self._console.print(message, soft_wrap=True)

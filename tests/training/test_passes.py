@@ -50,9 +50,9 @@ def gradients(
     model.requires_grad_(True)
     if any(one.compiled for one in shapes):
         compile_layers(model)
-    batch = objective.batch(objective.draw(0, 64))
+    examples = [objective.example(number, 64) for number in range(3)]
     for one in shapes:
-        batch.loss(model, one).backward()  # type: ignore[no-untyped-call]
+        objective.loss(model, examples, one).backward()  # type: ignore[no-untyped-call]
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
@@ -66,7 +66,7 @@ def test_padding_rows_and_compilation_leave_the_gradients(
     recipe = Recipe(sequences_per_step=3, dtype="float32", ranking_weight=0.5)
     source = ExampleSource(DocumentStore(documents), reading, recipe)
     objective = EvidenceObjective(source, recipe, load_model(tiny_checkpoint).config.d_model)
-    lengths = objective.batch(objective.draw(0, 64)).lengths
+    lengths = [objective.tokens(objective.example(number, 64)) for number in range(3)]
     width = -(-max(lengths) // CHUNK_TOKENS) * CHUNK_TOKENS
     expected = gradients(tiny_checkpoint, objective, [Pass([i], 1, width) for i in range(3)])
     padded = [Pass([0, 1], 2, width, compiled), Pass([2], 2, width, compiled)]

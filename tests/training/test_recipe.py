@@ -14,7 +14,7 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_without_a_file_the_recipe_is_the_papers() -> None:
+def test_without_a_file_optimizer_schedule_and_batch_are_the_papers() -> None:
     recipe = read_recipe(None)
     assert (recipe.betas, recipe.weight_decay, recipe.gradient_clip) == ((0.9, 0.95), 0.01, 1.0)
     assert (recipe.learning_rate, recipe.final_learning_rate, recipe.warmup_share) == (1e-4, 1e-5, 0.1)
@@ -27,6 +27,16 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         written(tmp_path, "steps = 3\nlearning_rate = 1\nsequence_tokens = [64]\n[source_weights]\na = 2\n")
     )
     assert recipe == Recipe(steps=3, learning_rate=1.0, sequence_tokens=(64,), source_weights={"a": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [("", 10.0), ("positive_weight = 3", 3.0), ('positive_weight = "balanced"', "balanced")],
+)
+def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str, weight: object) -> None:
+    recipe = read_recipe(written(tmp_path, text))
+    assert recipe.positive_weight == weight
+    assert recipe.to_dict()["positive_weight"] == weight
 
 
 @pytest.mark.parametrize(
@@ -52,6 +62,8 @@ def test_a_file_changes_what_it_names(tmp_path: Path) -> None:
         ("lexical_least_units = -1", "lexical_least_units is -1; expected at least 0"),
         ("keep_best = 1", "keep_best: got 1, expected bool"),
         ("steps = 0", r"recipe\.toml: steps is 0"),
+        ("positive_weight = 'paper'", "positive_weight is 'paper'; expected a number or 'balanced'"),
+        ("positive_weight = true", "positive_weight: got True, expected float"),
     ],
 )
 def test_what_no_run_can_use_is_refused(tmp_path: Path, text: str, message: str) -> None:

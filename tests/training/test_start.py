@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner
@@ -13,7 +15,13 @@ from spscanner_rag.evidence.questions import Document
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.start import RunFiles, check_start, start_checkpoint, start_language_model
+from spscanner_rag.training.start import (
+    RunFiles,
+    check_start,
+    start_checkpoint,
+    start_language_model,
+    train_tokenizer,
+)
 
 CPU = torch.device("cpu")
 SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
@@ -156,3 +164,16 @@ def test_a_start_that_cannot_be_is_refused_before_data_is_read(
     shape.write_text(json.dumps(SHAPE | {"d_model": 17}))
     with pytest.raises(ValueError, match=r"shape\.json: ssm_cfg\.headdim"):
         check_start(files(tmp_path, config=shape), LEXICAL)
+
+
+TOKENIZER = train_tokenizer(["the cat sat on the mat", "the dog sat"], 270)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_text_comes_back(text: str) -> None:
+    assert TOKENIZER.decode(TOKENIZER.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_merges_are_learnt_up_to_the_size() -> None:
+    assert TOKENIZER.get_vocab_size() == 270
+    assert len(TOKENIZER.encode(" the").ids) == 1

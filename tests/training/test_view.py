@@ -9,7 +9,8 @@ from spscanner_rag.training.view import STEPS_PER_LINE, TrainingView
 def test_without_a_terminal_there_are_plain_lines_on_standard_error(
     enabled: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with TrainingView(1000, enabled) as view:
+    view = TrainingView(1000, enabled)
+    with view.bar:
         view.preparing("tokenized [a].txt")
         for step in range(1, 2 * STEPS_PER_LINE + 1):
             view.step(StepReport(step, 0.5, 1.25, 1e-3, 8192, 2710.4))

@@ -1,10 +1,11 @@
-"""Training documents with their texts on disk: in memory are their questions and where each text lies."""
+"""Training documents with their questions in memory and their texts in a file."""
 
 import os
 import tempfile
 import weakref
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 from spscanner_rag.evidence.questions import Document
@@ -16,10 +17,10 @@ class DocumentStore:
     Parameters
     ----------
     documents : iterable of Document
-        Gone through once.
+        Read once.
     folder : Path, optional
-        Where the file of texts is made. It has no name there, so that nothing is left behind, however the process
-        ends. Default: the system's folder for such files.
+        The file of texts is made here, without a name, so that it is gone when the process ends in whatever way.
+        Default: the system's folder for temporary files.
     """
 
     def __init__(self, documents: Iterable[Document], folder: Path | None = None) -> None:
@@ -31,8 +32,7 @@ class DocumentStore:
         self._spans: list[tuple[int, int]] = []  # bytes: start and length
         position = 0
         for document in documents:
-            # lone surrogates are text too
-            encoded = document.text.encode("utf-8", "surrogatepass")
+            encoded = document.text.encode("utf-8", "surrogatepass")  # lone surrogates are text too
             self._texts.write(encoded)
             self._documents.append(replace(document, text=""))
             self._spans.append((position, len(encoded)))
@@ -46,22 +46,20 @@ class DocumentStore:
         return (self.document(number) for number in range(len(self)))
 
     def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
-        """Forget documents, given by source and name; the others close ranks."""
-        kept = [
-            number
-            for number, document in enumerate(self._documents)
-            if (document.source, document.doc_id) not in shared
-        ]
-        self._documents = [self._documents[number] for number in kept]
-        self._spans = [self._spans[number] for number in kept]
+        """Forget documents, given by source and id; the others are numbered anew."""
+        kept = [(d.source, d.doc_id) not in shared for d in self._documents]
+        self._documents, self._spans = (
+            list(compress(self._documents, kept)),
+            list(compress(self._spans, kept)),
+        )
 
     def without_text(self, number: int) -> Document:
-        """Document ``number`` with an empty text: what is in memory."""
+        """Document ``number`` as it is in memory, with an empty text."""
         return self._documents[number]
 
     def document(self, number: int) -> Document:
         """Document ``number`` with its text."""
         start, length = self._spans[number]
-        # not seek and read: processes that were forked share the file's place
+        # not seek and read: forked processes share the file's position
         text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
         return replace(self._documents[number], text=text)

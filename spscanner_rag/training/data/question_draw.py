@@ -1,4 +1,4 @@
-"""Which question on which document an example is made of."""
+"""The draw of a question and a document for an example."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -10,12 +10,12 @@ from spscanner_rag.training.recipe import Recipe
 
 _FOREIGN_DRAWS = 20
 
-Place = tuple[int, int]  # numbers of a document and of a question of it
+Place = tuple[int, int]  # a document's number, a question's number in it
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A question laid over a document."""
+    """A question and the document that it is asked of."""
 
     document: int  # its number
     question: Question
@@ -24,16 +24,9 @@ class Drawn:
 
 
 class QuestionDraw:
-    """Draws questions: first a source by its weight, then any of its questions.
+    """Draws a source by its weight, then any of its questions with unambiguous evidence.
 
-    Questions without evidence, and those whose evidence is ambiguous, are left out.
-
-    Parameters
-    ----------
-    documents : DocumentStore
-    recipe : Recipe
-    pseudo_sources : collection of str
-        Sources whose weights are multiplied with the recipe's ``pseudo_weight``.
+    The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
 
     Raises
     ------
@@ -59,7 +52,11 @@ class QuestionDraw:
         self._sources = [source for source, weight in self.source_weights.items() if weight]
         if not self._sources:
             raise ValueError("got no question with evidence to train on; see the data format in the README")
-        self._unanswered_sources = [source for source in self._sources if self._has_unanswered(source)]
+        self._unanswered_sources = [
+            source
+            for source in self._sources
+            if source in self._unanswered or len({number for number, _ in self._answered[source]}) > 1
+        ]
         if recipe.unanswerable_share and not self._unanswered_sources:
             raise ValueError(
                 f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
@@ -69,32 +66,32 @@ class QuestionDraw:
     def answered(self, draw: random.Random) -> Drawn:
         """A question with evidence, on its document."""
         number, place = draw.choice(self._answered[self._source(self._sources, draw)])
-        return Drawn(number, self._documents.without_text(number).questions[place], place, True)
+        return Drawn(number, self._question(number, place), place, True)
 
     def unanswered(self, draw: random.Random) -> Drawn | None:
-        """A question that a document does not answer; None if none was found, which another draw may change.
+        """A question that a document does not answer; None if this draw found none.
 
-        A source that has such questions gives its own. Else it is a question of another document of the source,
-        unless this document is asked the same in the same words, as contracts are.
+        A source without such questions gives a question of another document of the source, unless this document
+        has a question in the same words, as contracts do.
         """
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
             number, place = draw.choice(self._unanswered[source])
-            return Drawn(number, self._documents.without_text(number).questions[place], place, False)
+            return Drawn(number, self._question(number, place), place, False)
         number, _ = draw.choice(self._answered[source])
         own = {question.text for question in self._documents.without_text(number).questions}
         for _ in range(_FOREIGN_DRAWS):
             other, place = draw.choice(self._answered[source])
-            question = self._documents.without_text(other).questions[place]
+            question = self._question(other, place)
             if other != number and question.text not in own:
                 return Drawn(number, question, None, False)
         return None
 
+    def _question(self, number: int, place: int) -> Question:
+        return self._documents.without_text(number).questions[place]
+
     def _source(self, sources: list[str], draw: random.Random) -> str:
         return draw.choices(sources, [self.source_weights[source] for source in sources])[0]
-
-    def _has_unanswered(self, source: str) -> bool:
-        return source in self._unanswered or len({number for number, _ in self._answered[source]}) > 1
 
 
 def _source_weights(

@@ -8,9 +8,9 @@ import gzip
 import hashlib
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from io import BufferedReader
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from spscanner_rag.evidence.questions import DataError, Document, read_documents
 
@@ -22,10 +22,7 @@ QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 def source_of(path: Path) -> str:
-    """What to call a file: its name without endings, and before it the folder of a question file.
-
-    Question files are called ``train`` or ``dev`` in folders that say what they hold.
-    """
+    """A file's name without endings; that of a question file, often ``train``, after its folder's."""
     for suffix in TEXT_SUFFIXES:
         if path.name.endswith(suffix):
             return path.name.removesuffix(suffix)
@@ -36,13 +33,7 @@ def source_of(path: Path) -> str:
 
 
 def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
-    """Refuse files that are absent or of another kind, before any of them is read.
-
-    Raises
-    ------
-    ValueError
-        Naming the first such file, and what was expected.
-    """
+    """Raise ``ValueError`` for the first file that does not exist or has none of these suffixes."""
     for path in paths:
         if not path.is_file():
             raise ValueError(f"{path}: no such file; expected {' or '.join(suffixes)}")
@@ -51,17 +42,10 @@ def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
 
 
 def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
-    """Documents of plain text files, without questions, in order; those of white space only are left out.
+    """Documents of plain text files, without questions, in order, except those of white space only.
 
-    Yields
-    ------
-    Document
-        Its source is the file's name without endings, its id that name and the document's number.
-
-    Raises
-    ------
-    DataError
-        For text that is not UTF-8 and for a damaged compressed file; names file and line.
+    A document's source is its file's name without endings, its id that name and its number. `DataError` names
+    file and line of text that is not UTF-8, and of damage in a compressed file.
     """
     for path in paths:
         source = source_of(path)
@@ -72,14 +56,11 @@ def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
 
 def read_texts(path: Path) -> Iterator[Document]:
     """Documents of a file of plain text or of questions, whichever it is."""
-    if path.name.endswith(QUESTION_SUFFIXES):
-        yield from read_documents([path])
-    else:
-        yield from read_text_documents([path])
+    return (read_documents if path.name.endswith(QUESTION_SUFFIXES) else read_text_documents)([path])
 
 
 def sampled_documents(paths: Sequence[Path], characters: int) -> Iterator[Document]:
-    """Documents from the start of every file, until each has given its part of so many characters."""
+    """Documents from the start of every file, about ``characters`` in all and as many from each."""
     for path in paths:
         read = 0
         for document in read_texts(path):
@@ -90,7 +71,7 @@ def sampled_documents(paths: Sequence[Path], characters: int) -> Iterator[Docume
 
 
 def content_key(paths: Iterable[Path], *more: str) -> str:
-    """What names a cache made of these files: the same for the same content, whatever their places and dates."""
+    """The name of a cache made from these files: the same for the same names and content."""
     digest = hashlib.sha256()
     for part in more:
         digest.update(part.encode("utf-8", "replace") + b"\0")
@@ -119,7 +100,8 @@ def _texts(path: Path) -> Iterator[str]:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines, the first being 1."""
     number = 0
-    with _opened(path) as file:
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+    with openers.get(path.suffix, open)(path, "rb") as file:
         try:
             for number, line in enumerate(file, 1):
                 yield number, line
@@ -127,11 +109,3 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             raise DataError(
                 f"{path}, line {number + 1}: expected a complete {path.suffix} file, got {error}"
             ) from None
-
-
-def _opened(path: Path) -> BufferedReader | gzip.GzipFile | lzma.LZMAFile:
-    if path.suffix == ".gz":
-        return gzip.open(path)
-    if path.suffix == ".xz":
-        return lzma.open(path)
-    return path.open("rb")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from spscanner_rag.evidence.questions import Question
 
 SECTION_SENTENCES = 12
-"""Of a longer section only the first so many are evidence: what follows strays from the heading."""
+"""Only so many sentences of a section, its first, are evidence: later ones stray from the heading."""
 
 _LINE = re.compile(r"[^\n]+")
 _MOST_CHARACTERS, _MOST_WORDS = 80, 12
@@ -21,22 +21,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 def heading_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
 ) -> list[Question]:
-    """At most ``count`` headings of a text as questions.
-
-    Parameters
-    ----------
-    text : str
-    spans : sequence of (start, end)
-        Its sentences.
-    count : int
-    draw : random.Random
-        Chooses if there are more.
-
-    Returns
-    -------
-    list of Question
-        Their evidence is one span: the heading and the sentences of its section.
-    """
+    """Headings; their evidence is one span, the heading and the sentences of its section: a `QuestionMaker`."""
     found = []
     for start, body, stop in _sections(text):
         inside = [span for span in spans if span[1] > body and span[0] < stop][:SECTION_SENTENCES]
@@ -45,9 +30,7 @@ def heading_questions(
             end = min(inside[-1][1], stop)
             found.append(Question("heading", title, ((start, end),)))
     times = Counter(question.text for question in found)
-    kept = [
-        question for question in found if times[question.text] == 1
-    ]  # a repeated one has several sections
+    kept = [question for question in found if times[question.text] == 1]  # others have several sections
     return draw.sample(kept, min(count, len(kept)))
 
 
@@ -55,9 +38,10 @@ def _sections(text: str) -> Iterator[tuple[int, int, int]]:
     """Start of each heading, of its body, and the end of its section."""
     lines = [match.span() for match in _LINE.finditer(text) if match.group().strip()]
     headings = [
-        (line, following)
-        for line, following in pairwise(lines)
-        if _is_heading(text[slice(*line)].strip()) and _is_body(text[slice(*following)].strip())
+        (line, body)
+        for line, body in pairwise(lines)
+        if _is_heading(text[slice(*line)].strip())
+        and len(text[slice(*body)].strip()) >= _LEAST_BODY_CHARACTERS
     ]
     stops = [line[0] for line, _ in headings[1:]] + [len(text)]
     for (line, body), stop in zip(headings, stops, strict=False):
@@ -74,7 +58,3 @@ def _is_heading(line: str) -> bool:
         and line[-1] not in '.!:;,…"”’-'  # noqa: RUF001
         and _WORD.search(line) is not None
     )
-
-
-def _is_body(line: str) -> bool:
-    return len(line) >= _LEAST_BODY_CHARACTERS

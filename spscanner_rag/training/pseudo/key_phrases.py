@@ -1,4 +1,4 @@
-"""Key phrases of a text as questions: what it says several times and other texts do not say."""
+"""Key phrases of a text as questions: phrases that it repeats and other texts do not have."""
 
 import math
 import random
@@ -11,23 +11,17 @@ from spscanner_rag.text.lexical import STOP_WORDS
 
 MOST_WORDS = 3
 LEAST_SENTENCES, MOST_SENTENCES = 2, 12
-"""How many sentences must hold a phrase for it to be one: those that hold it are the evidence."""
+"""How many sentences a key phrase stands in: these sentences are the evidence."""
 
 COUNTED_CHARACTERS = 20_000_000
-"""Of the corpus, for the rarity of words: the vocabulary of that much is held in memory."""
+"""So much of the corpus decides how rare words are: its vocabulary is held in memory."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")  # noqa: RUF001
-_CHOICE = 4  # so many times the phrases wanted are drawn from, the best of all
+_CHOICE = 4  # phrases are drawn from the best, so many times more than are wanted
 
 
 class WordRarity:
-    """How rare words are among documents.
-
-    Parameters
-    ----------
-    documents : iterable of Document
-        A part of the corpus, some `COUNTED_CHARACTERS`.
-    """
+    """How rare words are among documents, a part of the corpus with some `COUNTED_CHARACTERS`."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._frequency: Counter[str] = Counter()
@@ -42,25 +36,9 @@ class WordRarity:
 
 
 def phrase_questions(
-    text: str, spans: Sequence[tuple[int, int]], rarity: WordRarity, count: int, draw: random.Random
+    text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random, rarity: WordRarity
 ) -> list[Question]:
-    """At most ``count`` key phrases of a text as questions.
-
-    Parameters
-    ----------
-    text : str
-    spans : sequence of (start, end)
-        Its sentences.
-    rarity : WordRarity
-    count : int
-    draw : random.Random
-        Chooses among the best phrases.
-
-    Returns
-    -------
-    list of Question
-        Their evidence is the sentences that hold the phrase.
-    """
+    """Key phrases, drawn from the best; their evidence is the sentences that hold them: a `QuestionMaker`."""
     holders: dict[tuple[str, ...], list[int]] = {}  # phrase: sentences
     written: dict[tuple[str, ...], str] = {}
     for number, (start, end) in enumerate(spans):
@@ -81,13 +59,13 @@ def phrase_questions(
 
 
 def _phrases(text: str, words: Sequence[tuple[int, int]]) -> dict[tuple[str, ...], str]:
-    """Phrases of a sentence that neither start nor end with a stop word, in lower case, as they are written."""
+    """Phrases of a sentence that neither start nor end with a stop word: in lower case, and as written."""
     found: dict[tuple[str, ...], str] = {}
     lowered = [text[start:end].lower() for start, end in words]
     for first in range(len(words)):
         for last in range(first, min(first + MOST_WORDS, len(words))):
             if last > first and text[words[last - 1][1] : words[last][0]] != " ":
-                break  # words of one phrase are parted by nothing but a space
+                break  # only a space stands between two words of a phrase
             ends = (lowered[first], lowered[last])
             if all(word not in STOP_WORDS and len(word) > 2 for word in ends):
                 found.setdefault(tuple(lowered[first : last + 1]), text[words[first][0] : words[last][1]])

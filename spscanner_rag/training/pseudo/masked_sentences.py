@@ -1,4 +1,4 @@
-"""Sentences as questions about themselves: without the name or number that they tell, and without some words."""
+"""Sentences as questions about themselves: without a name or number, and without some words."""
 
 import random
 import re
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spscanner_rag.evidence.questions import Question
 
 DROPPED_SHARE = 0.25
-"""Of the other words: a question that were the sentence would teach nothing but to compare strings."""
+"""Share of the other words: a question equal to the sentence would teach only to compare strings."""
 
 _LEAST_WORDS, _MOST_WORDS = 8, 50
 _LEAST_KEPT = 3
@@ -21,22 +21,7 @@ _ASKED = {"year": "which year", "number": "how many", "name": "who or what"}
 def masked_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
 ) -> list[Question]:
-    """At most ``count`` masked sentences of a text.
-
-    Parameters
-    ----------
-    text : str
-    spans : sequence of (start, end)
-        Its sentences.
-    count : int
-    draw : random.Random
-        Chooses sentences, entities, and the words that are dropped.
-
-    Returns
-    -------
-    list of Question
-        Their evidence is the sentence, and any other that is written the same.
-    """
+    """Masked sentences; their evidence is the sentence and others with the same text: a `QuestionMaker`."""
     found: list[Question] = []
     for number in draw.sample(range(len(spans)), len(spans)):
         if len(found) == count:
@@ -50,10 +35,10 @@ def masked_questions(
 
 
 def _masked(sentence: str, draw: random.Random) -> str | None:
-    """The sentence as a question, or None if it holds no entity or is no ordinary sentence."""
+    """The sentence as a question; None without an entity, and for a very short or long sentence."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return None
-    # the first word has a capital whatever it is
+    # the first word has a capital anyway
     entities = [match for match in _ENTITY.finditer(sentence) if match.start() > 0]
     if not entities:
         return None

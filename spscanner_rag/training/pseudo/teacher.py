@@ -1,11 +1,11 @@
-"""Soft targets: how well another model finds each sentence to fit the question.
+"""Soft targets: another model's score of every sentence for the question, computed once and kept on disk.
 
-One relevant sentence in a hundred says little about the other ninety-nine; the teacher says something about
-every one. Its scores are computed once and kept on disk.
+One relevant sentence in a hundred says little about the other ninety-nine; the teacher scores them too.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,27 +15,28 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
 from spscanner_rag.baselines.embedders import MINILM, Encoder, embed_checked, encoder_of
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import Unit
 
 CROSS_ENCODER = "cross-encoder:"
-"""Stands before the name of a cross-encoder."""
+"""Prefix of a cross-encoder's name."""
 
 EMBEDDED_TOKENS = 128
-"""Longer sentences are cut for an embedding model (all-MiniLM-L6-v2 was trained on 128)."""
+"""An embedding model reads so many tokens of a sentence (all-MiniLM-L6-v2 was trained on 128)."""
 
 COSINE_SCALE = 4.0
 LOGIT_SCALE = 0.25
-"""Cosines of sentences differ by a few tenths and a cross-encoder's logits by about ten; times these both have a
-spread of about one."""
+"""Cosines of sentences differ by a few tenths, a cross-encoder's logits by about ten; scaled, both have a spread
+of about one."""
 
 
 class Teacher(Protocol):
-    """Scores every text for every question; a spread of about one."""
+    """Scores every text for every question, with a spread of about one."""
 
     @property
     def all_questions_at_once(self) -> bool:
-        """Whether the questions of a document cost little more together than one of them alone."""
+        """Whether all questions of a document cost little more than one of them."""
         ...
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
@@ -43,48 +44,36 @@ class Teacher(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class EmbeddingTeacher:
-    """Cosines of an embedding model, times `COSINE_SCALE`.
+    """Cosines of an embedding model, times `COSINE_SCALE`."""
 
-    Parameters
-    ----------
-    encoder : Encoder
-    """
-
+    encoder: Encoder
     all_questions_at_once = True
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
         """Scaled cosines: (questions, texts)."""
-        passages = embed_checked(self._encoder.passages, texts)  # (texts, width)
-        queries = embed_checked(self._encoder.queries, questions, passages.shape[1])  # (questions, width)
+        passages = embed_checked(self.encoder.passages, texts)  # (texts, width)
+        queries = embed_checked(self.encoder.queries, questions, passages.shape[1])  # (questions, width)
         cosines: NDArray[np.float32] = _unit_length(queries) @ _unit_length(passages).T
         return cosines * np.float32(COSINE_SCALE)
 
 
+@dataclass(frozen=True)
 class CrossEncoderTeacher:
-    """Logits of a cross-encoder, times `LOGIT_SCALE`.
+    """Logits of a cross-encoder, times `LOGIT_SCALE`."""
 
-    Parameters
-    ----------
-    model : CrossEncoder
-    """
-
+    model: CrossEncoder
     all_questions_at_once = False
-
-    def __init__(self, model: CrossEncoder) -> None:
-        self._model = model
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
         """Scaled logits: (questions, texts)."""
-        rows = [self._model.score_texts(question, texts) for question in questions]
+        rows = [self.model.score_texts(question, texts) for question in questions]
         return np.stack(rows) * np.float32(LOGIT_SCALE)
 
 
 def teacher_of(name: str, device: str = "cpu") -> Teacher:
-    """The teacher that a name stands for, loaded.
+    """Load the teacher with this name.
 
     Parameters
     ----------
@@ -103,9 +92,9 @@ def teacher_of(name: str, device: str = "cpu") -> Teacher:
     native = choose(device).dtype  # bfloat16 where the hardware multiplies it
     try:
         if name.startswith(CROSS_ENCODER):
-            model = name.removeprefix(CROSS_ENCODER)
+            dtype = str(native).removeprefix("torch.")
             return CrossEncoderTeacher(
-                CrossEncoder(model, device=device, dtype=str(native).removeprefix("torch."))
+                CrossEncoder(name.removeprefix(CROSS_ENCODER), device=device, dtype=dtype)
             )
         encoder = encoder_of(MINILM if name == "minilm" else name, device=device)
     except ImportError as error:
@@ -132,9 +121,9 @@ class TeacherScores:
     name : str
         The teacher's, for `teacher_of`.
     folder : Path
-        Where scores are kept, one file a document, named by teacher, units and questions.
+        Holds the scores, a file a document, named by teacher, text, units and questions.
     load : callable, default `teacher_of`
-        Makes the teacher from its name; called only when something is not on disk yet.
+        Loads the teacher by its name, when a score is not on disk yet.
     """
 
     def __init__(self, name: str, folder: Path, load: Callable[[str], Teacher] = teacher_of) -> None:
@@ -150,26 +139,19 @@ class TeacherScores:
         else:
             scores = np.full((len(document.questions), len(units)), np.nan, np.float16)
         if np.isnan(scores[place]).any():
-            self._fill(scores, document, units, place)
-            unfinished = path.with_suffix(".part.npy")
-            np.save(unfinished, scores)
-            unfinished.replace(path)
+            if self._teacher is None:
+                self._teacher = self._load(self.name)
+            rows = list(range(len(scores))) if self._teacher.all_questions_at_once else [place]
+            texts = [document.text[unit.start : unit.end] for unit in units]
+            found = self._teacher.scores([document.questions[row].text for row in rows], texts)
+            limit = float(np.finfo(np.float16).max)
+            scores[rows] = np.clip(found, -limit, limit).astype(np.float16)
+            with whole_file(path) as unfinished, unfinished.open("wb") as file:
+                np.save(file, scores)
         return np.asarray(scores[place], np.float32)
 
-    def _fill(
-        self, scores: NDArray[np.float16], document: Document, units: Sequence[Unit], place: int
-    ) -> None:
-        """Compute the rows that are to be had now: (questions, units)."""
-        if self._teacher is None:
-            self._teacher = self._load(self.name)
-        rows = list(range(len(scores))) if self._teacher.all_questions_at_once else [place]
-        texts = [document.text[unit.start : unit.end] for unit in units]
-        found = self._teacher.scores([document.questions[row].text for row in rows], texts)
-        limit = float(np.finfo(np.float16).max)
-        scores[rows] = np.clip(found, -limit, limit).astype(np.float16)
-
     def _key(self, document: Document, units: Sequence[Unit]) -> str:
-        # by its short name, so that the cache is good on another machine
+        # the short name, so that another machine can use the cache
         digest = hashlib.sha256(f"{short_name(self.name)}\n".encode("utf-8", "replace"))
         digest.update(document.text.encode("utf-8", "surrogatepass"))
         for unit in units:
@@ -180,7 +162,7 @@ class TeacherScores:
 
 
 def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length one; one of zeros stays: (vectors, width)."""
+    """Vectors scaled to length one, except zeros: (vectors, width)."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
     return scaled

@@ -1,19 +1,46 @@
-"""The last step of the evidence stage: logits are scaled so that of probabilities of 0.7 seven in ten are right.
+"""Logits between the stretches that training reads and the whole documents that a scanner is used on.
 
-Weights are trained on short stretches with evidence in most of them and with relevant sentences weighing more than
-others, so a whole document's probabilities are too high. Here whole documents are read.
+The loss reads short stretches, most of them with evidence, and gives relevant sentences more weight, so a whole
+document's probabilities come out too high. `calibrate`, the last step of the evidence stage, reads whole documents
+and scales the head so that of the sentences with a probability of 0.7 seven in ten are relevant.
+
+For the same reason a calibrated base's logits are too low for the loss by some constant. Without `loss_shift`,
+which adds it, the first steps would only raise all logits, and what the base knows would suffer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from spscanner_rag.evidence.calibration import fit_platt
 from spscanner_rag.evidence.questions import relevant_units
 from spscanner_rag.evidence.sampling import Asked, by_document
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.training.data.examples import Example
+from spscanner_rag.training.recipe import PositiveWeight
+from spscanner_rag.training.stages.evidence_objective import weight_of_positives
+
+_HALVINGS = 60
+
+
+def labelled_logits(
+    scanner: Scanner, asked: Iterable[Asked]
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
+    """A whole document's logits for each question, and which units are relevant: both (units,).
+
+    Questions whose evidence lies in no unit are left out.
+    """
+    for document, questions in by_document(asked):
+        results = scanner.scan_many([(question.text, document.text) for question in questions])
+        for question, result in zip(questions, results, strict=True):
+            relevant = relevant_units(result.starts, result.ends, question.evidence)
+            if relevant.any():
+                yield result.logits, relevant
 
 
 def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
@@ -21,42 +48,69 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
 
     Parameters
     ----------
-    scanner : Scanner
     asked : iterable of (document, question)
         Answerable questions with evidence, on whole documents.
 
     Returns
     -------
     tuple of two floats, or None
-        Scale and shift. None, and nothing is changed, if the questions give none: there are too few of them, or
-        relevant sentences do not score higher than others.
+        Scale and shift. None, and nothing is changed, if there are too few questions or relevant sentences do
+        not score higher than others.
     """
     logits, marks = [np.empty(0, np.float32)], [np.empty(0, bool)]
-    for document, questions in by_document(asked):
-        results = scanner.scan_many([(question.text, document.text) for question in questions])
-        for question, result in zip(questions, results, strict=True):
-            relevant = relevant_units(result.starts, result.ends, question.evidence)
-            if relevant.any():
-                logits.append(result.logits)
-                marks.append(relevant)
+    for found, relevant in labelled_logits(scanner, asked):
+        logits.append(found)
+        marks.append(relevant)
     try:
         scale, shift = fit_platt(np.concatenate(logits), np.concatenate(marks))
     except ValueError:
         return None
     if scale <= 0:
         return None
-    _scale_head(scanner.checkpoint.model, scale, shift)
+    model = scanner.checkpoint.model
+    assert model.binary_head is not None
+    with torch.no_grad():
+        for part in filter(None, (model.binary_head, model.lexical_prior, model.surroundings)):
+            for parameter in part.parameters():
+                parameter.mul_(scale)
+        model.binary_head.bias.add_(shift)
     return scale, shift
 
 
-@torch.no_grad()
-def _scale_head(model: ScannerModel, scale: float, shift: float) -> None:
-    head = model.binary_head
-    assert head is not None
-    head.weight.mul_(scale)
-    head.bias.mul_(scale).add_(shift)
-    if model.lexical_prior is not None:
-        model.lexical_prior.weight.mul_(scale)
-    if model.surroundings is not None:
-        model.surroundings.weight.mul_(scale)
-        model.surroundings.bias.mul_(scale)
+def loss_shift(
+    model: ScannerModel, examples: Sequence[Example], positive_weight: PositiveWeight, tokens: int
+) -> float:
+    """What to add to a scanner's logits in the loss, from some of its training examples.
+
+    The weight "balanced" is here n-/n+ of all ``examples``. ``tokens`` are read at a time.
+    """
+    logits = np.concatenate(read_logits(model, [example.sequence for example in examples], tokens))
+    relevant = np.concatenate([example.relevant for example in examples])
+    return fitted_shift(logits, relevant, weight_of_positives(positive_weight, relevant))
+
+
+def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
+    """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if sentences are of one kind.
+
+    Parameters
+    ----------
+    logits : (sentences,)
+        Finite.
+    relevant : (sentences,)
+    positive_weight : float
+        Weight of relevant sentences; others have 1. 0 leaves them out.
+    """
+    if relevant.all() or not relevant.any() or not positive_weight > 0:
+        return 0.0
+    x = logits.astype(np.float64)
+    weights = np.where(relevant, positive_weight, 1.0)
+    # the loss is convex in b, and its slope is negative at the lower end and positive at the upper
+    reach = abs(x).max() + abs(np.log(weights[relevant].sum() / weights[~relevant].sum())) + 1.0
+    low, high = -reach, reach
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if (weights * (sigmoid(x + middle) - relevant)).sum() < 0:
+            low = middle
+        else:
+            high = middle
+    return float((low + high) / 2)

@@ -1,59 +1,47 @@
 """The evidence stage: questions with known or made-up evidence, from files to a scanner."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.evidence.questions import Document, read_documents
-from spscanner_rag.evidence.sampling import Asked, by_document, is_held_out, sample_questions
+from spscanner_rag.evidence.sampling import Asked, by_document, sample_questions
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
-from spscanner_rag.training.pseudo.pseudo_file import pseudo_question_file
-from spscanner_rag.training.pseudo.teacher import Teacher, TeacherScores, teacher_of
+from spscanner_rag.training.pseudo.pseudo_queries import pseudo_question_file
+from spscanner_rag.training.pseudo.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.calibrate import calibrate
+from spscanner_rag.training.stages.calibrate import calibrate, labelled_logits, loss_shift
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
-from spscanner_rag.training.stages.level import loss_shift
-from spscanner_rag.training.stages.stage import Validation
-from spscanner_rag.training.stages.validation import Recall, validate
+from spscanner_rag.training.stages.stage import Stage, Validation, is_set_aside
 from spscanner_rag.training.start import RunFiles, start_checkpoint
 
 CHOICE_CUTOFF = 10
 """Weights are chosen by macro recall at this many sentences."""
 
-_LEVEL_STEPS = 3
-"""Of so many steps' examples, a base's level is taken."""
+_SHIFT_STEPS = 3
+"""The examples of so many steps decide the shift of a base's logits in the loss."""
+
+Recall = dict[int, float]  # by cut-off
 
 
-class EvidenceStage:
-    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``.
-
-    Parameters
-    ----------
-    files : RunFiles
-    recipe : Recipe
-    device : torch.device
-    notify : callable
-        Called with messages about what takes long before the first step.
-
-    Raises
-    ------
-    ValueError
-        For files that cannot be used.
-    """
+class EvidenceStage(Stage):
+    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``."""
 
     measured = "validation_recall"
 
-    def __init__(
-        self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
-    ) -> None:
-        self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
+    def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
+        super().__init__(files, recipe, device, notify)
         _check_files(files)
         self._held_out: list[Document] = []
         data = list(files.data)
@@ -64,6 +52,7 @@ class EvidenceStage:
         self._held_out += read_documents(files.validation)
         self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
         self._documents.leave_out(self._shared)
+        self._pseudo_sources = {source_of(path) for path in files.text}
         self._source: ExampleSource | None = None
 
     @property
@@ -78,14 +67,16 @@ class EvidenceStage:
     def objective(self, start: Checkpoint) -> EvidenceObjective:
         """Relevance of sentences."""
         recipe = self._recipe
-        teacher = (
-            TeacherScores(recipe.teacher, self._files.teacher_cache, self._load) if recipe.teacher else None
+        teacher = None
+        if recipe.teacher:
+            load = partial(teacher_of, device=str(self._device))
+            teacher = TeacherScores(recipe.teacher, self._files.teacher_cache, load)
+        self._source = ExampleSource(
+            self._documents, Scanner(start).reading, recipe, teacher, self._pseudo_sources
         )
-        pseudo = {source_of(path) for path in self._files.text}
-        self._source = ExampleSource(self._documents, Scanner(start).reading, recipe, teacher, pseudo)
         shift = 0.0
         if self._files.base is not None and start.has_head:
-            numbers = range(_LEVEL_STEPS * recipe.sequences_per_step)
+            numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
             first = [self._source.example(number, min(recipe.sequence_tokens)) for number in numbers]
             shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
         return EvidenceObjective(self._source, recipe, start.model.config.d_model, shift)
@@ -103,11 +94,12 @@ class EvidenceStage:
         return checkpoint
 
     def _labelled(self, most: int) -> Iterator[Asked]:
-        """Questions of ``--data`` with their documents; pseudo-questions have no labels to be trusted."""
-        pseudo = {source_of(path) for path in self._files.text}
+        """Questions of ``--data`` with their documents; labels of pseudo-questions are too rough for this."""
         bare = [self._documents.without_text(number) for number in range(len(self._documents))]
         numbers = {id(document): number for number, document in enumerate(bare)}
-        asked = sample_questions((d for d in bare if d.source not in pseudo), most, self._recipe.seed)
+        asked = sample_questions(
+            (d for d in bare if d.source not in self._pseudo_sources), most, self._recipe.seed
+        )
         for document, questions in by_document(chain.from_iterable(asked.values())):
             whole = self._documents.document(numbers[id(document)])
             yield from ((whole, question) for question in questions)
@@ -123,15 +115,16 @@ class EvidenceStage:
         measures = {
             source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
         }
-        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, tuple(_lines(recalls)))
+        lines = (
+            f"recall  {'  '.join(f'@{k} {100 * value:5.1f}' for k, value in recall.items())}  {source}"
+            for source, recall in recalls.items()
+        )
+        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, tuple(lines))
 
     def trained_on(self) -> dict[str, Any]:
         """Numbers of questions, and of documents that were left out."""
         assert self._source is not None
         return {"questions_by_source": self._source.questions_by_source, "left_out": len(self._shared)}
-
-    def _load(self, name: str) -> Teacher:
-        return teacher_of(name, str(self._device))
 
 
 def set_aside(
@@ -139,10 +132,24 @@ def set_aside(
 ) -> Iterator[Document]:
     """Documents to train on; a tenth of the given sources' documents go into ``held_out`` instead."""
     for document in documents:
-        if document.source in sources and is_held_out(document.doc_id):
+        if is_set_aside(document, sources):
             held_out.append(document)
         else:
             yield document
+
+
+def validate(scanner: Scanner, sample: Mapping[str, Sequence[Asked]]) -> dict[str, Recall]:
+    """Mean recall at 1, 5, 10 and 50 by source, and their mean over sources under "macro"."""
+    recalls = {
+        source: mean_recall([recall_at(*found) for found in labelled_logits(scanner, asked)])
+        for source, asked in sample.items()
+    }
+    return recalls | {"macro": mean_recall(list(recalls.values()))}
+
+
+def mean_recall(values: list[Recall]) -> Recall:
+    """The mean at each cut-off; 0 without values."""
+    return {k: float(np.mean([value[k] for value in values])) if values else 0.0 for k in CUTOFFS}
 
 
 def _check_files(files: RunFiles) -> None:
@@ -157,9 +164,3 @@ def _check_files(files: RunFiles) -> None:
                 'stage = "language-model" in the recipe'
             )
     refuse_other_files(files.text, TEXT_SUFFIXES)
-
-
-def _lines(recalls: dict[str, Recall]) -> Iterator[str]:
-    for source, recall in recalls.items():
-        values = "  ".join(f"@{k} {100 * value:5.1f}" for k, value in recall.items())
-        yield f"recall  {values}  {source}"

@@ -1,15 +1,21 @@
-"""The language-model stage: plain text, from files to a base that the evidence stage starts from."""
+"""The language-model stage: the next token of plain text, from files to a base for the evidence stage."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.questions import Document
-from spscanner_rag.evidence.sampling import is_held_out
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scan.devices import DTYPES
+from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.text_files import (
     QUESTION_SUFFIXES,
@@ -19,43 +25,58 @@ from spscanner_rag.training.data.text_files import (
     sampled_documents,
 )
 from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
+from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.language_model import LanguageModelObjective, held_out_loss
-from spscanner_rag.training.stages.stage import Validation
+from spscanner_rag.training.stages.next_token_loss import next_token_loss
+from spscanner_rag.training.stages.stage import Stage, Validation, is_set_aside
 from spscanner_rag.training.start import RunFiles, start_language_model
 
 VOCABULARY_CHARACTERS = 64_000_000
-"""Of the corpus, evenly from its files, for the vocabulary of a model from nothing."""
+"""The vocabulary of a model from nothing is learnt from so much of the corpus, evenly from its files."""
 
 
-class LanguageModelStage:
-    """Trains a model to predict the next token of the texts of ``--data``.
+class LanguageModelObjective:
+    """Mean cross entropy of the next token over the sequences of a step."""
 
-    Parameters
-    ----------
-    files : RunFiles
-        Plain text, or questions, of which the texts are taken.
-    recipe : Recipe
-    device : torch.device
-    notify : callable
-        Called with messages about what takes long before the first step.
+    def __init__(self, tokens: TokenCache, recipe: Recipe) -> None:
+        self._tokens, self._recipe = tokens, recipe
+
+    @property
+    def extra(self) -> nn.Module:
+        """Nothing is trained beside the model."""
+        return nn.Module()
+
+    def example(self, number: int, length: int) -> NDArray[np.int64]:
+        """Token ids, one more than the model reads: it only predicts the last one."""
+        return self._tokens.sequence(number, length + 1, self._recipe.seed)
+
+    def tokens(self, example: NDArray[np.int64]) -> int:
+        """The number of token ids without the last."""
+        return len(example) - 1
+
+    def loss(self, model: ScannerModel, examples: Sequence[NDArray[np.int64]], read: Pass) -> Tensor:
+        """The mean loss of a token, in nats."""
+        summed = summed_loss(model, [examples[number] for number in read.members], self._recipe.dtype, read)
+        return summed / sum(map(self.tokens, examples))
+
+
+class LanguageModelStage(Stage):
+    """Trains a model to predict the next token of the texts of ``--data``: plain text, or that of questions.
 
     Raises
     ------
     ValueError
-        For files that cannot be used, and for a teacher or ``--text``, which this stage has no use for.
+        Also for a teacher or ``--text``, which this stage does not use.
     """
 
     measured = "validation_loss"
 
-    def __init__(
-        self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Callable[[str], object]
-    ) -> None:
-        self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
+    def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
+        super().__init__(files, recipe, device, notify)
         if recipe.teacher or files.text:
             given = "a teacher" if recipe.teacher else "--text"
             raise ValueError(
-                f'got {given}, which the stage "language-model" has no use for; expected --data with plain text '
+                f'got {given}, which the stage "language-model" does not use; expected --data with plain text '
                 'only, or stage = "evidence"'
             )
         if not files.data:
@@ -93,10 +114,6 @@ class LanguageModelStage:
         )
         return LanguageModelObjective(self._tokens, self._recipe)
 
-    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Nothing is left to do."""
-        return checkpoint
-
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """Mean loss of a token of held-out text."""
         if not self._held_out_tokens:
@@ -130,11 +147,49 @@ class LanguageModelStage:
         return filter(self._is_trained_on, self._all_documents())
 
     def _all_documents(self) -> Iterator[Document]:
-        """Documents of ``--data``, the ones held out among them."""
+        """Documents of ``--data``, held-out ones included."""
         return chain.from_iterable(map(read_texts, self._files.data))
 
     def _is_held_out(self, document: Document) -> bool:
-        return document.source in self._recipe.held_out_sources and is_held_out(document.doc_id)
+        return is_set_aside(document, self._recipe.held_out_sources)
 
     def _is_trained_on(self, document: Document) -> bool:
         return not self._is_held_out(document) and (document.source, document.doc_id) not in self._shared
+
+
+def summed_loss(
+    model: ScannerModel, sequences: Sequence[NDArray[np.int64]], dtype: str, together: Pass
+) -> Tensor:
+    """Cross entropy of the tokens of sequences, each given those before it: scalar, in nats.
+
+    Each of ``sequences`` is (tokens,), at least two; the first token is not predicted.
+    """
+    read = [sequence[:-1] for sequence in sequences]
+    # no question, so no token of the text occurs in it
+    classes = None if model.match_embedding is None else [np.zeros_like(row) for row in read]
+    hidden = hidden_states(model, read, classes, dtype, together)  # (rows, width, d_model)
+    rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=False)])  # (tokens, d_model)
+    targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
+    embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without padded rows
+    return next_token_loss(rows.float(), embedding, targets, DTYPES[dtype])
+
+
+@torch.no_grad()
+def held_out_loss(
+    model: ScannerModel, caches: Iterable[TokenCache], recipe: Recipe
+) -> dict[str, dict[str, float]]:
+    """Mean loss of a token, ``nats`` and ``perplexity``, by file and over all of them under "all"."""
+    sums: dict[str, list[float]] = {}
+    length = max(recipe.sequence_tokens) + 1
+    for source, sequence in chain.from_iterable(c.spread(length, recipe.validation_tokens) for c in caches):
+        if len(sequence) < 2:
+            continue
+        alone = passes([len(sequence) - 1], length, recipe.tokens_per_pass, compiled=False)[0]
+        loss = summed_loss(model, [sequence], recipe.dtype, alone).item()
+        for name in (source, "all"):
+            entry = sums.setdefault(name, [0.0, 0.0])
+            entry[0] += loss
+            entry[1] += len(sequence) - 1
+    order = [*sorted(sums.keys() - {"all"}), "all"]
+    means = {name: sums[name][0] / sums[name][1] for name in order}
+    return {name: {"nats": mean, "perplexity": math.exp(min(mean, 700.0))} for name, mean in means.items()}

@@ -1,8 +1,8 @@
 """Cross entropy of the next token, in bounded memory.
 
-Logits of all tokens over the whole vocabulary are the largest thing that training a small language model would
-hold: 16,384 tokens by a vocabulary of 16,384 are a gigabyte. Here a slice of tokens at a time is turned into its
-loss and its gradients, while the slice is there, so that nothing is computed twice either.
+Logits of all tokens over the whole vocabulary would be the largest tensor in training a small language model:
+16,384 tokens by a vocabulary of 16,384 are a gigabyte. Here the loss and its gradients are computed for a slice of
+tokens at a time, and nothing is computed twice.
 """
 
 from typing import Any
@@ -15,21 +15,17 @@ SLICE_LOGITS = {"cpu": 2**23, "cuda": 2**27}
 
 
 def next_token_loss(hidden: Tensor, embedding: Tensor, targets: Tensor, dtype: torch.dtype) -> Tensor:
-    """Cross entropy, summed over tokens, of predicting ``targets`` with the tied embedding.
+    """Cross entropy, summed over tokens, of predicting ``targets`` with the tied embedding: scalar.
 
     Parameters
     ----------
     hidden : (tokens, d_model)
     embedding : (vocabulary, d_model)
-        Rows of tokens that there are; padded rows left out.
+        Without padded rows.
     targets : (tokens,), integer
         The token that follows each.
     dtype : torch.dtype
-        Arithmetic of matrix products; softmax and sums are float32.
-
-    Returns
-    -------
-    scalar, float32
+        Arithmetic of matrix products; softmax, sums and the loss are float32.
     """
     gradients = torch.is_grad_enabled() and (hidden.requires_grad or embedding.requires_grad)
     loss: Tensor = _SlicedCrossEntropy.apply(hidden, embedding, targets, dtype, gradients)  # type: ignore[no-untyped-call]

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from spscanner_rag.training.data import token_cache
 from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache, place
 
 
@@ -36,27 +34,25 @@ def test_the_cache_holds_every_document_in_order(
 
 
 def test_a_cache_is_written_once_and_for_its_files_and_tokenizer_only(
-    tmp_path: Path, texts: list[Path], tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, texts: list[Path], tiny_tokenizer: Tokenizer
 ) -> None:
-    written: list[Path] = []
-    write: Callable[..., dict[str, int]] = token_cache._write
+    messages: list[str] = []  # one for each file that is tokenized
 
-    def counted(files: list[Path], tokenizer: Tokenizer, path: Path, *more: object) -> dict[str, int]:
-        written.append(path)
-        return write(files, tokenizer, path, *more)
+    def opened(files: list[Path], tokenizer: Tokenizer, key: str = "") -> int:
+        """Files tokenized for this cache."""
+        before = len(messages)
+        open_token_cache(files, tokenizer, tmp_path / "tokens", messages.append, wanted_key=key)
+        return len(messages) - before
 
-    monkeypatch.setattr(token_cache, "_write", counted)
-    for _ in range(2):
-        open_token_cache(texts, tiny_tokenizer, tmp_path / "tokens")
-    assert len(written) == 1
-    open_token_cache(texts[:1], tiny_tokenizer, tmp_path / "tokens")
-    open_token_cache(texts, tiny_tokenizer, tmp_path / "tokens", wanted_key="other")
+    assert [opened(texts, tiny_tokenizer) for _ in range(2)] == [2, 0]
+    assert opened(texts[:1], tiny_tokenizer) == 1
+    assert opened(texts, tiny_tokenizer, "other") == 2
     other = Tokenizer.from_str(tiny_tokenizer.to_str())
     other.add_tokens(["ship"])
-    open_token_cache(texts, other, tmp_path / "tokens")
+    assert opened(texts, other) == 2
     texts[0].write_text("Another text.", encoding="utf-8")
-    open_token_cache(texts, tiny_tokenizer, tmp_path / "tokens")
-    assert len(set(written)) == 5
+    assert opened(texts, tiny_tokenizer) == 2
+    assert len({path.stem for path in (tmp_path / "tokens").iterdir()}) == 5
 
 
 def test_a_killed_write_is_done_again(tmp_path: Path, texts: list[Path], tiny_tokenizer: Tokenizer) -> None:

@@ -2,18 +2,18 @@
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.evidence.questions import Document
+from spscanner_rag.evidence.questions import Document, read_documents
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.training.data.text_pieces import text_pieces
 from spscanner_rag.training.pseudo.headings import SECTION_SENTENCES, heading_questions
 from spscanner_rag.training.pseudo.key_phrases import WordRarity, phrase_questions
 from spscanner_rag.training.pseudo.masked_sentences import masked_questions
-from spscanner_rag.training.pseudo.pseudo_queries import pseudo_documents
+from spscanner_rag.training.pseudo.pseudo_queries import pseudo_documents, pseudo_question_file, text_pieces
 from spscanner_rag.training.recipe import Recipe
 
 HARBOUR = """The harbour of Saltmoor
@@ -74,7 +74,7 @@ def test_a_long_section_counts_only_at_its_beginning_and_a_repeated_heading_not_
 
 def test_key_phrases_are_repeated_and_rare_and_stand_in_their_evidence() -> None:
     spans = sentences(HARBOUR)
-    found = phrase_questions(HARBOUR, spans, RARITY, 20, random.Random(0))
+    found = phrase_questions(HARBOUR, spans, 20, random.Random(0), RARITY)
     phrases = {question.text.lower() for question in found}
     assert {"saltmoor", "captain", "harbour"} <= phrases
     assert "the" not in phrases
@@ -92,7 +92,7 @@ def test_a_word_of_every_document_is_no_key_phrase() -> None:
     common = WordRarity([document("harbour captain")] * 50)
     assert common.idf("Harbour") == 0.0
     assert common.idf("lighthouse") > 3.0
-    best = phrase_questions(HARBOUR, sentences(HARBOUR), common, 1, random.Random(0))[0].text.lower()
+    best = phrase_questions(HARBOUR, sentences(HARBOUR), 1, random.Random(0), common)[0].text.lower()
     assert best not in ("harbour", "captain")
 
 
@@ -185,6 +185,8 @@ def test_negatives_are_questions_of_other_documents() -> None:
     assert not [
         question for question in found[0].questions if not question.answerable
     ]  # there is none to take yet
+    eager = list(pseudo_documents([*many(), *animals], RARITY, replace(RECIPE, pseudo_negatives=10**6)))
+    assert sum(not question.answerable for question in eager[-1].questions) > len(last)  # all there are
 
 
 def test_long_texts_become_several_documents_and_short_ones_none() -> None:
@@ -205,3 +207,47 @@ def test_any_text_is_taken(text: str) -> None:
         for question in made.questions:
             assert question.text.strip()
             assert question.evidence
+
+
+STORY = "In {0} Captain {1} signed the treaty of {1} with the council, and it rained in {1} all day. " * 10
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> list[Path]:
+    paths = []
+    for name, town in (("a", "Ayr"), ("b", "Oban")):
+        paths.append(tmp_path / f"{name}.txt")
+        paths[-1].write_text("\n\x1e\n".join(STORY.format(year, town) for year in (1901, 1902)))
+    return paths
+
+
+def test_the_file_is_a_question_file_made_once(tmp_path: Path, texts: list[Path]) -> None:
+    messages: list[str] = []
+    path = pseudo_question_file(texts, Recipe(), tmp_path / "made", messages.append)
+    documents = list(read_documents([path]))
+    assert [document.doc_id for document in documents] == ["a-1.1", "a-2.1", "b-1.1", "b-2.1"]
+    assert {document.source for document in documents} == {"a", "b"}
+    assert all(document.questions for document in documents)
+    assert len(messages) == 2
+    for recipe in (Recipe(), Recipe(learning_rate=1.0, pseudo_weight=0.5)):
+        assert pseudo_question_file(texts, recipe, tmp_path / "made", messages.append) == path
+    assert len(messages) == 2
+    for recipe in (Recipe(seed=1), replace(Recipe(), pseudo_masked=1)):
+        assert pseudo_question_file(texts, recipe, tmp_path / "made") != path
+
+
+def test_a_killed_run_makes_it_again(tmp_path: Path, texts: list[Path]) -> None:
+    def killed(message: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pseudo_question_file(texts, Recipe(), tmp_path / "made", killed)
+    path = pseudo_question_file(texts, Recipe(), tmp_path / "made")
+    assert path.read_bytes() == pseudo_question_file(texts, Recipe(), tmp_path / "other").read_bytes()
+
+
+def test_texts_that_give_no_question_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Too short.")
+    with pytest.raises(ValueError, match=r"a\.txt: no pseudo-question could be made"):
+        pseudo_question_file([tmp_path / "a.txt"], Recipe(), tmp_path / "made")
+    assert list((tmp_path / "made").iterdir()) == []

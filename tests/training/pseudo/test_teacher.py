@@ -117,7 +117,7 @@ def test_minilm_is_found_in_its_package() -> None:
             ["Who signed the treaty?"], ["It rained.", "The captain put his name to the pact."]
         )
         assert scores[0, 1] > scores[0, 0] + 0.2
-        assert teacher._encoder.model.max_seq_length == EMBEDDED_TOKENS  # type: ignore[attr-defined]
+        assert teacher.encoder.model.max_seq_length == EMBEDDED_TOKENS  # type: ignore[attr-defined]
 
 
 def test_a_missing_library_names_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:

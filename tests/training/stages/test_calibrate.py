@@ -4,11 +4,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
-from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.checkpoint import load_checkpoint, load_model
 from spscanner_rag.evidence.questions import Document, Question, relevant_units
-from spscanner_rag.training.stages.calibrate import calibrate
+from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.examples import ExampleSource
+from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.training.stages.calibrate import calibrate, fitted_shift, loss_shift
 
 
 @pytest.fixture
@@ -63,3 +70,47 @@ def test_a_scanner_that_prefers_what_is_irrelevant_is_left_as_it_is(
     asked = [(document, question) for document in documents[:3] for question in document.questions]
     assert calibrate(scanner, asked) is None
     assert prior.weight.item() == pytest.approx(-8.0)
+
+
+SENTENCES = st.lists(st.tuples(st.floats(-20, 20), st.booleans()), min_size=2, max_size=40).filter(
+    lambda sentences: len({relevant for _, relevant in sentences}) == 2
+)
+
+
+@given(sentences=SENTENCES, weight=st.floats(0.1, 20))
+def test_the_probabilities_add_up_to_the_relevant_sentences(
+    sentences: list[tuple[float, bool]], weight: float
+) -> None:
+    logits = np.array([logit for logit, _ in sentences])
+    relevant = np.array([mark for _, mark in sentences])
+    weights = np.where(relevant, weight, 1.0)
+    shift = fitted_shift(logits, relevant, weight)
+    assert (weights * sigmoid(logits + shift)).sum() == pytest.approx(weights[relevant].sum(), rel=1e-6)
+
+
+@given(sentences=SENTENCES, by=st.floats(-10, 10))
+def test_a_base_that_is_lower_by_so_much_is_shifted_by_so_much_more(
+    sentences: list[tuple[float, bool]], by: float
+) -> None:
+    logits = np.array([logit for logit, _ in sentences])
+    relevant = np.array([mark for _, mark in sentences])
+    higher, lower = fitted_shift(logits, relevant, 5.0), fitted_shift(logits - by, relevant, 5.0)
+    assert lower - higher == pytest.approx(by, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("marks", "weight"), [([False, False], 5.0), ([True, True], 5.0), ([True, False], 0.0)]
+)
+def test_sentences_of_one_kind_have_no_level(marks: list[bool], weight: float) -> None:
+    assert fitted_shift(np.array([1.0, -2.0]), np.array(marks), weight) == 0.0
+
+
+def test_the_shift_for_balanced_positives_is_that_for_their_weight(
+    tiny_checkpoint: Path, store: DocumentStore, reading: Reading
+) -> None:
+    model, source = load_model(tiny_checkpoint), ExampleSource(store, reading, Recipe())
+    examples = [source.example(number, 128) for number in range(4)]
+    relevant = np.concatenate([example.relevant for example in examples])
+    weight = float((~relevant).sum() / relevant.sum())
+    assert loss_shift(model, examples, "balanced", 512) == loss_shift(model, examples, weight, 512)
+    assert loss_shift(model, examples, "balanced", 512) != loss_shift(model, examples, 2 * weight, 512)

@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -12,13 +13,18 @@ from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.training.data.examples import Example
+from spscanner_rag.training.data.examples import Example, ExampleSource
 from spscanner_rag.training.passes import Pass
-from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.evidence_objective import EvidenceBatch, listwise_divergence
+from spscanner_rag.training.recipe import PositiveWeight, Recipe
+from spscanner_rag.training.stages.evidence_objective import (
+    EvidenceObjective,
+    listwise_divergence,
+    weight_of_positives,
+)
 
 RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
 POSITIONS = np.array([9, 19, 29])
+NO_SOURCE = cast(ExampleSource, None)  # a loss draws no examples
 
 
 def example(relevant: list[bool], teacher: list[float] | None = None, seed: int = 0) -> Example:
@@ -36,7 +42,10 @@ def example(relevant: list[bool], teacher: list[float] | None = None, seed: int 
 def loss(checkpoint: Path, recipe: Recipe, *examples: Example, head: nn.Module | None = None) -> float:
     model = load_model(checkpoint)
     together = Pass(range(len(examples)), len(examples), 64)
-    return EvidenceBatch(examples, recipe, head).loss(model, together).item()
+    objective = EvidenceObjective(NO_SOURCE, replace(recipe, teacher="any" if head else ""), 32)
+    if head is not None:
+        objective.extra.load_state_dict(head.state_dict())
+    return objective.loss(model, examples, together).item()
 
 
 def logits(checkpoint: Path, given: Example) -> torch.Tensor:
@@ -54,16 +63,47 @@ def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_
     assert loss(tiny_checkpoint, RECIPE, first, second) == pytest.approx(np.mean(expected), rel=1e-4)
 
 
+def test_balanced_positives_weigh_as_much_as_the_batch_s_other_sentences(tiny_checkpoint: Path) -> None:
+    balanced = replace(RECIPE, positive_weight="balanced")
+    one, none = example([True, False, False]), example([False, False, False], seed=1)
+    total = 0.0  # by hand: of six sentences one is relevant, so it weighs 5 / 1
+    for either in (one, none):
+        for logit, relevant in zip(logits(tiny_checkpoint, either).tolist(), either.relevant, strict=True):
+            probability = 1 / (1 + math.exp(-logit))
+            total -= 5.0 * math.log(probability) if relevant else math.log(1 - probability)
+    assert loss(tiny_checkpoint, balanced, one, none) == pytest.approx(total / 6, rel=1e-4)
+    weighed = replace(RECIPE, positive_weight=5.0)
+    assert loss(tiny_checkpoint, balanced, one, none) == loss(tiny_checkpoint, weighed, one, none)
+    # without a relevant sentence the weight is 1, and changes nothing
+    assert loss(tiny_checkpoint, balanced, none) == loss(tiny_checkpoint, RECIPE, none)
+
+
+@pytest.mark.parametrize(
+    ("positive_weight", "marks", "expected"),
+    [
+        ("balanced", [1, 0, 0, 0], 3.0),
+        ("balanced", [1, 1, 1, 0], 1 / 3),
+        ("balanced", [1, 1], 0.0),
+        ("balanced", [0, 0], 1.0),
+        (10.0, [1, 0, 0, 0], 10.0),
+        (10.0, [0, 0], 10.0),
+    ],
+)
+def test_the_weight_of_positives(positive_weight: PositiveWeight, marks: list[int], expected: float) -> None:
+    assert weight_of_positives(positive_weight, np.array(marks, bool)) == expected
+
+
 def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
     recipe = replace(RECIPE, ranking_weight=0.5)
     given, model = [example([False, True, False])], load_model(tiny_checkpoint)
     together = Pass(range(1), 1, 64)
-    shifted = EvidenceBatch(given, recipe, None, 1.5).loss(model, together).item()
-    plain = EvidenceBatch(given, recipe, None).loss(model, together).item()
+    objective = EvidenceObjective(NO_SOURCE, recipe, 32)
+    shifted = EvidenceObjective(NO_SOURCE, recipe, 32, shift=1.5).loss(model, given, together).item()
+    plain = objective.loss(model, given, together).item()
     assert model.binary_head is not None
     with torch.no_grad():
         model.binary_head.bias += 1.5
-    assert shifted == pytest.approx(EvidenceBatch(given, recipe, None).loss(model, together).item(), rel=1e-5)
+    assert shifted == pytest.approx(objective.loss(model, given, together).item(), rel=1e-5)
     assert shifted != pytest.approx(plain, rel=1e-3)
 
 

@@ -14,7 +14,7 @@ from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
 from spscanner_rag.training.loop import Trainer
 from spscanner_rag.training.passes import Pass
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.language_model import (
+from spscanner_rag.training.stages.language_model_stage import (
     LanguageModelObjective,
     held_out_loss,
     summed_loss,
@@ -76,16 +76,15 @@ def test_a_model_with_a_lexical_channel_reads_text_that_matches_nothing(tokens: 
 
 def test_a_step_is_the_mean_over_its_tokens_and_is_repeatable(tokens: TokenCache) -> None:
     objective = LanguageModelObjective(tokens, RECIPE)
-    batch = objective.batch(objective.draw(5, 64))
-    assert batch.lengths == [64, 64, 64]
+    batch = [objective.example(number, 64) for number in range(15, 18)]
+    assert [objective.tokens(sequence) for sequence in batch] == [64, 64, 64]
     language_model = model()
-    whole = batch.loss(language_model, Pass([0, 1, 2], 3, 64)).item()
+    whole = objective.loss(language_model, batch, Pass([0, 1, 2], 3, 64)).item()
     assert whole == pytest.approx(math.log(382), rel=0.05)  # of a model that knows nothing yet
-    parts = sum(batch.loss(language_model, Pass([number], 1, 64)).item() for number in range(3))
+    parts = sum(objective.loss(language_model, batch, Pass([number], 1, 64)).item() for number in range(3))
     assert parts == pytest.approx(whole, rel=1e-5)
-    again = LanguageModelObjective(tokens, RECIPE).draw(5, 64)
-    for sequence, other in zip(batch.sequences, again, strict=True):
-        np.testing.assert_array_equal(sequence, other)
+    for number, sequence in enumerate(batch, 15):
+        np.testing.assert_array_equal(sequence, LanguageModelObjective(tokens, RECIPE).example(number, 64))
 
 
 def test_the_loss_falls_and_a_killed_run_ends_the_same(tmp_path: Path, tokens: TokenCache) -> None:
