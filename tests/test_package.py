@@ -1,5 +1,6 @@
 import ast
 import os
+import pkgutil
 import re
 import shlex
 import socket
@@ -272,6 +273,51 @@ def test_install_lines_name_extras_that_exist() -> None:
         for extra in line.split(",")
     }
     assert {"llama-index", "langchain", "baselines", "train", "cuda"} <= named <= set(extras())
+
+
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    REPOSITORY / "spscanner_rag" / "checkpoint" / "bundled" / "README.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(REPOSITORY)) for page in PAGES])
+def test_pages_name_what_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = {link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("http")}
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    paths = set(
+        re.findall(r"\b(?:spscanner_rag|integrations|benchmarks|examples|docs|tests)/[\w./-]*\w", text)
+    )
+    assert [path for path in paths if not (REPOSITORY / path).exists()] == []
+    for name in re.findall(r"`(spscanner_rag\.[\w.]+\w)", text):
+        pkgutil.resolve_name(name)
+
+
+def section(title: str) -> str:
+    """A section of CONTRIBUTING.md."""
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return page.split(f"### {title}\n")[1].split("\n### ")[0]
+
+
+def test_the_way_of_one_document_names_what_exists() -> None:
+    pytest.importorskip("llama_index.core")
+    names = re.findall(r"`(\w+\.[\w.]+)`", section("The way of one document"))
+    assert len(names) > 10
+    for name in names:
+        if not name.endswith(".py"):
+            pkgutil.resolve_name(name if name.startswith("llama_index.") else f"spscanner_rag.{name}")
+
+
+def test_where_to_add_names_what_stands_in_the_files() -> None:
+    bullets = re.split(r"^- ", section("Where to add"), flags=re.MULTILINE)[1:]
+    assert len(bullets) == 4
+    for bullet in bullets:
+        files = re.findall(r"`(spscanner_rag/[\w/]+\.py)`", bullet)
+        code = "\n".join((REPOSITORY / file).read_text(encoding="utf-8") for file in files)
+        missing = [name for name in re.findall(r"`(\w+)`", bullet) if not re.search(rf"\b{name}\b", code)]
+        assert not missing, files
 
 
 @pytest.mark.slow
