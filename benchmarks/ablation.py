@@ -1,7 +1,7 @@
 """Train the rows of an ablation, each the first one with one thing changed, and compare them with it.
 
-Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and asked by
-`spscanner eval`, in a folder of its own; what is there already is kept, and a run that was killed goes on.
+Rows are in ``benchmarks/ablation.toml``. `spscanner train` trains every row and `spscanner eval` asks it, in a
+folder of its own. Existing results are kept, and an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.excerpts import write_excerpts
+from spscanner_rag.files.whole_file import whole_file
 
 if TYPE_CHECKING:
     from spscanner_rag.evaluation.records import Record
@@ -45,14 +46,14 @@ def add_commands(
     command.add_argument(
         "--text", type=Path, help="folder of NAME.txt.xz, for the stages that read plain text"
     )
-    command.add_argument("--results", type=Path, required=True, help="where everything is written")
+    command.add_argument("--results", type=Path, required=True, help="folder for all output")
     command.add_argument("--plan", type=Path, default=ROWS, help="default: benchmarks/ablation.toml")
     command.set_defaults(measure=measure_ablation)
     return [command]
 
 
 def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Train and ask the rows that are wanted, then report all that are there."""
+    """Train and ask the named rows, then report all rows that have results."""
     plan = tomllib.loads(arguments.plan.read_text(encoding="utf-8"))
     wanted = list(plan["rows"]) if arguments.rows == ["all"] else arguments.rows
     if unknown := [name for name in wanted if name not in plan["rows"]]:
@@ -87,7 +88,7 @@ def _file(qa: Path, source: str, split: str) -> Path:
 
 
 def _train(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
-    """All stages of a row, each from the one before; the last one's checkpoint is in RESULTS/name."""
+    """Train all stages of a row, each from the one before; the last checkpoint is in RESULTS/name."""
     row, base = plan["rows"][name], None
     own = row.get("recipe", {})
     for stage in row.get("stages", []):
@@ -132,7 +133,7 @@ def _train_stage(
 
 
 def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
-    """Another row's scanner, its logits by length; the weight is fitted on excerpts of what it was trained on."""
+    """Ask another row's scanner with logits adjusted by length; excerpts of training documents fit the weight."""
     from benchmarks.length_normalized import ask_length_normalized
 
     row, out = plan["rows"][name]["length_normalized"], arguments.results
@@ -153,15 +154,14 @@ def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
 
 
 def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
-    """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
+    """The tokenizer of all rows with this vocabulary size, trained on the last stage's training documents."""
     from spscanner_rag.training.vocabulary import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
     if not path.exists():
         texts = (document.text for document in _training_documents(plan, arguments.qa))
-        unfinished = path.with_name(path.name + ".part")
-        train_tokenizer(texts, size).save(str(unfinished))
-        unfinished.replace(path)
+        with whole_file(path) as unfinished:
+            train_tokenizer(texts, size).save(str(unfinished))
     return path
 
 
@@ -173,7 +173,7 @@ def _write_shape(name: str, plan: Plan, folder: Path) -> Path:
 
 
 def _toml(recipe: Mapping[str, Any]) -> str:
-    """A recipe's few kinds of value are written alike in JSON, but for tables."""
+    """A recipe as TOML, whose few kinds of value are written as in JSON, except for tables."""
     return "".join(f"{key} = {_toml_value(value)}\n" for key, value in recipe.items())
 
 
@@ -230,14 +230,14 @@ def _records(folder: Path) -> list[Record]:
 
 
 def _setting(records: Sequence[Record]) -> Setting:
-    """Of the one retriever that a row asked; as it was called then, wherever the folder is now."""
+    """The setting of a row's only retriever, with the name it had then, wherever the folder is now."""
     from spscanner_rag.evaluation.run import Setting
 
     return Setting(records[0].retriever, records[0].unit)
 
 
 def _cost(folder: Path) -> dict[str, object]:
-    """Steps' tokens and hours, all stages together."""
+    """Tokens and hours of the steps of all stages."""
     seconds = tokens = 0.0
     for log in folder.rglob("log.jsonl"):
         for line in log.read_text(encoding="utf-8").splitlines():

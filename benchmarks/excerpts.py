@@ -1,4 +1,4 @@
-"""Questions on excerpts of long documents: the same for everyone who has the documents."""
+"""Questions on excerpts of long documents; the same documents always give the same excerpts."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spscanner_rag.files.whole_file import write_whole
+
 if TYPE_CHECKING:
     from spscanner_rag.evidence.questions import Document, Question
 
 
 def write_excerpts(documents: Iterable[Document], questions: int, characters: int, path: Path) -> None:
-    """Write one document a question, in the format of ``spscanner eval``.
+    """Write one document per question, in the format of ``spscanner eval``.
 
     Parameters
     ----------
     documents : iterable of Document
     questions : int
-        Of each source, by the rule of ``--max-questions`` with seed 0.
+        Most questions of each source, sampled as by ``--max-questions`` with seed 0.
     characters : int
-        Of an excerpt, as far as the document reaches. It holds the question's first evidence, or its beginning, at
-        a place that the question's name decides.
+        Length of an excerpt, unless the document is shorter. It contains the question's first evidence, or the
+        beginning of it, at a position that the question's id determines.
     path : Path
     """
     from spscanner_rag.evidence.sampling import sample_questions
 
     sample = sample_questions(documents, questions)
     lines = [json.dumps(_excerpt(*asked, characters)) + "\n" for pairs in sample.values() for asked in pairs]
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text("".join(lines), encoding="utf-8")
-    unfinished.replace(path)
+    write_whole(path, "".join(lines))
 
 
 def _excerpt(document: Document, question: Question, characters: int) -> dict[str, object]:
@@ -55,7 +55,7 @@ def _excerpt(document: Document, question: Question, characters: int) -> dict[st
 
 
 def _sentence_start(text: str, place: int, evidence: int) -> int:
-    """The first start of a sentence or line from a place on, no later than the evidence; else the place."""
+    """The first start of a sentence or line after a place and before the evidence; else the place."""
     if place == 0:
         return 0
     ends = [end for mark in (". ", "\n") if (end := text.find(mark, place, evidence)) >= 0]
