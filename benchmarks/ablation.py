@@ -1,7 +1,7 @@
 """Train the rows of an ablation, each the first one with one thing changed, and compare them with it.
 
-Rows are in ``benchmarks/ablation.toml``. `spscanner train` trains every row and `spscanner eval` asks it, in a
-folder of its own. Existing results are kept, and an interrupted run resumes.
+Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and evaluated by
+`spscanner eval`, in a folder of its own; finished rows are kept, and an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.excerpts import write_excerpts
-from spscanner_rag.files.whole_file import whole_file
 
 if TYPE_CHECKING:
     from spscanner_rag.evaluation.records import Record
@@ -46,14 +45,14 @@ def add_commands(
     command.add_argument(
         "--text", type=Path, help="folder of NAME.txt.xz, for the stages that read plain text"
     )
-    command.add_argument("--results", type=Path, required=True, help="folder for all output")
+    command.add_argument("--results", type=Path, required=True, help="where everything is written")
     command.add_argument("--plan", type=Path, default=ROWS, help="default: benchmarks/ablation.toml")
     command.set_defaults(measure=measure_ablation)
     return [command]
 
 
 def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Train and ask the named rows, then report all rows that have results."""
+    """Train and evaluate the wanted rows, then report all rows that can be computed now."""
     plan = tomllib.loads(arguments.plan.read_text(encoding="utf-8"))
     wanted = list(plan["rows"]) if arguments.rows == ["all"] else arguments.rows
     if unknown := [name for name in wanted if name not in plan["rows"]]:
@@ -88,7 +87,7 @@ def _file(qa: Path, source: str, split: str) -> Path:
 
 
 def _train(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
-    """Train all stages of a row, each from the one before; the last checkpoint is in RESULTS/name."""
+    """All stages of a row, each from the one before; the last one's checkpoint is in RESULTS/name."""
     row, base = plan["rows"][name], None
     own = row.get("recipe", {})
     for stage in row.get("stages", []):
@@ -133,7 +132,7 @@ def _train_stage(
 
 
 def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
-    """Ask another row's scanner with logits adjusted by length; excerpts of training documents fit the weight."""
+    """Evaluate another row's scanner with length-normalized logits, fitted on excerpts of training documents."""
     from benchmarks.length_normalized import ask_length_normalized
 
     row, out = plan["rows"][name]["length_normalized"], arguments.results
@@ -154,7 +153,8 @@ def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
 
 
 def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
-    """The tokenizer of all rows with this vocabulary size, trained on the last stage's training documents."""
+    """The tokenizer of all rows with this vocabulary size, learnt from the training documents."""
+    from spscanner_rag.files.whole_file import whole_file
     from spscanner_rag.training.vocabulary import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
@@ -173,7 +173,7 @@ def _write_shape(name: str, plan: Plan, folder: Path) -> Path:
 
 
 def _toml(recipe: Mapping[str, Any]) -> str:
-    """A recipe as TOML, whose few kinds of value are written as in JSON, except for tables."""
+    """A recipe as TOML; JSON writes its values alike, except for tables."""
     return "".join(f"{key} = {_toml_value(value)}\n" for key, value in recipe.items())
 
 
@@ -230,14 +230,14 @@ def _records(folder: Path) -> list[Record]:
 
 
 def _setting(records: Sequence[Record]) -> Setting:
-    """The setting of a row's only retriever, with the name it had then, wherever the folder is now."""
+    """The one setting of a row; its retriever is named by the folder of that time."""
     from spscanner_rag.evaluation.run import Setting
 
     return Setting(records[0].retriever, records[0].unit)
 
 
 def _cost(folder: Path) -> dict[str, object]:
-    """Tokens and hours of the steps of all stages."""
+    """Tokens and hours of the training steps of all stages."""
     seconds = tokens = 0.0
     for log in folder.rglob("log.jsonl"):
         for line in log.read_text(encoding="utf-8").splitlines():

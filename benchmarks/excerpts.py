@@ -1,4 +1,4 @@
-"""Questions on excerpts of long documents; the same documents always give the same excerpts."""
+"""Questions on excerpts of long documents: the same for everyone who has the documents."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spscanner_rag.files.whole_file import write_whole
-
 if TYPE_CHECKING:
     from spscanner_rag.evidence.questions import Document, Question
 
 
 def write_excerpts(documents: Iterable[Document], questions: int, characters: int, path: Path) -> None:
-    """Write one document per question, in the format of ``spscanner eval``.
+    """Write one document a question, in the format of ``spscanner eval``.
 
     Parameters
     ----------
     documents : iterable of Document
     questions : int
-        Most questions of each source, sampled as by ``--max-questions`` with seed 0.
+        Number from each source, by the rule of ``--max-questions`` with seed 0.
     characters : int
-        Length of an excerpt, unless the document is shorter. It contains the question's first evidence, or the
-        beginning of it, at a position that the question's id determines.
+        Length of an excerpt, if the document is that long. It holds the question's first evidence, or the
+        beginning of that, at a place that the question's id decides.
     path : Path
     """
     from spscanner_rag.evidence.sampling import sample_questions
+    from spscanner_rag.files.whole_file import write_whole
 
     sample = sample_questions(documents, questions)
     lines = [json.dumps(_excerpt(*asked, characters)) + "\n" for pairs in sample.values() for asked in pairs]
@@ -55,7 +54,7 @@ def _excerpt(document: Document, question: Question, characters: int) -> dict[st
 
 
 def _sentence_start(text: str, place: int, evidence: int) -> int:
-    """The first start of a sentence or line after a place and before the evidence; else the place."""
+    """The first start of a sentence or line from a place on, no later than the evidence; else the place."""
     if place == 0:
         return 0
     ends = [end for mark in (". ", "\n") if (end := text.find(mark, place, evidence)) >= 0]

@@ -1,7 +1,7 @@
-"""A scanner's logits plus a weight times the logarithm of the sentence's length, to see whether that ranks better.
+"""Whether a scanner ranks better with a multiple of the logarithm of a sentence's length added to its logit.
 
-Long sentences contain more words of a question than short ones. The weight is chosen by its ranking of training
-questions; no model is trained.
+Long sentences hold more words of a question than short ones. The weight is the one with the best ranks on training
+questions; nothing is trained.
 """
 
 from __future__ import annotations
@@ -23,14 +23,7 @@ WEIGHTS = (-1.0, -0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0)
 
 
 class LengthNormalized:
-    """A scorer that adjusts a scanner's logits by length.
-
-    Parameters
-    ----------
-    scanner : Scanner
-    weight : float
-        Factor on the natural logarithm of a unit's tokens; 0 changes nothing.
-    """
+    """A scanner whose logits are shifted by ``weight`` times the natural logarithm of a unit's tokens."""
 
     def __init__(self, scanner: Scanner, weight: float) -> None:
         self.scanner, self.weight = scanner, weight
@@ -47,7 +40,7 @@ class LengthNormalized:
 
 
 def fitted_weight(scanner: Scanner, questions: Mapping[str, Sequence[Asked]]) -> float:
-    """The weight in `WEIGHTS` with the best nDCG@10, mean of the sources' means; the smallest of equal ones."""
+    """The one of `WEIGHTS` with the best macro nDCG@10; of equal ones the smallest."""
     readings = [found for asked in questions.values() if (found := list(_readings(scanner, asked)))]
 
     def macro_ndcg(weight: float) -> float:
@@ -57,15 +50,15 @@ def fitted_weight(scanner: Scanner, questions: Mapping[str, Sequence[Asked]]) ->
 
 
 def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folder: Path) -> None:
-    """Fit the weight, ask the questions as `spscanner eval` does, and write the results into a folder.
+    """Fit the weight and ask the questions, as `spscanner eval` would, into a folder.
 
     Parameters
     ----------
     checkpoint : Path
     fit_on, questions : Path
-        Files of questions; those in ``fit_on`` are about training documents.
+        Files of questions; the weight is fitted on questions about training documents.
     folder : Path
-        Gets the files of an evaluation; the retriever's name in them shows the weight.
+        Gets the files of an evaluation; ``results.html`` names the weight.
     """
     from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.run import Setting, run_setting
