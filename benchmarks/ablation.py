@@ -1,7 +1,7 @@
 """Train the rows of an ablation, each the first one with one thing changed, and compare them with it.
 
-Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and asked by
-`spscanner eval`, in a folder of its own; what is there already is kept, and a run that was killed goes on.
+Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and evaluated by
+`spscanner eval`, in a folder of its own; finished rows are kept, and an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def add_commands(
 
 
 def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Train and ask the rows that are wanted, then report all that are there."""
+    """Train and evaluate the wanted rows, then report all rows that can be computed now."""
     plan = tomllib.loads(arguments.plan.read_text(encoding="utf-8"))
     wanted = list(plan["rows"]) if arguments.rows == ["all"] else arguments.rows
     if unknown := [name for name in wanted if name not in plan["rows"]]:
@@ -132,7 +132,7 @@ def _train_stage(
 
 
 def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
-    """Another row's scanner, its logits by length; the weight is fitted on excerpts of what it was trained on."""
+    """Evaluate another row's scanner with length-normalized logits, fitted on excerpts of training documents."""
     from benchmarks.length_normalized import ask_length_normalized
 
     row, out = plan["rows"][name]["length_normalized"], arguments.results
@@ -153,15 +153,15 @@ def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
 
 
 def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
-    """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
+    """The tokenizer of all rows with this vocabulary size, learnt from the training documents."""
+    from spscanner_rag.files.whole_file import whole_file
     from spscanner_rag.training.start import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
     if not path.exists():
         texts = (document.text for document in _training_documents(plan, arguments.qa))
-        unfinished = path.with_name(path.name + ".part")
-        train_tokenizer(texts, size).save(str(unfinished))
-        unfinished.replace(path)
+        with whole_file(path) as unfinished:
+            train_tokenizer(texts, size).save(str(unfinished))
     return path
 
 
@@ -173,7 +173,7 @@ def _write_shape(name: str, plan: Plan, folder: Path) -> Path:
 
 
 def _toml(recipe: Mapping[str, Any]) -> str:
-    """A recipe's few kinds of value are written alike in JSON, but for tables."""
+    """A recipe as TOML; JSON writes its values alike, except for tables."""
     return "".join(f"{key} = {_toml_value(value)}\n" for key, value in recipe.items())
 
 
@@ -189,7 +189,7 @@ def _ask(retriever: str, folder: Path, questions: Path) -> None:
 
 
 def _spscanner(words: list[str]) -> None:
-    subprocess.run([sys.executable, "-m", "spscanner_rag.cli.app", *words], check=True, stdout=sys.stderr)
+    subprocess.run([sys.executable, "-m", "spscanner_rag.cli", *words], check=True, stdout=sys.stderr)
 
 
 def _table(plan: Plan, out: Path) -> dict[str, object]:
@@ -230,14 +230,14 @@ def _records(folder: Path) -> list[Record]:
 
 
 def _setting(records: Sequence[Record]) -> Setting:
-    """Of the one retriever that a row asked; as it was called then, wherever the folder is now."""
+    """The one setting of a row; its retriever is named by the folder of that time."""
     from spscanner_rag.evaluation.run import Setting
 
     return Setting(records[0].retriever, records[0].unit)
 
 
 def _cost(folder: Path) -> dict[str, object]:
-    """Steps' tokens and hours, all stages together."""
+    """Tokens and hours of the training steps of all stages."""
     seconds = tokens = 0.0
     for log in folder.rglob("log.jsonl"):
         for line in log.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Seconds that calls take, in turn and until it has been long enough."""
+"""Times calls in turn, until the measurement has taken long enough."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+Row = dict[str, float] | str
+"""A row of a report: numbers by column, or the reason why there are none."""
+
 LONG_ENOUGH = 90.0
-"""Seconds of measuring after which nothing is measured again."""
+"""Seconds of measuring after which no call is repeated."""
+
+
+def too_long(seconds: float) -> str:
+    """The row of a call that is expected to take longer than allowed."""
+    return f"not measured: would take about {seconds:,.0f} s"
 
 
 def seconds_of(run: Callable[[], object], device: torch.device) -> float:
@@ -32,7 +40,7 @@ def median_seconds(
     device: torch.device,
     long_enough: float = LONG_ENOUGH,
 ) -> dict[str, float]:
-    """Median of each call; all are made in turn, so that a busy moment of the machine strikes all alike."""
+    """Median seconds of each call; calls alternate, so that a busy moment of the machine affects all alike."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
     end = time.monotonic() + long_enough
     for _ in range(repeats):

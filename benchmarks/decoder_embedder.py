@@ -1,7 +1,7 @@
-"""A decoder that embeds chunks, of random weights: for how long it takes, not for what it finds.
+"""A decoder with random weights that embeds chunks, to measure its time; its vectors mean nothing.
 
-As gte-Qwen2-1.5B-instruct and stella_en_1.5B_v5 in the paper: chunks of 300 words, a batch padded to its longest,
-the vector taken at the last token.
+It reads as gte-Qwen2-1.5B-instruct and stella_en_1.5B_v5 in the paper do: chunks of 300 words, batches padded to
+their longest sequence, the vector of the last token.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHAPES = {
         "vocab_size": 512,
     },
 }
-"""As keys of transformers' Qwen2 configuration; the first is gte-Qwen2-1.5B-instruct's."""
+"""Keys of transformers' Qwen2 configuration; the first shape is gte-Qwen2-1.5B-instruct's."""
 
 BATCH_SIZE = 32
 
@@ -60,7 +60,7 @@ class DecoderEmbedder:
         self._generator = torch.Generator().manual_seed(0)
 
     def embed(self, lengths: Sequence[int]) -> NDArray[np.float32]:
-        """Vectors of random sequences with so many tokens: (sequences, width)."""
+        """Vectors of random sequences of these lengths in tokens: (sequences, width)."""
         import torch
 
         vectors = []

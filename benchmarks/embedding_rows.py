@@ -1,7 +1,7 @@
-"""A dense-embedding pass over a document against a scan of the same text.
+"""The time of a dense-embedding pass over a document against a scan of the same text.
 
-all-MiniLM-L6-v2 embeds the sentences; both sides start from the text, so cutting is in both times. A decoder of
-random weights embeds chunks of 300 words, cut and tokenized in its time as well.
+all-MiniLM-L6-v2 embeds the sentences. A decoder with random weights embeds chunks of 300 words. All of them start
+from the text, so every time includes segmenting and tokenizing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks.clock import median_seconds, seconds_of
+from benchmarks.clock import Row, median_seconds, seconds_of, too_long
 from benchmarks.decoder_embedder import SHAPES, DecoderEmbedder
 from benchmarks.example_text import QUESTION, text_of_tokens
 
@@ -21,17 +21,16 @@ MINILM = "all-MiniLM-L6-v2"
 EMBEDDERS = (MINILM, *SHAPES)
 SCAN = "scan"
 
-Row = dict[str, float] | str
 EmbedText = Callable[[str], object]
 
-_TRIED_SHARE = 20  # of the text is embedded first, as a warm-up and to tell how long all of it takes
+_TRIED_SHARE = 20  # one part in 20 of the text is read first, to warm up and to estimate the whole time
 _BATCH_SIZE = {"cpu": 32, "cuda": 256}
 
 
 def embedding_rows(
     scanner: Scanner, embedders: Sequence[str], tokens: int, repeats: int, longest: float
 ) -> dict[str, Row]:
-    """Rows of the scan and of each embedder over a text of about so many tokens of the bundled tokenizer."""
+    """Rows of the scan and of each embedder over a text of about ``tokens`` tokens of the bundled tokenizer."""
     text = text_of_tokens(tokens)
     rows: dict[str, Row] = {}
     runs: dict[str, Callable[[], object]] = {}
@@ -46,7 +45,7 @@ def embedding_rows(
             rows[name] = f"not measured: {error}"
             continue
         if expected > longest:
-            rows[name] = f"not measured: would take about {expected:,.0f} s"
+            rows[name] = too_long(expected)
         else:
             runs[name] = partial(program, text)
     read = scanner.count_tokens(text)
@@ -70,7 +69,7 @@ def _minilm(scanner: Scanner) -> EmbedText:
     kind = scanner.device.type
     encoder = encoder_of(MODEL, device=kind, batch_size=_BATCH_SIZE[kind])
     if kind == "cuda":
-        encoder.model.to(scanner.dtype)  # on a CPU as it comes, in float32
+        encoder.model.to(scanner.dtype)  # on a CPU it stays in float32
 
     def embed(text: str) -> object:
         units = SentenceSegmenter().segment(text)
@@ -85,7 +84,7 @@ def _decoder(name: str, scanner: Scanner) -> EmbedText:
     embedder = DecoderEmbedder(name, scanner.device, scanner.dtype)
 
     def embed(text: str) -> object:
-        # our tokenizer stands for its own: the ids that it reads are random
+        # our tokenizer replaces the decoder's own, because its ids are random
         return embedder.embed(
             [scanner.count_tokens(unit.model_text) for unit in ChunkSegmenter().segment(text)]
         )

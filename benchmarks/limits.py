@@ -1,7 +1,7 @@
-"""What a machine can do, by one large product and one large copy, and what reading needs of it.
+"""The rates of a machine, measured with one large product and one large copy, and the work of reading a document.
 
-The limit is the longer of two times: all products of a reading at the rate of the large one, and what has to pass
-through memory at the rate of the large copy. `docs/performance.md` has the formulas.
+The limit is the longer of two times: all products of a reading at the rate of the large one, and its memory
+traffic at the rate of the large copy. `docs/performance.md` has the formulas.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COPY_BYTES = {"cuda": 2**31, "cpu": 2**28}
 
 
 class Work(NamedTuple):
-    """What reading a document needs at least, whoever reads it."""
+    """The least work of reading a document, whatever program reads it."""
 
     projections: float  # operations of the projections of all layers, for every token
     products: float  # operations of all products: projections, convolution, state space
@@ -29,7 +29,7 @@ class Work(NamedTuple):
 
 
 def work_of(config: Mamba2Config, tokens: int, units: int, itemsize: int, segment_tokens: int) -> Work:
-    """Of one document, with activations of ``itemsize`` bytes."""
+    """The work of one document, with activations of ``itemsize`` bytes."""
     from spscanner_rag.evaluation.flops import scan_flops
 
     flops = scan_flops(config, tokens, units)
@@ -41,14 +41,14 @@ def work_of(config: Mamba2Config, tokens: int, units: int, itemsize: int, segmen
 
 
 def bytes_per_token(config: Mamba2Config, itemsize: int, segment_tokens: int) -> float:
-    """Read and written for one token: activations, each step fused, a float32 residual, weights once a segment."""
+    """Memory traffic per token: activations, every step fused; a float32 residual; weights once per segment."""
     numbers = 4 * config.d_model + config.d_in_proj + 3 * config.conv_dim + config.nheads + 5 * config.d_inner
     weights = config.d_model * (config.d_in_proj + config.d_inner) / segment_tokens
     return config.n_layer * (8.0 * config.d_model + itemsize * (numbers + weights))
 
 
 def product_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """Operations per second of a large matrix product; of int8 numbers with sums in int32."""
+    """Operations per second of a large matrix product; int8 products are summed in int32."""
     import torch
 
     width = _WIDTH[device.type]

@@ -36,7 +36,7 @@ def add_commands(
 
 
 def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Peak resident memory of a long document's process less that of a short one's, in MB (10^6 bytes)."""
+    """Peak resident memory of a long document's process minus a short one's, in MB (10^6 bytes)."""
     short = _scan_in_process(int(SHORT * arguments.scale), 1, arguments.model)
     long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
     growth = long["peak_mb"] - short["peak_mb"]
@@ -49,7 +49,7 @@ def measure_memory(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
 
 
 def measure_linear(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Seconds of a long document's scan over those of one a tenth as long, loading left out."""
+    """Seconds of a long document's scan divided by those of one a tenth as long, without loading."""
     middle = _scan_in_process(int(MIDDLE * arguments.scale), arguments.repeats, arguments.model)
     long = _scan_in_process(int(LONG * arguments.scale), 1, arguments.model)
     ratio = long["seconds"] / middle["seconds"]
@@ -72,7 +72,7 @@ def _scan_in_process(characters: int, repeats: int, model: str | None) -> dict[s
 
 
 def _scan_here(characters: int, repeats: int, model: str | None) -> dict[str, float]:
-    """Scan, and report this process: loading and a first short scan are in the memory, not in the time."""
+    """Scan and report on this process; the memory includes loading and a first short scan, the time does not."""
     from spscanner_rag import Scanner
 
     scanner = Scanner.from_pretrained(model, device="cpu")

@@ -1,4 +1,4 @@
-"""What a number needs beside it: command, machine kind, versions, date."""
+"""Describes a run: command, kind of machine, versions, date."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ PACKAGES = ("spscanner-rag", "torch", "transformers", "tokenizers", "numpy")
 
 
 def describe_run(arguments: list[str]) -> dict[str, object]:
-    """Command, date, machine and versions of this run; no host name, no path."""
+    """Command, date, machine and versions of this run; no host name and no path."""
     return {
         "command": shlex.join(["python", "-m", "benchmarks", *arguments]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -50,7 +50,7 @@ def _memory_gib() -> float | None:
 
 
 def _accelerator() -> str:
-    # After the measurement: a process that measures memory must not have torch loaded by this.
+    # Imported after the measurement: a process that measures memory must not load torch because of this.
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "no accelerator"

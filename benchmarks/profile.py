@@ -1,7 +1,7 @@
-"""Where the time of a reading goes, by kind of operation, after torch's profiler.
+"""Where the time of a reading goes, by kind of operation, measured with torch's profiler.
 
-On a CPU these are torch's operations, on CUDA the kernels. The profiler itself takes time, most of all of small
-operations: the shares are of the time it saw.
+On a CPU these are torch's operations, on CUDA the kernels. The profiler itself takes time, mostly at small
+operations: the shares are of the time that it recorded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.reading_kinds import OURS, forward_of
 if TYPE_CHECKING:
     import torch
 
-# The first pattern that is found in the name of an operation or kernel says what it is.
+# The first pattern that matches the name of an operation or kernel determines its kind.
 _PATTERNS = {
     "state space, products": r"aten::(bmm|baddbmm)|_chunk_(scan|state)_fwd|_bmm_chunk|_state_passing",
     "convolution": r"conv",
@@ -46,7 +46,7 @@ def add_commands(
 
 
 def measure_profile(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Milliseconds and share of every kind of operation, for every size; nothing is required of them."""
+    """Milliseconds and share of every kind of operation, for every size; there are no bounds."""
     import torch
 
     rows: dict[str, object] = {}
@@ -63,14 +63,14 @@ def measure_profile(arguments: argparse.Namespace) -> tuple[dict[str, object], b
 
 
 def kind_of(operation: str) -> str:
-    """What kind an operation of torch, or a kernel, is."""
+    """The kind of an operation of torch, or of a kernel."""
     return next((kind for kind, pattern in _PATTERNS.items() if re.search(pattern, operation)), OTHER)
 
 
 def _times(
     size: str, kind: str, folder: Path, device: torch.device, dtype: torch.dtype, tokens: int
 ) -> dict[str, float]:
-    """Seconds by kind of operation, of one reading after another that warms up."""
+    """Seconds of one reading by kind of operation, after a reading that warms up."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

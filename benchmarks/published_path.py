@@ -1,4 +1,4 @@
-"""The published evaluation's way to read: mamba-ssm's language model, the whole document and its head at once."""
+"""Reads as the published evaluation does: mamba-ssm's language model and its head, the whole document at once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class NotMeasuredError(Exception):
-    """Why something cannot be measured here."""
+    """Something cannot be measured here; the message says why."""
 
 
 def published_forward(
     config: Mamba2Config, device: torch.device, dtype: torch.dtype
 ) -> Callable[[torch.Tensor], object]:
-    """How to read ids (tokens,). Raises `NotMeasuredError`, as does what is returned."""
+    """A function that reads ids (tokens,). Both it and this function raise `NotMeasuredError`."""
     if device.type != "cuda":
         raise NotMeasuredError("runs on CUDA only")
-    # Mamba-1's extension, which release 2.3.2.post1 imports unasked and Mamba-2 does not use.
+    # Mamba-1's extension, which release 2.3.2.post1 always imports and Mamba-2 does not use.
     sys.modules.setdefault("selective_scan_cuda", ModuleType("selective_scan_cuda"))
     try:
         from mamba_ssm import MambaLMHeadModel

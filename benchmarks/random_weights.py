@@ -1,4 +1,4 @@
-"""Random weights of published and small shapes, in transformers' layout: what the benchmarks of speed read."""
+"""Random weights of published and small shapes, in transformers' layout, for the benchmarks of speed."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ SHAPES = {
     "1.3b": {"hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 50288, "state_size": 128},
     "tiny": {"hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 16384, "state_size": 16},
 }
-"""As keys of transformers' configuration; the bundled checkpoint's is "default". All can read its tokens."""
+"""Keys of transformers' configuration; "default" is the bundled checkpoint's. All can read its tokens."""
 
 
 def write_random_weights(shape: str, folder: Path) -> None:
-    """Write a checkpoint, the same after the same `torch.manual_seed`."""
+    """Write a checkpoint; it is the same after the same `torch.manual_seed`."""
     from transformers import Mamba2Config, Mamba2Model
 
     sizes = SHAPES[shape]

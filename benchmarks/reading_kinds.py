@@ -1,4 +1,4 @@
-"""The kinds of programs that read a document of random ids, with weights of the same shape."""
+"""The programs that read a document of random ids, with weights of the same shape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OURS = ("mamba-ssm", "torch")
 COMPILED = "torch-compiled"
-"""What torch.compile would bring, which the package does not offer: `docs/performance.md` says why."""
+"""Our model after torch.compile. The package does not offer it; `docs/performance.md` says why."""
 
 KINDS = (*OURS, COMPILED, "published", "transformers")
 TOKENS_PER_UNIT = 25
@@ -29,7 +29,7 @@ Forward = Callable[["torch.Tensor"], object]
 def forward_of(
     kind: str, folder: Path, config: Mamba2Config, device: torch.device, dtype: torch.dtype
 ) -> Forward:
-    """How a kind reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
+    """A function that reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
     if not dtype.is_floating_point and kind not in (*OURS, COMPILED):
         raise NotMeasuredError(f"{kind} is measured in floating point only")
     if kind == "published":
@@ -47,7 +47,7 @@ def forward_of(
 
 
 def load_ours(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> ScannerModel:
-    """Our model with the kernels of a kind. Raises `NotMeasuredError`."""
+    """Our model with the kernels of a backend. Raises `NotMeasuredError`."""
     from spscanner_rag.checkpoint import load_model
 
     kernels = kernels_of(kind, device)
@@ -57,7 +57,7 @@ def load_ours(kind: str, folder: Path, device: torch.device, dtype: torch.dtype)
 
 
 def kernels_of(kind: str, device: torch.device) -> Kernels:
-    """Of one of our kinds. Raises `NotMeasuredError`."""
+    """The kernels of one of our backends. Raises `NotMeasuredError`."""
     from spscanner_rag.mamba2.backends import choose_backend
 
     try:
@@ -67,14 +67,14 @@ def kernels_of(kind: str, device: torch.device) -> Kernels:
 
 
 def _compiled(model: ScannerModel) -> ScannerModel:
-    """All layers but the last, whose number of units differs from segment to segment: torch compiles each anew."""
+    """Compile all layers but the last, whose number of units, and so its shape, differs between segments."""
     for layer in model.backbone.layers[:-1]:
         layer.compile(dynamic=False)
     return model
 
 
 def _by_segments(model: ScannerModel, input_ids: torch.Tensor) -> object:
-    """As `Scanner` reads, with a logit for every unit."""
+    """Read as `Scanner` does, with a logit for every unit."""
     import numpy as np
 
     from spscanner_rag.mamba2.reader import TokenSequence, read_logits

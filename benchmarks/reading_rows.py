@@ -1,7 +1,7 @@
 """Speed and memory of one kind of program over documents of growing length.
 
-On a CPU that is done in a process of its own: its resident memory at its most, loading included, is the peak. On
-CUDA the peak is what was allocated on the device.
+On a CPU it runs in a process of its own, and the peak is that of the process's resident memory, loading included.
+On CUDA the peak is that of memory allocated on the device.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.clock import median_seconds, seconds_of
+from benchmarks.clock import Row, median_seconds, seconds_of, too_long
 from benchmarks.limits import product_rate, work_of
 from benchmarks.published_path import NotMeasuredError
 from benchmarks.reading_kinds import COMPILED, TOKENS_PER_UNIT, Forward, forward_of
@@ -24,22 +24,24 @@ from benchmarks.resident_memory import allow_no_more_than_is_free, peak_bytes
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
 
-Row = dict[str, float] | str
-_WARM_UP = {"cuda": 10**9, "cpu": 1024}  # tokens; on CUDA all, for kernels are tuned and memory is taken once
+_WARM_UP = {
+    "cuda": 10**9,
+    "cpu": 1024,
+}  # tokens; on CUDA all, because kernels are tuned and memory taken once
 _NO_MEMORY = "out of memory"
 
 
 class Reading(NamedTuple):
-    """Who reads what, and for how long."""
+    """What is measured, and for how long."""
 
     kind: str
-    folder: str  # of the weights
+    folder: str  # with the weights
     device: str
     dtype: str
     tokens: list[int]
     repeats: int
     longest: float  # seconds that one reading may take
-    seconds_left: float  # after which none is begun
+    seconds_left: float  # no reading begins after that
     copy_rate: float
 
 
@@ -81,7 +83,7 @@ def _rows(reading: Reading) -> Iterator[tuple[int, Row]]:
             if not reason and time.monotonic() > end:
                 reason = "not measured: no time left"
             if not reason and rate and tokens / rate > reading.longest:
-                reason = f"not measured: would take about {tokens / rate:,.0f} s"
+                reason = too_long(tokens / rate)
             row = reason or _row(forward, config, tokens, reading)
             yield tokens, row
             if isinstance(row, dict):
@@ -90,7 +92,7 @@ def _rows(reading: Reading) -> Iterator[tuple[int, Row]]:
 
 
 def _row(forward: Forward, config: Mamba2Config, tokens: int, reading: Reading) -> Row:
-    """Median seconds, tokens per second, shares of what the machine can do, memory at its peak, first pass."""
+    """Median seconds, tokens per second, shares of the machine's limit, peak memory, seconds of the first pass."""
     import torch
 
     device, dtype = torch.device(reading.device), getattr(torch, reading.dtype)
@@ -102,7 +104,7 @@ def _row(forward: Forward, config: Mamba2Config, tokens: int, reading: Reading) 
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
         elif reading.kind != COMPILED and taken * tokens / len(warm_up) > reading.longest:
-            return f"not measured: would take about {taken * tokens / len(warm_up):,.0f} s"
+            return too_long(taken * tokens / len(warm_up))
         seconds = median_seconds({"": partial(forward, input_ids)}, reading.repeats, device)[""]
     except NotMeasuredError as error:
         return f"not measured: {error}"
@@ -111,7 +113,7 @@ def _row(forward: Forward, config: Mamba2Config, tokens: int, reading: Reading) 
             return _NO_MEMORY
         raise
     peak = torch.cuda.max_memory_allocated() if device.type == "cuda" else peak_bytes()
-    rate = (before + product_rate(device, dtype)) / 2  # of a machine that others use, too
+    rate = (before + product_rate(device, dtype)) / 2  # it changes while others use the machine, too
     row = _shares(config, tokens, seconds, rate, reading)
     return row | {"peak MB": peak / 1e6, "s of the first pass": taken}
 

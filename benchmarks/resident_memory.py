@@ -1,4 +1,4 @@
-"""Memory of this process, as the operating system counts it."""
+"""Memory of this process as the operating system counts it."""
 
 import sys
 from pathlib import Path
@@ -13,13 +13,13 @@ def peak_bytes() -> int:
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
-    # Linux counts into ru_maxrss what the process was before its exec, a copy of the parent; not into VmHWM.
+    # On Linux, ru_maxrss includes the process before its exec, a copy of the parent; VmHWM does not.
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
 
 
 def allow_no_more_than_is_free() -> None:
-    """Let an allocation fail where else the system would end some process, not always this one; on Linux."""
+    """On Linux, let an allocation fail when memory runs out, instead of the system killing some process."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""A whole scanner at work: several questions on one document, many short documents."""
+"""Rows of whole scanners: several questions on one document, and many short documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.clock import median_seconds, seconds_of
+from benchmarks.clock import Row, median_seconds, seconds_of, too_long
 from benchmarks.example_text import QUESTION, QUESTIONS, short_texts, text_of_tokens
 from benchmarks.reading_kinds import kernels_of, load_ours
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import torch
 
     from spscanner_rag import Scanner
-
-Row = dict[str, float] | str
 
 
 def scanner_of(size: str, kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Scanner:
@@ -40,7 +38,7 @@ def scanner_of(size: str, kind: str, folder: Path, device: torch.device, dtype: 
 
 
 class Scans:
-    """Scans by name that can be repeated, and how many tokens each of them reads."""
+    """Repeatable scans by name, and the number of tokens that each reads."""
 
     def __init__(self, scanner: Scanner) -> None:
         self.scanner = scanner
@@ -52,7 +50,7 @@ class Scans:
 
     def _scan(self, name: str, pairs: Sequence[tuple[str, str]]) -> None:
         def progress(done: int, _: int) -> None:
-            self.tokens[name] = done  # with the questions wherever they are repeated
+            self.tokens[name] = done  # includes the questions wherever they are repeated
 
         self.scanner.scan_many(pairs, progress=progress)
 
@@ -60,7 +58,7 @@ class Scans:
 def question_rows(
     scanner: Scanner, tokens: int, numbers: Sequence[int], repeats: int, longest: float
 ) -> dict[int, Row]:
-    """Rows of so many questions on one document, which is cut and tokenized once for all of them."""
+    """Rows of several questions on one document, which is segmented and tokenized once for all of them."""
     text = text_of_tokens(tokens)
     scans = Scans(scanner)
     scans.add("1", [(QUESTION, text)])
@@ -73,7 +71,7 @@ def question_rows(
     rows: dict[int, Row] = {}
     for number in numbers:
         if number not in possible:
-            rows[number] = f"not measured: would take about {number * one:,.0f} s"
+            rows[number] = too_long(number * one)
             continue
         taken = seconds[str(number)]
         rows[number] = {
@@ -85,14 +83,14 @@ def question_rows(
 
 
 def short_document_row(scanner: Scanner, documents: int, tokens: int, repeats: int, longest: float) -> Row:
-    """Many short documents at once, against one that is as long as all of them."""
+    """The row of many short documents at once, against one document as long as all of them."""
     pairs = [(QUESTION, text) for text in short_texts(documents, tokens)]
     scans = Scans(scanner)
     share = max(1, documents // 16)
     scans.add("some", pairs[:share])
     expected = seconds_of(scans.runs.pop("some"), scanner.device) * documents / share  # the warm-up, too
     if expected > longest:
-        return f"not measured: would take about {expected:,.0f} s"
+        return too_long(expected)
     scans.add("short", pairs)
     scans.add("one", [(QUESTION, text_of_tokens(documents * tokens))])
     seconds = median_seconds(scans.runs, repeats, scanner.device)

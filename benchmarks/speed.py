@@ -1,9 +1,9 @@
-"""How fast documents are read, how near that is to the limit of the machine, and what others take for the same.
+"""How fast documents are read, how close that is to the limit of the machine, and how fast other programs are.
 
-Three parts: backends, transformers and the published evaluation's model on random weights of one shape
-(`readings`); whole scanners with several questions on a document, and with many short ones (`questions`); scanners
-against a dense-embedding pass over the same text (`embedding`). The whole scanner of size "default" is the bundled
-one.
+There are three parts. `readings`: backends, transformers and the published evaluation's model on random weights of
+one shape. `questions`: whole scanners with several questions on a document, and with many short documents.
+`embedding`: scanners against a dense-embedding pass over the same text. The whole scanner of size "default" is the
+bundled one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_commands(
 ) -> list[argparse.ArgumentParser]:
     """Add `speed`."""
     command = commands.add_parser(
-        "speed", help="speed, memory, share of the limit; what others take; targets"
+        "speed", help="speed, memory, share of the machine's limit; other programs; targets"
     )
     add = command.add_argument
     add("--device", default="cpu", choices=["cpu", "cuda"])
@@ -45,32 +45,32 @@ def add_commands(
         "--dtype",
         nargs="+",
         choices=DTYPES,
-        help="default: what the device multiplies natively, and on a CPU float32; int8 is for a CPU",
+        help="default: the device's native dtype, on a CPU also float32; int8 runs on a CPU",
     )
     add("--sizes", nargs="+", choices=sorted(SHAPES), default=["default", "130m"])
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    add("--kinds", nargs="+", choices=KINDS, default=["torch", "transformers"], help="what reads")
+    add("--kinds", nargs="+", choices=KINDS, default=["torch", "transformers"], help="programs that read")
     add("--tokens", nargs="+", type=int, default=[1000, 10_000], help="document lengths to read")
     add("--questions", nargs="+", type=int, default=[1, 4, 16], help="questions on one document")
     add("--question-tokens", type=int, default=10_000, help="length of that document")
-    add("--short-documents", type=int, default=256, help="how many short documents are scanned at once")
+    add("--short-documents", type=int, default=256, help="number of short documents to scan at once")
     add("--short-tokens", type=int, default=400, help="length of each")
     add("--embedders", nargs="+", choices=EMBEDDERS, default=[MINILM])
     add(
         "--embedded-tokens",
         type=int,
         default=100_000,
-        help="length of the text that is embedded, and scanned",
+        help="length of the text to embed and to scan",
     )
     add("--repeats", type=int, default=3, help="measurements of each; the median counts")
-    add("--longest", type=float, default=120, help="seconds; what would take longer is left out")
-    add("--budget", type=float, default=math.inf, help="seconds after which no row is begun")
+    add("--longest", type=float, default=120, help="leave out rows that would take more seconds")
+    add("--budget", type=float, default=math.inf, help="begin no row after this many seconds")
     command.set_defaults(measure=measure_speed)
     return [command]
 
 
 def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Rows of all parts for every size, and "targets"; nothing is required of them."""
+    """Rows of all parts for every size, and "targets"; there are no bounds."""
     run = _Run(arguments)
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], boo
 
 
 class _Run:
-    """What all parts of a run share."""
+    """The state that all parts of a run share."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         import torch
@@ -93,7 +93,7 @@ class _Run:
         self.device = torch.device(arguments.device)
         self.dtypes = arguments.dtype or _default_dtypes(arguments.device)
         if "int8" in self.dtypes and arguments.device != "cpu":
-            raise SystemExit(f"int8 is for a CPU; got --device {arguments.device}")
+            raise SystemExit(f"--dtype int8: got --device {arguments.device}; expected --device cpu")
         self.copy_rate = copy_rate(self.device)
         self.results = SpeedResults(arguments.device)
         for dtype in self.dtypes:
@@ -103,14 +103,14 @@ class _Run:
         self.results.limits["threads"] = torch.get_num_threads()
 
     def write_weights(self, size: str, folder: Path) -> None:
-        """The same in every run."""
+        """Write the weights of a size, the same in every run."""
         import torch
 
         torch.manual_seed(0)
         write_random_weights(size, folder)
 
     def add_readings(self, size: str, folder: Path) -> None:
-        """Rows of every dtype, kind and length."""
+        """Add the rows of every dtype, kind and length."""
         given = self.arguments
         for dtype in self.dtypes:
             for kind in given.kinds:
@@ -129,7 +129,7 @@ class _Run:
                     self.results.readings[size, dtype, kind, tokens] = row
 
     def add_scanner_rows(self, size: str, folder: Path) -> None:
-        """Rows of a whole scanner, of the first dtype."""
+        """Add the rows of a whole scanner in the first dtype."""
         given, rows = self.arguments, self.results.scanner_rows
         if not self._has_time(size, "whole scanner"):
             return
@@ -151,7 +151,7 @@ class _Run:
                 rows[size, f"{tokens:,} tokens, {name}"] = row
 
     def _scanner(self, size: str, folder: Path) -> Scanner:
-        """With the first of the kinds that are ours and run here."""
+        """A scanner with the first of our backends that runs here."""
         import torch
 
         reasons = []

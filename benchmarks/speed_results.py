@@ -1,8 +1,8 @@
-"""The rows of one run of `python -m benchmarks speed`, by what they are of, so that targets find them."""
+"""The rows of one run of `python -m benchmarks speed`, by their subject, so that targets find them."""
 
 from dataclasses import dataclass, field
 
-Row = dict[str, float] | str
+from benchmarks.clock import Row
 
 
 @dataclass
@@ -15,7 +15,7 @@ class SpeedResults:
     scanner_rows: dict[tuple[str, str], Row] = field(default_factory=dict)  # size, what was done
 
     def by_name(self) -> dict[str, object]:
-        """All rows as they are printed and written."""
+        """All rows by the names that the report gives them."""
         rows: dict[str, object] = dict(self.limits)
         for (size, dtype, kind, tokens), row in self.readings.items():
             rows[f"{size}, {dtype}, {kind}, {tokens:,} tokens"] = row

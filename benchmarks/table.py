@@ -1,4 +1,4 @@
-"""A report as text: rows of the same columns under one head."""
+"""Prints a report; consecutive rows with the same columns share one head."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ Report = Mapping[str, object]
 
 
 def print_report(report: Report) -> None:
-    """Command, machine, versions, results, and targets where there are any."""
+    """Print command, machine, versions and results, and the targets if there are any."""
     machine, versions, results = report["machine"], report["versions"], report["results"]
     assert isinstance(machine, dict)
     assert isinstance(versions, dict)

@@ -1,4 +1,4 @@
-"""What the speed is meant to be, and whether a run reached it. A report: nothing fails because of it."""
+"""The targets for speed, and whether a run reached them. They are reported; missing one is no error."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple
 from benchmarks.reading_kinds import OURS
 from benchmarks.speed_results import SpeedResults
 
-PAPERS_MEAN = 69_000  # tokens of a document
+PAPERS_MEAN = 69_000  # tokens per document
 
 
 class NoNumberError(Exception):
-    """Why a target cannot be judged by this run."""
+    """A target cannot be judged by the run; the message says why."""
 
 
 class Target(NamedTuple):
-    """One target; ``device`` None: wherever it is measured."""
+    """One target; ``device`` None means any device."""
 
     name: str
     device: str | None
@@ -26,7 +26,7 @@ class Target(NamedTuple):
 
 
 def judge(results: SpeedResults) -> dict[str, dict[str, object] | str]:
-    """Each target with what was got, what was wanted, and whether it was met, or why it was not measured."""
+    """Each target with its result, its goal and whether it was met, or why it was not measured."""
     judged: dict[str, dict[str, object] | str] = {}
     for target in TARGETS:
         try:
@@ -43,7 +43,7 @@ def judge(results: SpeedResults) -> dict[str, dict[str, object] | str]:
 
 
 def _ours(results: SpeedResults, size: str, dtype: str, tokens: int, column: str) -> float:
-    """Of our fastest backend."""
+    """A column of our fastest backend."""
     rows = [results.readings.get((size, dtype, kind, tokens)) for kind in OURS]
     measured = [row for row in rows if isinstance(row, dict) and column in row]
     if not measured:
@@ -60,7 +60,7 @@ def _theirs(results: SpeedResults, size: str, dtype: str, kind: str, tokens: int
 
 
 def _longest(results: SpeedResults, size: str, dtype: str, kinds: tuple[str, ...]) -> int:
-    """Tokens of the longest document that any of these kinds read."""
+    """Tokens of the longest document that any of these programs read."""
     lengths = [
         key[3]
         for key, row in results.readings.items()
@@ -98,7 +98,7 @@ def _over_published(results: SpeedResults) -> float:
 
 
 def _growth(column: str) -> Callable[[SpeedResults], float]:
-    """Of a million tokens over a hundred thousand, of the first size that has both."""
+    """A column at a million tokens divided by that at a hundred thousand, for the first size with both."""
 
     def got(results: SpeedResults) -> float:
         reason = NoNumberError("no documents of 100,000 and of 1,000,000 tokens")

@@ -1,6 +1,6 @@
 """Tokens per second against transformers' Mamba-2, on the same random weights of the 130m shape.
 
-transformers writes the weights; `load_model` reads its layout. Both sides then read the same tokens in turn.
+transformers writes the weights, and `load_model` reads its layout. Both sides then read the same tokens in turn.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.model import ScannerModel
 
 REQUIRED = {"float32": 2.5, "bfloat16": 6.0}
-"""How many times faster than transformers in float32 this package has to be on the 130m shape."""
+"""How many times as fast as transformers in float32 this package must be on the 130m shape."""
 TOLERANCE = 5e-3
-"""Largest difference of a hidden state in float32; they are of size 1 after the final norm, and 24 random layers
-make rounding grow."""
+"""Largest difference of hidden states in float32. They are of size 1 after the final norm, and 24 random layers
+amplify rounding."""
 
 
 def add_commands(
@@ -34,8 +34,12 @@ def add_commands(
 ) -> list[argparse.ArgumentParser]:
     """Add `transformers`."""
     command = commands.add_parser("transformers", help="tokens per second against transformers' Mamba-2")
-    command.add_argument("--tokens", type=int, default=2048, help="tokens of one forward (default: 2048)")
-    command.add_argument("--repeats", type=int, default=5, help="forwards of each kind; the median counts")
+    command.add_argument(
+        "--tokens", type=int, default=2048, help="tokens of one forward pass (default: 2048)"
+    )
+    command.add_argument(
+        "--repeats", type=int, default=5, help="forward passes of each kind; the median counts"
+    )
     command.add_argument("--device", default="cpu")
     command.add_argument("--shape", choices=["130m", "tiny"], default="130m", help="tiny: for a trial run")
     command.set_defaults(measure=measure_throughput)
@@ -44,7 +48,7 @@ def add_commands(
 
 def measure_throughput(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     """Median tokens per second of the four kinds, ratios to transformers in float32, and agreement."""
-    import torch  # here and below: the other benchmarks and --help do without
+    import torch  # imported in functions only: --help and other benchmarks do not need it
 
     with torch.inference_mode():
         return _measure(arguments)
@@ -68,7 +72,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     ratio = {dtype: speed[f"spscanner {dtype}"] / speed["transformers float32"] for dtype in REQUIRED}
     rows: dict[str, object] = {f"tokens/s, {name}": value for name, value in speed.items()}
     native = str(choose(arguments.device).dtype).removeprefix("torch.")
-    # where bfloat16 is emulated, nothing is required of it
+    # there is no bound for bfloat16 where it is emulated
     required = {dtype: REQUIRED[dtype] for dtype in ("float32", native)}
     for dtype, value in ratio.items():
         bound = f" (at least {required[dtype]:g})" if dtype in required else ", not native here"
@@ -102,14 +106,14 @@ def _forwards(shape: str, device: torch.device) -> dict[str, Callable[[Tensor], 
 
 
 def _hidden_by_segments(model: ScannerModel, input_ids: Tensor) -> Tensor:
-    """As `Scanner` reads: segment after segment, with the state carried."""
+    """Read as `Scanner` does: segment after segment, with the state carried."""
     import torch
 
     from spscanner_rag.mamba2.reader import keep_freed_memory
     from spscanner_rag.scan.devices import default_segment_tokens
 
     hidden, state = [], None
-    keep_freed_memory()  # as the reader does; what runs after it gains from that, too
+    keep_freed_memory()  # as the reader does; later runs in this process gain from it, too
     tokens = default_segment_tokens(input_ids.device.type, model.config)
     for segment in torch.split(input_ids, tokens, dim=1):
         values, state = model(segment, state)

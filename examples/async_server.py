@@ -4,7 +4,7 @@
 
     uvicorn --app-dir examples async_server:app        # then: /search?q=Who+is+Sir+Walter
 
-Run as a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
+As a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
 
     pip install "spscanner-rag[langchain]"
     python examples/async_server.py
@@ -30,7 +30,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 NOVEL = Path(__file__).parent / "data" / "persuasion.txt"
-CHARACTERS = 2_000  # few, so that the example takes seconds
+CHARACTERS = 2_000  # short, so that the example takes seconds
 CLIENTS = 24
 
 retriever = SPScannerRetriever.from_texts(
@@ -47,7 +47,7 @@ async def app(scope: Message, receive: Receive, send: Send) -> None:
     gone = asyncio.ensure_future(_hung_up(receive))
     await asyncio.wait({scan, gone}, return_when=asyncio.FIRST_COMPLETED)
     for task in (gone, scan):
-        task.cancel()  # does nothing to the one that is done; the other ends, and with it the scan
+        task.cancel()  # a task that is done ignores this; the other one ends, and the scan with it
     (found,) = await asyncio.gather(scan, return_exceptions=True)
     if isinstance(found, asyncio.CancelledError):
         return

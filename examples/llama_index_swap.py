@@ -1,4 +1,4 @@
-"""An ordinary LlamaIndex vector pipeline, its retriever swapped in one line, both contexts side by side.
+"""Replaces the retriever of a LlamaIndex vector pipeline in one line and prints both contexts side by side.
 
 Runs offline:
 
@@ -39,7 +39,7 @@ QUESTION = "Who persuaded Anne to give up her engagement to Captain Wentworth?"
 
 
 class MiniLM(BaseEmbedding):
-    """The embedding model, as LlamaIndex wants it."""
+    """The embedding model with LlamaIndex's interface."""
 
     _model: SentenceTransformer = PrivateAttr(
         default_factory=lambda: SentenceTransformer(
@@ -68,7 +68,7 @@ def vector_retriever(document: Document) -> BaseRetriever:
 
 
 def ask(retriever: BaseRetriever, question: str) -> tuple[str, str]:
-    """The context that the model got, and its answer."""
+    """The context that the language model gets, and its answer."""
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(max_tokens=4))
     response = engine.query(question)
     return "\n---\n".join(found.node.get_content() for found in response.source_nodes), str(response)
@@ -85,7 +85,7 @@ def main() -> None:
     retriever = vector_retriever(document)
     before, _ = ask(retriever, arguments.question)
 
-    # The one line. The budget is in characters here, so that both contexts are of one length.
+    # This line replaces the retriever. The budget is in characters, so that both contexts have the same length.
     retriever = SPScannerRetriever.from_documents([document], max_tokens=len(before), count_tokens=len)
     after, answer = ask(retriever, arguments.question)
 

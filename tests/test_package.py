@@ -1,4 +1,6 @@
+import ast
 import os
+import pkgutil
 import re
 import shlex
 import socket
@@ -6,7 +8,9 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from importlib.metadata import metadata, requires, version
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -39,15 +43,47 @@ def python(code: str, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def extras() -> dict[str, set[str]]:
-    """Extra -> the names of what it asks for; "" is the core. Extras within extras come resolved."""
-    found: dict[str, set[str]] = {"": set()}
-    found |= {extra: set() for extra in metadata("spscanner-rag").get_all("Provides-Extra") or []}
-    for line in requires("spscanner-rag") or []:
-        requirement = Requirement(line)
-        extra = re.search(r"extra == '([\w-]+)'", str(requirement.marker).replace('"', "'"))
-        found[extra.group(1) if extra else ""].add(canonicalize_name(requirement.name))
-    return found
+@cache
+def extras() -> dict[str, list[Requirement]]:
+    """Extra -> what it asks for, extras within extras resolved; "" is the core. As the wheel's metadata says."""
+    core = WheelBuilder(str(REPOSITORY)).metadata.core
+    asked = {"": core.dependencies, **core.optional_dependencies}
+    return {extra: [Requirement(line) for line in lines] for extra, lines in asked.items()}
+
+
+def packages(extra: str) -> set[str]:
+    """Canonical names of the distributions that an extra asks for."""
+    return {canonicalize_name(requirement.name) for requirement in extras()[extra]}
+
+
+def import_name(distribution: str) -> str:
+    """The module of a distribution."""
+    others = {"llama-index-core": "llama_index.core", "pystemmer": "Stemmer"}
+    return others.get(distribution, distribution.replace("-", "_"))
+
+
+def imported_by_the_code() -> set[str]:
+    """Modules that the package, the integrations and the examples import, and packages that hold these.
+
+    A module that imports by name (`importlib`) imports what its strings name.
+    """
+
+    def named(path: Path) -> Iterator[str]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        by_name = False
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+                by_name |= any(alias.name == "importlib" for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield str(node.module)
+        if by_name:
+            strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+            yield from (text for text in strings if isinstance(text, str))
+
+    roots = (REPOSITORY / name for name in ("spscanner_rag", "integrations", "examples"))
+    modules = {name for root in roots for path in root.rglob("*.py") for name in named(path)}
+    return {".".join(name.split(".")[:end]) for name in modules for end in range(1, name.count(".") + 2)}
 
 
 def test_importing_is_silent_and_light() -> None:
@@ -99,10 +135,14 @@ def test_one_version_everywhere() -> None:
 
 
 def test_all_is_the_sum_of_the_extras_that_need_no_gpu() -> None:
-    found = extras()
-    users = set(found) - {"", "all"} - NEED_A_GPU - NOT_FOR_USERS
-    assert found["all"] == set().union(*(found[extra] for extra in users))
-    assert found["all"].isdisjoint(found["cuda"])
+    users = set(extras()) - {"", "all"} - NEED_A_GPU - NOT_FOR_USERS
+    assert packages("all") == set().union(*map(packages, users))
+    assert packages("all").isdisjoint(packages("cuda"))
+
+
+@pytest.mark.parametrize("extra", sorted(set(extras()) - NOT_FOR_USERS))
+def test_code_stands_behind_every_requirement(extra: str) -> None:
+    assert {name for name in packages(extra) if import_name(name) not in imported_by_the_code()} == set()
 
 
 def test_the_core_needs_no_framework() -> None:
@@ -114,8 +154,8 @@ def test_the_core_needs_no_framework() -> None:
         "bm25s",
         "mamba-ssm",
     }
-    assert extras()[""].isdisjoint(optional)
-    assert optional <= set().union(*extras().values())
+    assert packages("").isdisjoint(optional)
+    assert optional <= set().union(*map(packages, extras()))
 
 
 def test_importing_the_core_loads_no_framework() -> None:
@@ -139,12 +179,11 @@ def test_constraints_pin_every_requirement_within_its_range() -> None:
     lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = [line.split("==") for line in lines if not line.startswith("#")]
     pins = {canonicalize_name(name): pin for name, pin in pairs}
-    tested_apart = {"ray", "mamba-ssm", "einops"}  # the last two with the versions of .ci/cuda-interpret
-    for line in requires("spscanner-rag") or []:
-        requirement = Requirement(line)
+    tested_apart = {"mamba-ssm", "einops"}  # with the versions of .ci/cuda-interpret
+    for requirement in (requirement for asked in extras().values() for requirement in asked):
         name = canonicalize_name(requirement.name)
         if name not in tested_apart:
-            assert requirement.specifier.contains(pins[name]), line
+            assert requirement.specifier.contains(pins[name]), requirement
     assert not [pin for pin in pins.values() if "+" in pin], "a local build label fits one index only"
 
 
@@ -223,12 +262,79 @@ def test_the_readme_s_first_command_scans_a_file_that_is_there() -> None:
     assert {"-c", "constraints.txt", "."} <= set(arguments)
 
 
-def test_the_readme_names_every_extra() -> None:
+def test_the_readme_s_table_of_extras_is_the_package_s() -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    missing = [
-        extra for extra in extras() if f"`{extra}`" not in readme and extra not in {"", *NOT_FOR_USERS}
-    ]
-    assert not missing
+    table = readme.split("| extra | adds |\n|---|---|\n")[1].split("\n\n")[0]
+    rows = [re.fullmatch(r"\| `([\w-]+)` \| (.+) \|", line) for line in table.splitlines()]
+    described = {row[1]: row[2] for row in rows if row}
+    assert len(described) == len(rows), "one extra a row"
+    assert set(described) == set(extras()) - {""} - NOT_FOR_USERS
+    left_out = set(re.findall(r"`([\w-]+)`", described["all"]))
+    summed = set(described) - {"all"} - left_out
+    assert packages("all") == set().union(*map(packages, summed))
+
+
+def test_install_lines_name_extras_that_exist() -> None:
+    texts = [REPOSITORY / "README.md"]
+    for folder, ending in (
+        ("docs", "md"),
+        ("examples", "py"),
+        ("integrations", "py"),
+        ("spscanner_rag", "py"),
+    ):
+        texts += (REPOSITORY / folder).rglob(f"*.{ending}")
+    named = {
+        extra
+        for path in texts
+        for line in re.findall(r"spscanner-rag\[([\w,-]+)\]", path.read_text(encoding="utf-8"))
+        for extra in line.split(",")
+    }
+    assert {"llama-index", "langchain", "baselines", "train", "cuda"} <= named <= set(extras())
+
+
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    REPOSITORY / "spscanner_rag" / "checkpoint" / "bundled" / "README.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(REPOSITORY)) for page in PAGES])
+def test_pages_name_what_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = {link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("http")}
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    paths = set(
+        re.findall(r"\b(?:spscanner_rag|integrations|benchmarks|examples|docs|tests)/[\w./-]*\w", text)
+    )
+    assert [path for path in paths if not (REPOSITORY / path).exists()] == []
+    for name in re.findall(r"`(spscanner_rag\.[\w.]+\w)", text):
+        pkgutil.resolve_name(name)
+
+
+def section(title: str) -> str:
+    """A section of CONTRIBUTING.md."""
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return page.split(f"### {title}\n")[1].split("\n### ")[0]
+
+
+def test_the_way_of_one_document_names_what_exists() -> None:
+    pytest.importorskip("llama_index.core")
+    names = re.findall(r"`(\w+\.[\w.]+)`", section("The way of one document"))
+    assert len(names) > 10
+    for name in names:
+        if not name.endswith(".py"):
+            pkgutil.resolve_name(name if name.startswith("llama_index.") else f"spscanner_rag.{name}")
+
+
+def test_where_to_add_names_what_stands_in_the_files() -> None:
+    bullets = re.split(r"^- ", section("Where to add"), flags=re.MULTILINE)[1:]
+    assert len(bullets) == 4
+    for bullet in bullets:
+        files = re.findall(r"`(spscanner_rag/[\w/]+\.py)`", bullet)
+        code = "\n".join((REPOSITORY / file).read_text(encoding="utf-8") for file in files)
+        missing = [name for name in re.findall(r"`(\w+)`", bullet) if not re.search(rf"\b{name}\b", code)]
+        assert not missing, files
 
 
 @pytest.mark.slow
