@@ -1,7 +1,7 @@
 """Train the rows of an ablation, each the first one with one thing changed, and compare them with it.
 
-Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and asked by
-`spscanner eval`, in a folder of its own; what is there already is kept, and a run that was killed goes on.
+Rows are in ``benchmarks/ablation.toml``. Every row is trained by `spscanner train` and evaluated by
+`spscanner eval`, in a folder of its own; finished rows are kept, and an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.excerpts import write_excerpts
 
 if TYPE_CHECKING:
     from spscanner_rag.evaluation.records import Record
-    from spscanner_rag.evaluation.run import Setting
+    from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evidence.questions import Document
 
 ROWS = Path(__file__).resolve().with_name("ablation.toml")
@@ -52,7 +52,7 @@ def add_commands(
 
 
 def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Train and ask the rows that are wanted, then report all that are there."""
+    """Train and evaluate the wanted rows, then report all rows that can be computed now."""
     plan = tomllib.loads(arguments.plan.read_text(encoding="utf-8"))
     wanted = list(plan["rows"]) if arguments.rows == ["all"] else arguments.rows
     if unknown := [name for name in wanted if name not in plan["rows"]]:
@@ -132,7 +132,7 @@ def _train_stage(
 
 
 def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> None:
-    """Another row's scanner, its logits by length; the weight is fitted on excerpts of what it was trained on."""
+    """Evaluate another row's scanner with length-normalized logits, fitted on excerpts of training documents."""
     from benchmarks.length_normalized import ask_length_normalized
 
     row, out = plan["rows"][name]["length_normalized"], arguments.results
@@ -153,15 +153,15 @@ def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
 
 
 def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
-    """The tokenizer of all rows with so many tokens, learnt from what the last stage trains on."""
+    """The tokenizer of all rows with this vocabulary size, learnt from the training documents."""
+    from spscanner_rag.files.whole_file import whole_file
     from spscanner_rag.training.vocabulary import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
     if not path.exists():
         texts = (document.text for document in _training_documents(plan, arguments.qa))
-        unfinished = path.with_name(path.name + ".part")
-        train_tokenizer(texts, size).save(str(unfinished))
-        unfinished.replace(path)
+        with whole_file(path) as unfinished:
+            train_tokenizer(texts, size).save(str(unfinished))
     return path
 
 
@@ -173,7 +173,7 @@ def _write_shape(name: str, plan: Plan, folder: Path) -> Path:
 
 
 def _toml(recipe: Mapping[str, Any]) -> str:
-    """A recipe's few kinds of value are written alike in JSON, but for tables."""
+    """A recipe as TOML; JSON writes its values alike, except for tables."""
     return "".join(f"{key} = {_toml_value(value)}\n" for key, value in recipe.items())
 
 
@@ -194,8 +194,8 @@ def _spscanner(words: list[str]) -> None:
 
 def _table(plan: Plan, out: Path) -> dict[str, object]:
     """Macro means in percent, and differences from the first row with their p values."""
-    from spscanner_rag.evaluation.report.table import TESTED, paired_samples
-    from spscanner_rag.evaluation.statistics import macro_estimate, paired_test
+    from spscanner_rag.evaluation.report.rows import TESTED, paired_samples
+    from spscanner_rag.evaluation.statistics import estimate, paired_test
 
     first = next(iter(plan["rows"]))
     asked = {name: _records(folder) for name, folder in _asked(plan, out)}
@@ -205,7 +205,7 @@ def _table(plan: Plan, out: Path) -> dict[str, object]:
         shown: dict[str, object] = {}
         for metric in METRICS:
             own, _ = paired_samples(records, setting, setting, metric)
-            shown[metric] = round(100 * macro_estimate(own).value, 1)
+            shown[metric] = round(100 * estimate(own).value, 1)
         if name != first and first in asked:
             for metric in TESTED:
                 both = [*records, *asked[first]]
@@ -230,14 +230,14 @@ def _records(folder: Path) -> list[Record]:
 
 
 def _setting(records: Sequence[Record]) -> Setting:
-    """Of the one retriever that a row asked; as it was called then, wherever the folder is now."""
-    from spscanner_rag.evaluation.run import Setting
+    """The one setting of a row; its retriever is named by the folder of that time."""
+    from spscanner_rag.evaluation.settings import Setting
 
-    return Setting(records[0].retriever, records[0].unit)
+    return Setting(*records[0].setting_key)
 
 
 def _cost(folder: Path) -> dict[str, object]:
-    """Steps' tokens and hours, all stages together."""
+    """Tokens and hours of the training steps of all stages."""
     seconds = tokens = 0.0
     for log in folder.rglob("log.jsonl"):
         for line in log.read_text(encoding="utf-8").splitlines():

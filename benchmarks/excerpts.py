@@ -19,19 +19,18 @@ def write_excerpts(documents: Iterable[Document], questions: int, characters: in
     ----------
     documents : iterable of Document
     questions : int
-        Of each source, by the rule of ``--max-questions`` with seed 0.
+        Number from each source, by the rule of ``--max-questions`` with seed 0.
     characters : int
-        Of an excerpt, as far as the document reaches. It holds the question's first evidence, or its beginning, at
-        a place that the question's name decides.
+        Length of an excerpt, if the document is that long. It holds the question's first evidence, or the
+        beginning of that, at a place that the question's id decides.
     path : Path
     """
     from spscanner_rag.evidence.sampling import sample_questions
+    from spscanner_rag.files.whole_file import write_whole
 
     sample = sample_questions(documents, questions)
     lines = [json.dumps(_excerpt(*asked, characters)) + "\n" for pairs in sample.values() for asked in pairs]
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text("".join(lines), encoding="utf-8")
-    unfinished.replace(path)
+    write_whole(path, "".join(lines))
 
 
 def _excerpt(document: Document, question: Question, characters: int) -> dict[str, object]:

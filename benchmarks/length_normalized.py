@@ -1,4 +1,4 @@
-"""A scanner's logits plus so much times the logarithm of a sentence's length: whether that ranks better.
+"""Whether a scanner ranks better with a multiple of the logarithm of a sentence's length added to its logit.
 
 Long sentences hold more words of a question than short ones. The weight is the one with the best ranks on training
 questions; nothing is trained.
@@ -23,14 +23,7 @@ WEIGHTS = (-1.0, -0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0)
 
 
 class LengthNormalized:
-    """Stands in the place of the scanner that it is made of.
-
-    Parameters
-    ----------
-    scanner : Scanner
-    weight : float
-        Of the natural logarithm of a unit's tokens; 0 changes nothing.
-    """
+    """A scanner whose logits are shifted by ``weight`` times the natural logarithm of a unit's tokens."""
 
     def __init__(self, scanner: Scanner, weight: float) -> None:
         self.scanner, self.weight = scanner, weight
@@ -47,7 +40,7 @@ class LengthNormalized:
 
 
 def fitted_weight(scanner: Scanner, questions: Mapping[str, Sequence[Asked]]) -> float:
-    """The one of `WEIGHTS` with the best nDCG@10, mean of the sources' means; of equal ones the smallest."""
+    """The one of `WEIGHTS` with the best macro nDCG@10; of equal ones the smallest."""
     readings = [found for asked in questions.values() if (found := list(_readings(scanner, asked)))]
 
     def macro_ndcg(weight: float) -> float:
@@ -63,12 +56,14 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     ----------
     checkpoint : Path
     fit_on, questions : Path
-        Files of questions; those to fit on are of training documents.
+        Files of questions; the weight is fitted on questions about training documents.
     folder : Path
-        Gets what an evaluation leaves; ``results.md`` tells the weight.
+        Gets the files of an evaluation; ``results.html`` names the weight.
     """
     from spscanner_rag.evaluation.records import RecordFile
-    from spscanner_rag.evaluation.run import Setting, run_setting
+    from spscanner_rag.evaluation.report.output import write_result
+    from spscanner_rag.evaluation.run import run_setting
+    from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evaluation.study import study_of
     from spscanner_rag.evidence.questions import read_documents
     from spscanner_rag.evidence.sampling import sample_questions
@@ -76,12 +71,12 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
 
     scanner = Scanner.from_pretrained(checkpoint)
     weight = fitted_weight(scanner, sample_questions(read_documents([fit_on])))
-    setting = Setting(f"scanner:{checkpoint} + {weight} log tokens", "sentence")
+    setting = Setting(f"scanner:{checkpoint} + {weight} log tokens")
     study = study_of([setting], list(read_documents([questions])))
     file = RecordFile(folder, study.arguments | {"weight": weight})
     for ask in study.asks:
         run_setting(setting, LengthNormalized(scanner, weight), ask.questions, bundled_token_counter(), file)
-    study.result(list(file.records.values())).write(folder, {"Weight": str(weight)})
+    write_result(study.result(list(file.records.values())), folder, {"Weight": str(weight)})
 
 
 class _Reading(NamedTuple):

@@ -1,10 +1,13 @@
-"""What an evaluation has found out so far, one question a line, so that a run that was killed can go on."""
+"""The records of a run, one question a line, so that an interrupted run resumes."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.whole_file import write_whole
 
 _RUN = "run.json"
 
@@ -20,7 +23,7 @@ class Record:
     Attributes
     ----------
     retriever, unit
-        The setting.
+        The setting's `Setting.key`.
     source, split, doc_id, qid
         The question.
     characters
@@ -32,18 +35,18 @@ class Record:
     positions
         Recall at k in each tenth of the document, by k; None where it has no evidence.
     seconds
-        That the scores took; what several questions on one document share is divided among them.
+        That scoring took; questions on one document share them equally.
     gigaflops, gigaflops_padded
         For the first question on the document, without and with padding. None where there is no formula.
     peak_megabytes
-        Resident memory of the process, models and all, at its most while the document was scored. None where
-        the system does not tell.
+        Peak resident memory of the process, models included, while the document was scored. None where the
+        system does not report it.
     answerable
         False for a question that the document does not answer; it has no metrics.
     highest
-        The highest probability of a sentence, where calibration is measured; else None.
+        The highest probability of a sentence, if calibration is measured.
     bins
-        There, of an answerable question: what `Bins.filled` gives; else None.
+        What `Bins.filled` gives, if calibration is measured and the question is answerable.
     """
 
     retriever: str
@@ -65,18 +68,23 @@ class Record:
     bins: list[list[float]] | None = None
 
     @property
+    def setting_key(self) -> tuple[str, str]:
+        """The `Setting.key` of its setting."""
+        return self.retriever, self.unit
+
+    @property
     def key(self) -> tuple[str, ...]:
         """What tells it from the other records of a run."""
-        return self.retriever, self.unit, self.source, self.doc_id, self.qid
+        return *self.setting_key, self.source, self.doc_id, self.qid
 
     @classmethod
-    def read(cls, line: str) -> Self:
+    def read(cls, line: str | bytes) -> Self:
         """From a line of JSON."""
         return cls(**json.loads(line))
 
-    def line(self) -> str:
-        """As a line of JSON; what is None is left out."""
-        return json.dumps({name: value for name, value in asdict(self).items() if value is not None}) + "\n"
+    def as_dict(self) -> dict[str, Any]:
+        """For a line of JSON, without what is None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class RecordFile:
@@ -87,7 +95,7 @@ class RecordFile:
     folder : Path
         Made if it is not there.
     arguments : dict
-        Of the run, as JSON has them. A folder that holds a run is taken up only with the same ones.
+        Of the run, as JSON has them. A run resumes only with the same ones.
 
     Raises
     ------
@@ -98,35 +106,22 @@ class RecordFile:
     def __init__(self, folder: Path, arguments: dict[str, Any]) -> None:
         check_arguments(folder, arguments)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _RUN).write_text(json.dumps(arguments, indent=1) + "\n", encoding="utf-8")
+        write_whole(folder / _RUN, json.dumps(arguments, indent=1) + "\n")
         self.path = folder / "records.jsonl"
-        self.records: dict[tuple[str, ...], Record] = {}
-        whole = 0
-        if self.path.exists():
-            for line in self.path.read_bytes().splitlines(keepends=True):
-                if not line.endswith(b"\n"):
-                    break  # the run was killed while it wrote this line
-                record = Record.read(line.decode("utf-8"))
-                self.records[record.key] = record
-                whole += len(line)
-            with self.path.open("r+b") as file:
-                file.truncate(whole)
+        records = (Record.read(line) for _, line in complete_lines(self.path))
+        self.records = {record.key: record for record in records}
 
     def add(self, records: Iterable[Record]) -> None:
         """Append records, in one write."""
         records = list(records)
-        lines = "".join(record.line() for record in records)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(lines)
+        append_records(self.path, [record.as_dict() for record in records])
         self.records |= {record.key: record for record in records}
 
 
 def check_arguments(folder: Path, arguments: dict[str, Any]) -> None:
     """Raise ``RunMismatchError`` if a folder holds the results of a run with other arguments; write nothing."""
     path = folder / _RUN
-    if not path.exists():
-        return
-    before = json.loads(path.read_text(encoding="utf-8"))
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else arguments
     differing = sorted(
         name for name in before.keys() | arguments.keys() if before.get(name) != arguments.get(name)
     )

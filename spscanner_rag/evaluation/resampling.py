@@ -1,4 +1,4 @@
-"""What chance does: documents drawn with replacement, for intervals, and signs flipped, for tests."""
+"""Random draws: documents with replacement, for intervals, and flipped signs, for tests."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def resampled(
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
     """Two-sided p value of the sum of ``parts``, (documents,), if their signs were chance.
 
-    All ways to flip signs are tried if there are at most ``flips``, else so many drawn ones.
+    It tries all ways to flip signs if there are at most ``flips``, else ``flips`` random ones.
     """
     # swaps that only round differently are as extreme as what was found
     found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())

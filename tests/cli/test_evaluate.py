@@ -13,6 +13,7 @@ from spscanner_rag.cli import main
 from spscanner_rag.evidence.calibration import Bins
 from spscanner_rag.evidence.sampling import is_held_out
 
+SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
 
 
@@ -59,12 +60,11 @@ def test_the_scanner_against_bm25(
     assert run(data, "--retrievers", "scanner,bm25", "--context-ablation", "--out", out) == 0
     rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
     names = {row["retriever"] for row in rows}
-    assert names == {"scanner", "bm25", "scanner, sentence alone", "scanner, 1,024 tokens"}
+    assert names == {"scanner", "bm25", *SHORTER}
     differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
     assert [row["second"] for row in differences if row["metric"] == "recall@10"] == [
         "bm25",
-        "scanner, sentence alone",
-        "scanner, 1,024 tokens",
+        *SHORTER,
     ]
 
 
@@ -140,7 +140,7 @@ def test_calibration(
         (out / "results.html").read_text(encoding="utf-8"),
     ):
         assert "false alarms" in text
-        assert re.search(r"scores are no\s+probabilities:\s+bm25\.", text)
+        assert re.search(r"scores are not\s+probabilities:\s+bm25\.", text)
         assert "Reliability" in text
     assert run(half_answerable, "--retrievers", retrievers, "--out", plain) == 0
     written = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in (out, plain)]
@@ -272,7 +272,7 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
         (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
         (["--retrievers", "bm25:x"], "not complete or too long"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),
-        (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are no probabilities"),
+        (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are not probabilities"),
         (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),
         (["--retrievers", "bm25", "--rotate"], "none of 3 questions has all of its evidence within a tenth"),
         (["--retrievers", "bm25", "--unit", "page"], "expected one of sentence, chunk, passage, document"),

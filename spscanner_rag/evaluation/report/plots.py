@@ -1,4 +1,4 @@
-"""Line charts as SVG, without a library: they go into a page that loads nothing."""
+"""Line charts as SVG, for a page that loads nothing."""
 
 import html
 import math
@@ -8,7 +8,7 @@ from typing import NamedTuple
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 44
 COLOURS = 8
-"""Classes c1 to c8 of evaluation.css."""
+"""Classes c1 to c8 of page.css."""
 
 
 class Line(NamedTuple):
@@ -19,7 +19,7 @@ class Line(NamedTuple):
     label
         For the legend.
     values
-        One for each tick, 0 to 1; None where there is none.
+        One for each tick, 0 to 1, or None.
     ranges
         Confidence interval of each value, or None.
     """
@@ -39,9 +39,9 @@ def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[L
     x_label
         Under the axis.
     ticks
-        Of the categories, in order; they are evenly spaced.
+        The categories, in order, evenly spaced.
     lines
-        At most 8 are told apart by colour.
+        Colours repeat after 8.
     """
     top = _ceiling([value for line in lines for value in line.values if value is not None])
     parts = [
@@ -95,7 +95,7 @@ def _line(number: int, line: Line, top: float) -> list[str]:
     parts = []
     for i, (value, interval) in enumerate(zip(line.values, line.ranges, strict=True)):
         if value is not None and interval is not None:
-            x = _x(i, count) + 1.5 * (number - 2)  # beside, not over one another
+            x = _x(i, count) + 1.5 * (number - 2)  # intervals of several lines stand beside each other
             low, high = (_y(min(max(bound, 0), top), top) for bound in interval)
             ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
             parts.append(f'<line class="interval {name}" {ends}/>')
