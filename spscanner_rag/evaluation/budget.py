@@ -42,17 +42,7 @@ def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budg
     Units are taken whole, in the order of the ranking. One that no longer fits is skipped and the next one is
     tried, as `ScanResult.select` does.
 
-    Parameters
-    ----------
-    scores, tokens : (units,)
-        See `tokens_at`.
-    budget : int
-        At least 1.
-
-    Raises
-    ------
-    ValueError
-        If the budget is below 1; see also `tokens_at`.
+    Raises ``ValueError`` if the budget is below 1; see `tokens_at` for the other arguments and errors.
     """
     if budget < 1:
         raise ValueError(f"got a budget of {budget} tokens; expected at least 1")

@@ -66,17 +66,8 @@ MINILM = EncoderShape(layers=6, d_model=384, feed_forward=1536, heads=12)
 def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
     """Operations of the Mamba-2 backbone for one token of a long document.
 
-    Parameters
-    ----------
-    config : Mamba2Config
-    chunk_tokens : int, default 64
-        Tokens per block of the state-space-dual operator. Inside a block every token is multiplied with every
-        other, both halves of the square.
-
-    Raises
-    ------
-    ValueError
-        If ``chunk_tokens`` is below 1.
+    Inside a block of ``chunk_tokens`` tokens of the state-space-dual operator every token is multiplied with
+    every other, both halves of the square. Raises ``ValueError`` for blocks of less than 1 token.
     """
     if chunk_tokens < 1:
         raise ValueError(f"chunk_tokens is {chunk_tokens}; expected at least 1")
@@ -124,16 +115,8 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int 
 def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:
     """Operations of an encoder for sequences of these lengths, with the mean over tokens at the end.
 
-    Parameters
-    ----------
-    shape : EncoderShape
-    lengths : sequence of int
-        Tokens of each sequence, special tokens included; `padded_lengths` adds padding.
-
-    Raises
-    ------
-    ValueError
-        If a length is negative.
+    Lengths are in tokens, special tokens included; `padded_lengths` adds padding. Raises ``ValueError`` for a
+    negative length.
     """
     counts = _checked_lengths(lengths).astype(np.float64)
     tokens, pairs = float(counts.sum()), float((counts**2).sum())
@@ -151,18 +134,10 @@ def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integ
 
 
 def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int) -> NDArray[np.int64]:
-    """Lengths as computed when batches, taken in the order given, are padded to their longest: (sequences,).
+    """Lengths with padding to the longest of each batch, batches taken in the order given: (sequences,).
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        In the order of the batches: sentence-transformers sorts them, longest first.
-    batch_size : int
-
-    Raises
-    ------
-    ValueError
-        If ``batch_size`` is below 1 or a length is negative.
+    sentence-transformers sorts sequences before, longest first. Raises ``ValueError`` if ``batch_size`` is below 1
+    or a length is negative.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1")

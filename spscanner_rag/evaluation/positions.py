@@ -17,6 +17,24 @@ LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 """Where the bins of document length begin, in characters; the last has no end."""
 
 
+def position_bins(sentences: Spans, characters: int, bins: int = POSITION_BINS) -> NDArray[np.int64]:
+    """The part of a document of this many characters that a sentence's middle stands in, from 0: (sentences,).
+
+    Raises
+    ------
+    ValueError
+        If there are no parts, or a sentence is empty or outside the document.
+    """
+    if bins < 1:
+        raise ValueError(f"got {bins} bins; expected at least 1")
+    starts, ends = sentences
+    bad = np.flatnonzero((starts < 0) | (starts >= ends) | (ends > characters))
+    if len(bad):
+        span = [int(starts[bad[0]]), int(ends[bad[0]])]
+        raise ValueError(f"got the sentence {span} in a document of {characters} characters")
+    return np.asarray((starts + ends) * bins // (2 * max(characters, 1)), np.int64)
+
+
 def recall_by_position(
     sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
 ) -> NDArray[np.float64]:
@@ -25,7 +43,7 @@ def recall_by_position(
     Parameters
     ----------
     sentences : Spans
-        The evidence sentences; each belongs to the part that its middle stands in.
+        The evidence sentences.
     found : (sentences,)
         Which of them were found, such as ``evidence_ranks(...) <= k``.
     characters : int
@@ -41,7 +59,7 @@ def recall_by_position(
     Raises
     ------
     ValueError
-        If ``found`` has another length, there are no parts, or a sentence is empty or outside the document.
+        If ``found`` has another length; see also `position_bins`.
     """
     if found.shape != sentences.starts.shape:
         raise ValueError(f"got {len(found)} marks for {len(sentences.starts)} evidence sentences")
@@ -51,37 +69,10 @@ def recall_by_position(
     return np.where(there > 0, seen / np.maximum(there, 1), np.nan)
 
 
-def position_bins(sentences: Spans, characters: int, bins: int = POSITION_BINS) -> NDArray[np.int64]:
-    """The part of the document that each sentence's middle stands in, 0 the first: (sentences,).
-
-    Parameters and errors are those of `recall_by_position`.
-    """
-    if bins < 1:
-        raise ValueError(f"got {bins} bins; expected at least 1")
-    starts, ends = sentences
-    bad = np.flatnonzero((starts < 0) | (starts >= ends) | (ends > characters))
-    if len(bad):
-        span = [int(starts[bad[0]]), int(ends[bad[0]])]
-        raise ValueError(f"got the sentence {span} in a document of {characters} characters")
-    return np.asarray((starts + ends) * bins // (2 * max(characters, 1)), np.int64)
-
-
 def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence[str]) -> list[Sample | None]:
-    """Questions gathered by part of the document, for means with intervals.
+    """A sample for each part of the document, from each question's `recall_by_position` and document.
 
-    A question counts once in every part that holds evidence of it, however many sentences that is.
-
-    Parameters
-    ----------
-    recalls : sequence of (bins,)
-        From `recall_by_position`, one for each question.
-    documents : sequence of str
-        The document of each question.
-
-    Returns
-    -------
-    list
-        One sample for each part; None where no question has evidence.
+    A question counts once in every part that holds any of its evidence; None for a part without a question.
 
     Raises
     ------
@@ -103,21 +94,20 @@ def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence
 def length_samples(
     sample: Sample, lengths: Sequence[int], edges: Sequence[int] = LENGTH_EDGES
 ) -> dict[int, Sample]:
-    """Questions gathered by the length of their document, for means with intervals.
+    """The questions of a sample by the length of their document.
 
     Parameters
     ----------
     sample : Sample
-        A value for each question.
     lengths : sequence of int
-        Of each question's document, in the unit of ``edges``.
+        The length of each question's document, in the unit of ``edges``.
     edges : sequence of int
         Where the bins begin, ascending; each ends where the next begins, the last has no end.
 
     Returns
     -------
     dict
-        From the first length of a bin to its questions; bins without questions are left out.
+        Samples by the edge where their bin begins; bins without questions are left out.
 
     Raises
     ------
@@ -132,7 +122,7 @@ def length_samples(
         raise ValueError(
             f"got a document of length {min(lengths)}; expected at least {edges[0]}, the first edge"
         )
-    bins = np.searchsorted(np.asarray(edges), np.asarray(lengths), side="right") - 1
+    bins = np.searchsorted(edges, lengths, side="right") - 1
     found = {}
     for number in np.unique(bins).tolist():
         inside = np.flatnonzero(bins == number).tolist()

@@ -88,19 +88,9 @@ class Record:
 
 
 class RecordFile:
-    """The records of a run in a folder.
+    """The records of a run in a folder, which is made if it is not there.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    arguments : dict
-        Of the run, as JSON has them. A run resumes only with the same ones.
-
-    Raises
-    ------
-    RunMismatchError
-        If the folder holds a run with other arguments; names them.
+    A run resumes only with the same arguments (as JSON has them); see `check_arguments`.
     """
 
     def __init__(self, folder: Path, arguments: dict[str, Any]) -> None:

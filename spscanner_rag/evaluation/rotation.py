@@ -87,7 +87,7 @@ def cuts_for(
     Returns
     -------
     tuple or None
-        None where one of the two is impossible: the evidence spreads over more than a part.
+        None if one of the two is impossible, because the evidence spreads over more than a part.
 
     Raises
     ------

@@ -24,14 +24,7 @@ Average = Literal["macro", "micro"]
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Sample:
-    """A value for each of a source's questions, and the document that each question is about.
-
-    Parameters
-    ----------
-    values : (questions,)
-        Finite numbers.
-    documents : sequence of str
-        Document ids, one for each question.
+    """A value for each of a source's questions, (questions,), and the id of the document that it is about.
 
     Raises
     ------

@@ -136,22 +136,13 @@ def study_of(
 ) -> Study:
     """The run that a command line asks for.
 
-    Parameters
-    ----------
-    settings
-        In the order of the tables.
-    documents
-        With their questions.
-    per_source, seed
-        See `sample_questions`.
-    calibration, rotate
-        At most one of them.
+    Settings are in the order of the tables; for ``per_source`` and ``seed`` see `sample_questions`.
 
     Raises
     ------
     ValueError
-        For documents without a question to ask, for both kinds at once, for a calibration without a scanner,
-        and for a rotation that no question's evidence allows.
+        For documents without a question to ask, for ``calibration`` and ``rotate`` at once, for a calibration
+        without a scanner, and for a rotation that no question's evidence allows.
     """
     if calibration and rotate:
         raise ValueError(

@@ -23,24 +23,12 @@ _NEWTON_STEPS = 100
 
 
 class Reliability(NamedTuple):
-    """One bin of the probabilities.
-
-    Attributes
-    ----------
-    low, high
-        It holds the probabilities from ``low`` to below ``high``; the last bin includes 1.
-    probability
-        Mean of the probabilities; None in an empty bin.
-    relevant
-        Share of the sentences that are relevant; None in an empty bin.
-    sentences
-        Number of sentences.
-    """
+    """One bin of the probabilities."""
 
     low: float
-    high: float
-    probability: float | None
-    relevant: float | None
+    high: float  # excluded, except 1
+    probability: float | None  # their mean; None in an empty bin
+    relevant: float | None  # share of relevant sentences; None in an empty bin
     sentences: int
 
 
@@ -54,14 +42,7 @@ class Bins:
 
     @classmethod
     def of(cls, probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> "Bins":
-        """Gather the sentences of one question.
-
-        Parameters
-        ----------
-        probabilities : (sentences,)
-            From 0 to 1.
-        relevant : (sentences,)
-        bins : int, default 15
+        """Gather the probabilities and marks, (sentences,) each, of one question.
 
         Raises
         ------
@@ -98,7 +79,7 @@ class Bins:
 
     @classmethod
     def from_filled(cls, filled: Sequence[Sequence[float]], bins: int = BINS) -> "Bins":
-        """From what `filled` gave."""
+        """The inverse of `filled`."""
         table = np.zeros((bins, 3))
         for number, *values in filled:
             table[int(number)] = values
@@ -107,10 +88,7 @@ class Bins:
     def calibration_error(self) -> float:
         """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences.
 
-        Raises
-        ------
-        ValueError
-            If there is no sentence.
+        Raises ``ValueError`` if there is no sentence.
         """
         if not self.counts.any():
             raise ValueError("got no sentence; expected at least one")

@@ -80,14 +80,7 @@ def coverage_recall_at(
 ) -> dict[int, float]:
     """Share of the evidence sentences that lie at least half inside the best k units, for each k.
 
-    Parameters
-    ----------
-    units : Spans
-    scores : (units,)
-    sentences : Spans
-        The evidence sentences, from `evidence_sentences`.
-    cutoffs : sequence of int
-        Each at least 1.
+    See `evidence_ranks` for the arguments.
 
     Raises
     ------

@@ -76,19 +76,24 @@ def read_documents(
     OSError
         For a file that cannot be read, with or without ``on_bad``.
     """
+
+    def refuse(error: DataError) -> None:
+        if on_bad is None:
+            raise error
+        on_bad(error)
+
     for path in paths:
-        lines = _lines(path)
-        while True:
+        number = 0
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             try:
-                number, line = next(lines)
-                if line.strip():
-                    yield _document(line, f"{path}, line {number}")
-            except StopIteration:
-                break
-            except DataError as error:
-                if on_bad is None:
-                    raise
-                on_bad(error)
+                for number, line in enumerate(file, 1):
+                    try:
+                        if line.strip():
+                            yield _document(line, f"{path}, line {number}")
+                    except DataError as error:
+                        refuse(error)
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                refuse(DataError(f"{path}, line {number + 1}: expected a complete gzip file, got {error}"))
 
 
 def relevant_units(
@@ -99,19 +104,6 @@ def relevant_units(
     for start, end in evidence:
         relevant |= (starts < end) & (ends > start)
     return relevant
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines, the first being 1."""
-    number = 0
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, line
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(
-                f"{path}, line {number + 1}: expected a complete gzip file, got {error}"
-            ) from None
 
 
 def _document(line: bytes, where: str) -> Document:
