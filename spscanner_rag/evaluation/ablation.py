@@ -1,6 +1,6 @@
 """The scanner with less context than the document, to measure what the context is worth (the paper's Figure 4)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,15 +50,6 @@ class Chunked:
 
     def __init__(self, scanner: Scanner, max_tokens: int = 1) -> None:
         self.scanner, self.max_tokens = scanner, max_tokens
-
-    @property
-    def count_tokens(self) -> Callable[[str], int]:
-        """The scanner's."""
-        return self.scanner.count_tokens
-
-    def segment(self, text: str) -> list[Unit]:
-        """Cut a text as the scanner does."""
-        return self.scanner.segment(text)
 
     def score_units(
         self, query: str, text: str, units: Sequence[Unit], *, cancelled: Cancelled = never

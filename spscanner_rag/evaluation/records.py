@@ -18,54 +18,25 @@ class RunMismatchError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How one retriever did on one question.
+    """How one setting did on one question; what is not measured or not known is None."""
 
-    Attributes
-    ----------
-    retriever, unit
-        The setting's `Setting.key`.
-    source, split, doc_id, qid
-        The question.
-    characters
-        Length of the document.
-    metrics
-        "recall@10" and the like, 0 to 1.
-    tokens
-        Tokens of the best k units, by k.
-    positions
-        Recall at k in each tenth of the document, by k; None where it has no evidence.
-    seconds
-        That scoring took; questions on one document share them equally.
-    gigaflops, gigaflops_padded
-        For the first question on the document, without and with padding. None where there is no formula.
-    peak_megabytes
-        Peak resident memory of the process, models included, while the document was scored. None where the
-        system does not report it.
-    answerable
-        False for a question that the document does not answer; it has no metrics.
-    highest
-        The highest probability of a sentence, if calibration is measured.
-    bins
-        What `Bins.filled` gives, if calibration is measured and the question is answerable.
-    """
-
-    retriever: str
+    retriever: str  # with the unit, the setting's `Setting.key`
     unit: str
     source: str
     split: str
     doc_id: str
     qid: str
-    characters: int
-    metrics: dict[str, float]
-    tokens: dict[str, int] = field(default_factory=dict)
-    positions: dict[str, list[float | None]] = field(default_factory=dict)
-    seconds: float = 0.0
-    gigaflops: float | None = None
-    gigaflops_padded: float | None = None
-    peak_megabytes: float | None = None
+    characters: int  # length of the document
+    metrics: dict[str, float]  # "recall@10" and the like, 0 to 1; empty for an unanswerable question
+    tokens: dict[str, int] = field(default_factory=dict)  # of the best k units, by k
+    positions: dict[str, list[float | None]] = field(default_factory=dict)  # recall in each tenth, by k
+    seconds: float = 0.0  # for scoring; questions on one document share them equally
+    gigaflops: float | None = None  # for the first question on the document, without padding
+    gigaflops_padded: float | None = None  # the same with the padding of batches
+    peak_megabytes: float | None = None  # resident memory of the process while the document was scored
     answerable: bool = True
-    highest: float | None = None
-    bins: list[list[float]] | None = None
+    highest: float | None = None  # the highest probability of a sentence, if calibration is measured
+    bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
 
     @property
     def setting_key(self) -> tuple[str, str]:

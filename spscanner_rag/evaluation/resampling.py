@@ -12,19 +12,9 @@ _BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
 def clusters(
     values: NDArray[np.float64], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of the values and number of the questions of each document, or question if there is one document.
+    """Sums of values and numbers of questions by document; of one document, each question counts as one.
 
-    Parameters
-    ----------
-    values : (questions, columns)
-        What is known of each question, such as its recall by two retrievers.
-    documents : sequence of str
-        The document of each question.
-
-    Returns
-    -------
-    sums : (documents, columns)
-    counts : (documents,)
+    ``values`` are (questions, columns); returns (documents, columns) and (documents,).
     """
     numbers = {name: number for number, name in enumerate(sorted(set(documents)))}
     places = np.array([numbers[name] for name in documents])
@@ -40,21 +30,8 @@ def resampled(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sums of values, and numbers of questions, in each resample of a source's documents.
 
-    Every source has a random stream of its own, so that its resamples are the same whatever the others are.
-
-    Parameters
-    ----------
-    values : (questions, columns)
-    documents : sequence of str
-    resamples : int
-    name : str
-        Of the source.
-    seed : int
-
-    Returns
-    -------
-    sums : (columns, resamples)
-    counts : (resamples,)
+    The random stream depends on the name of the source, so that its resamples are the same whatever the other
+    sources are. ``values`` are (questions, columns); returns (columns, resamples) and (resamples,).
     """
     sums, counts = clusters(values, documents)
     stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")

@@ -1,7 +1,7 @@
 """Documents rotated at a sentence end, so that the same evidence stands near the beginning and near the end.
 
 A rotation moves the sentences before a cut behind the rest. It changes the place of the evidence and nothing else:
-every sentence is kept once, and no evidence is torn.
+every sentence is kept once, and no evidence is split.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,14 +50,16 @@ class Rotation:
         return self.text[self.cut :] + JOINER + self.text[: self.cut]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """A span of the text in the rotated text; raises ``ValueError`` if the cut tears it."""
+        """A span of the text in the rotated text; raises ``ValueError`` if the cut splits it."""
         if start < self.cut < end:
-            raise ValueError(f"the cut {self.cut} tears the span [{start}, {end}]; expected one beside it")
+            raise ValueError(
+                f"the cut {self.cut} splits the span [{start}, {end}]; expected a cut outside it"
+            )
         shift = int(_shifts(np.array([start]), np.array([self.cut]), len(self.text))[0, 0])
         return start + shift, end + shift
 
     def units(self, units: Sequence[Unit]) -> list[Unit]:
-        """The units of the text in the rotated text, in its order; raises ``ValueError`` if the cut tears one."""
+        """The units of the text in the rotated text, in its order; raises ``ValueError`` if the cut splits one."""
         rotated = self.rotated
         spans = sorted(self.span(unit.start, unit.end) for unit in units)
         reads = [0, *(start for start, _ in spans[1:]), len(rotated)]
@@ -72,7 +74,7 @@ def cuts_for(
 ) -> tuple[int, int] | None:
     """Where to cut a text so that its evidence stands in the first part, and where for the last part.
 
-    A cut is the start of a unit and tears no evidence. The whole evidence sentences must lie in the part; of the
+    A cut is the start of a unit and splits no evidence. The whole evidence sentences must lie in the part; of the
     possible cuts, the one with their middle nearest to the middle of the part is taken.
 
     Parameters
@@ -116,7 +118,7 @@ def cuts_for(
 
 
 def rotate(document: Document, question: Question, sentences: Sequence[Unit], cut: int) -> LaidOut:
-    """A document, its sentences and the evidence of a question, rotated; raises ``ValueError`` for a torn span."""
+    """A document, its sentences and the evidence of a question, rotated; raises ``ValueError`` for a split span."""
     rotation = Rotation(document.text, cut)
     moved = replace(question, evidence=tuple(rotation.span(*span) for span in question.evidence))
     return LaidOut(replace(document, text=rotation.rotated), rotation.units(sentences), [moved])

@@ -62,13 +62,12 @@ def run_setting(
 
     Parameters
     ----------
-    setting
-    scorer
-        The retriever, loaded.
+    setting, scorer
+        What records are named by, and the loaded retriever.
     questions
         By source, from `sample_questions`.
     count_tokens
-        Counts the tokens of a text; one for all settings.
+        The same for all settings.
     file
         Gets the records.
     progress
@@ -105,9 +104,8 @@ class Cut:
     ) -> None:
         self.document, self.units, self.sentences = document, units, sentences
         self.spans = Spans.of(units)
-        # counted once a document, although the scores of every question rank them anew
-        texts = [document.text[unit.start : unit.end] for unit in units]
-        self.tokens = np.array([count_tokens(text) for text in texts], np.int64)
+        # counted once a document, although every question ranks the units anew
+        self.tokens = np.array([count_tokens(document.text[u.start : u.end]) for u in units], np.int64)
 
 
 def _records(
@@ -178,6 +176,6 @@ def _positions(
     ranks = evidence_ranks(cut.spans, scores, evidence)
     found: dict[str, list[float | None]] = {}
     for k in POSITION_CUTOFFS.get(unit, (10,)):
-        recalls = recall_by_position(evidence, ranks <= k, len(cut.document.text)).tolist()
-        found[str(k)] = [None if recall != recall else recall for recall in recalls]
+        recalls = recall_by_position(evidence, ranks <= k, len(cut.document.text))
+        found[str(k)] = [None if np.isnan(recall) else recall for recall in recalls.tolist()]
     return found

@@ -22,7 +22,6 @@ LEVEL = 0.95
 Average = Literal["macro", "micro"]
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
 class Sample:
     """A value for each of a source's questions, (questions,), and the id of the document that it is about.
 
@@ -32,12 +31,8 @@ class Sample:
         If there is no question, a value is not finite, or the lengths differ.
     """
 
-    values: NDArray[np.float64]
-    documents: tuple[str, ...]
-
     def __init__(self, values: ArrayLike, documents: Sequence[str]) -> None:
-        object.__setattr__(self, "values", np.array(values, np.float64))
-        object.__setattr__(self, "documents", tuple(documents))
+        self.values, self.documents = np.array(values, np.float64), tuple(documents)
         if self.values.shape != (len(self.documents),):
             raise ValueError(
                 f"got values of shape {self.values.shape} and {len(self.documents)} documents; "

@@ -168,6 +168,6 @@ def _digest(questions: Questions) -> str:
     digest = hashlib.sha256()
     for source, asked in questions.items():
         for document, question in asked:
-            line = json.dumps([source, document.doc_id, question.qid, question.text, question.evidence])
-            digest.update(line.encode())
+            told = [source, document.doc_id, question.qid, question.text, question.evidence]
+            digest.update(json.dumps(told).encode())
     return digest.hexdigest()

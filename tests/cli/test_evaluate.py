@@ -73,7 +73,7 @@ def _only(folder: Path) -> Any:
     return lambda model=None, **options: load(model or folder, **options)
 
 
-def test_a_run_is_taken_up_and_a_retriever_may_be_added(data: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_and_a_retriever_may_be_added(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(data, "--retrievers", "bm25", "--out", out) == 0
     first = (out / "records.jsonl").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def test_a_run_is_taken_up_and_a_retriever_may_be_added(data: Path, tmp_path: Pa
     assert (out / "records.jsonl").read_text(encoding="utf-8").startswith(first)
 
 
-def test_an_old_run_is_taken_up(data: Path, tmp_path: Path) -> None:
+def test_an_old_run_resumes(data: Path, tmp_path: Path) -> None:
     """Records as they were written before calibration and rotation came."""
     out = tmp_path / "out"
     assert run(data, "--retrievers", "bm25", "--out", out) == 0
@@ -154,7 +154,7 @@ def test_calibration(
         ] * 2  # what is unanswerable is in no metric
 
 
-def test_a_calibration_is_taken_up(
+def test_a_calibration_resumes(
     half_answerable: Path, tmp_path: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -233,7 +233,7 @@ def test_rotation(
         assert "a bm25 3 (3) 100.0 100.0 100.0 (100.0 to 100.0)" in cells
 
 
-def test_a_rotation_is_taken_up_and_is_a_run_of_its_own(
+def test_a_rotation_resumes_and_is_a_run_of_its_own(
     long_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"

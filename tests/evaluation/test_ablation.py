@@ -13,7 +13,7 @@ LONG = "\n\n".join(
 
 def test_a_sentence_alone_is_a_text_of_its_own(tiny_scanner: Scanner) -> None:
     alone = Chunked(tiny_scanner)
-    units = alone.segment(TEXT)
+    units = tiny_scanner.segment(TEXT)
     got = alone.score_units("Which otter?", TEXT, units)
     expected = [tiny_scanner.scan("Which otter?", TEXT[unit.start : unit.end]).logits[0] for unit in units]
     np.testing.assert_allclose(got, expected, atol=1e-4)
@@ -26,7 +26,7 @@ def test_chunks_are_scanned_alone() -> None:
     """With the bundled checkpoint, whose lexical channel depends on all sentences of a text."""
     scanner = Scanner.from_pretrained(dtype="float32")
     chunked = Chunked(scanner, 200)
-    units = chunked.segment(LONG)
+    units = scanner.segment(LONG)
     chunks = [""]
     begin = tokens = 0
     for unit in units:

@@ -53,7 +53,7 @@ def test_a_span_that_is_not_torn_keeps_its_text(data: st.DataObject) -> None:
     rotation = Rotation(text, data.draw(st.integers(0, len(text))))
     for start, end in data.draw(spans_of(text)) if text else []:
         if start < rotation.cut < end:
-            with pytest.raises(ValueError, match=f"the cut {rotation.cut} tears the span"):
+            with pytest.raises(ValueError, match=f"the cut {rotation.cut} splits the span"):
                 rotation.span(start, end)
         else:
             moved = rotation.span(start, end)

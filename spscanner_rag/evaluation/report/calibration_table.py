@@ -45,16 +45,16 @@ def calibration_rows(
     records
         Of a run with ``calibrate``, answerable and unanswerable, in any order.
     settings
-        Those that were calibrated.
+        The calibrated ones.
     seed
         Of the bootstrap.
 
     Returns
     -------
     list of CalibrationRow
-        By setting; of each the sources in alphabetical order, then "macro" (means over sources; of the rates and
-        the AUROC over sources with both kinds of questions, if there are any) and "micro" (all sentences and
-        questions together).
+        By setting; for each the sources in alphabetical order, then "macro" (means over sources) and "micro"
+        (all sentences and questions together). The mean rates and AUROC are over the sources with both kinds of
+        questions, if there are any.
     """
     rows = []
     calibrated = (record for record in records if record.highest is not None)
@@ -115,14 +115,10 @@ def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) 
 def _row(
     setting: Setting, name: str, sources: Mapping[str, Sequence[Record]], average: Average, seed: int
 ) -> CalibrationRow:
-    present, absent = (
-        {
-            source: kept
-            for source, group in sources.items()
-            if (kept := [r for r in group if r.answerable is flag])
-        }
-        for flag in (True, False)
-    )
+    present: dict[str, list[Record]] = {}
+    absent: dict[str, list[Record]] = {}
+    for record in chain(*sources.values()):
+        (present if record.answerable else absent).setdefault(record.source, []).append(record)
     labelled = [
         reduce(add, (Bins.from_filled(record.bins or []) for record in group), Bins.of([], []))
         for group in present.values()

@@ -12,25 +12,15 @@ COLOURS = 8
 
 
 class Line(NamedTuple):
-    """One line of a chart.
-
-    Attributes
-    ----------
-    label
-        For the legend.
-    values
-        One for each tick, 0 to 1, or None.
-    ranges
-        Confidence interval of each value, or None.
-    """
+    """One line of a chart."""
 
     label: str
-    values: Sequence[float | None]
-    ranges: Sequence[tuple[float, float] | None]
+    values: Sequence[float | None]  # one for each tick, 0 to 1
+    ranges: Sequence[tuple[float, float] | None]  # the confidence interval of each value
 
 
 def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[Line]) -> str:
-    """A chart of shares over categories, as SVG.
+    """A chart of shares over evenly spaced categories, as SVG.
 
     Parameters
     ----------
@@ -39,11 +29,13 @@ def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[L
     x_label
         Under the axis.
     ticks
-        The categories, in order, evenly spaced.
+        The categories, in order.
     lines
         Colours repeat after 8.
     """
-    top = _ceiling([value for line in lines for value in line.values if value is not None])
+    highest = max([0.05, *(value for line in lines for value in line.values if value is not None)])
+    step = _step(highest)
+    top = min(1.0, step * math.ceil(highest / step - 1e-9))  # the next step above all values
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">',
         *_grid(top),
@@ -66,13 +58,6 @@ def legend(labels: Sequence[str]) -> str:
         for number, label in enumerate(labels)
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
-
-
-def _ceiling(values: Sequence[float]) -> float:
-    """The top of the axis: the next step above all values."""
-    highest = max([*values, 0.05])
-    step = _step(highest)
-    return min(1.0, step * math.ceil(highest / step - 1e-9))
 
 
 def _step(highest: float) -> float:

@@ -98,18 +98,16 @@ def macro_means(result: Result) -> Table:
 def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = RANKING) -> Table:
     """Metrics of one source or average; the best of each unit and column is marked."""
     lines = list(_lines(result, source, columns))
+    top: dict[tuple[str, int], float] = {}  # of each unit by itself: ten chunks are many times ten sentences
+    for setting, found in lines:
+        for column, row in enumerate(found, start=1):
+            if row:
+                top[setting.unit, column] = max(row["value"], top.get((setting.unit, column), 0.0))
     best = {
-        (number, 1 + column)
+        (number, column)
         for number, (setting, found) in enumerate(lines)
-        for column, row in enumerate(found)
-        if row
-        and row["value"]
-        == max(
-            rival["value"]
-            for other, theirs in lines
-            if other.unit == setting.unit
-            and (rival := theirs[column])  # ten chunks are many times ten sentences
-        )
+        for column, row in enumerate(found, start=1)
+        if row and row["value"] == top[setting.unit, column]
     }
     names = [metric if k is None else f"{metric}@{k}" for metric, k in columns]
     body = [

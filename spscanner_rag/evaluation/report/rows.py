@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypedDict
 
 import numpy as np
@@ -186,10 +187,9 @@ def _measures(
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
         yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
-    yield "seconds", None, _samples_of(sources, lambda record: record.seconds)
-    for name in ("gigaflops", "gigaflops_padded", "peak_megabytes"):
+    for name in ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes"):
         if all(getattr(record, name) is not None for record in records):
-            yield name, None, _samples_of(sources, lambda record, name=name: getattr(record, name))
+            yield name, None, _samples_of(sources, attrgetter(name))
     by_length: dict[int, dict[str, Sample]] = {}
     for source, sample in _samples(sources, "recall@10").items():
         lengths = [record.characters for record in sources[source]]
@@ -198,11 +198,15 @@ def _measures(
     for low, samples in sorted(by_length.items()):
         yield "recall_by_length", low, samples
     for k in records[0].positions:
-        parts = zip(*(_by_position(group, k) for group in sources.values()), strict=True)
-        for number, part in enumerate(parts, start=1):
-            samples = {source: sample for source, sample in zip(sources, part, strict=True) if sample}
-            if samples:
-                yield f"recall_by_position@{k}", number, samples
+        by_part: dict[int, dict[str, Sample]] = {}
+        for source, group in sources.items():
+            recalls = [np.array(record.positions[k], np.float64) for record in group]  # None becomes NaN
+            parts = position_samples(recalls, [record.doc_id for record in group])
+            for part, sample in enumerate(parts, start=1):
+                if sample is not None:
+                    by_part.setdefault(part, {})[source] = sample
+        for part, samples in sorted(by_part.items()):
+            yield f"recall_by_position@{k}", part, samples
 
 
 def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, Sample]:
@@ -216,9 +220,3 @@ def _samples_of(sources: Mapping[str, Sequence[Record]], value: Any) -> dict[str
         for source, records in sources.items()
         if records
     }
-
-
-def _by_position(records: Sequence[Record], k: str) -> list[Sample | None]:
-    """A sample of recall at k for each tenth of the document."""
-    recalls = [np.array(record.positions[k], np.float64) for record in records]  # None becomes NaN
-    return position_samples(recalls, [record.doc_id for record in records])
