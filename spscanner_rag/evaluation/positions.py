@@ -69,10 +69,10 @@ def recall_by_position(
     return np.where(there > 0, seen / np.maximum(there, 1), np.nan)
 
 
-def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence[str]) -> list[Sample | None]:
+def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence[str]) -> dict[int, Sample]:
     """A sample for each part of the document, from each question's `recall_by_position` and document.
 
-    A question counts once in every part that holds any of its evidence; None for a part without a question.
+    A question counts once in every part that holds any of its evidence; parts without a question are left out.
 
     Raises
     ------
@@ -83,11 +83,11 @@ def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence
         raise ValueError(f"got recalls of {len(recalls)} questions and {len(documents)} documents")
     if len({len(recall) for recall in recalls}) > 1:
         raise ValueError("got recalls with different numbers of bins; expected the same for all questions")
-    samples: list[Sample | None] = []
-    for values in np.array(recalls).T:
+    samples = {}
+    for part, values in enumerate(np.array(recalls).T):
         present = np.flatnonzero(~np.isnan(values)).tolist()
-        labels = [documents[question] for question in present]
-        samples.append(Sample(values[present], labels) if labels else None)
+        if present:
+            samples[part] = Sample(values[present], [documents[question] for question in present])
     return samples
 
 

@@ -118,7 +118,7 @@ def cuts_for(
 
 
 def rotate(document: Document, question: Question, sentences: Sequence[Unit], cut: int) -> LaidOut:
-    """A document, its sentences and the evidence of a question, rotated; raises ``ValueError`` for a split span."""
+    """Rotate a document, its sentences and a question's evidence; raises ``ValueError`` if the cut splits one."""
     rotation = Rotation(document.text, cut)
     moved = replace(question, evidence=tuple(rotation.span(*span) for span in question.evidence))
     return LaidOut(replace(document, text=rotation.rotated), rotation.units(sentences), [moved])

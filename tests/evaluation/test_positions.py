@@ -50,13 +50,12 @@ def test_recall_by_position() -> None:
 
 def test_questions_gathered_by_position() -> None:
     recalls = [np.array([0.5, np.nan, np.nan]), np.array([1.0, 0.0, np.nan])]
-    first, second, third = position_samples(recalls, ["a", "b"])
-    assert first is not None
-    assert second is not None
+    samples = position_samples(recalls, ["a", "b"])
+    assert list(samples) == [0, 1]
+    first, second = samples.values()
     assert (first.values.tolist(), first.documents) == ([0.5, 1.0], ("a", "b"))
     assert (second.values.tolist(), second.documents) == ([0.0], ("b",))
-    assert third is None
-    assert position_samples([], []) == []
+    assert position_samples([], []) == {}
 
 
 def test_questions_gathered_by_length() -> None:

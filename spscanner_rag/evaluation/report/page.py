@@ -11,10 +11,14 @@ from spscanner_rag.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.evidence.metrics import CUTOFFS
 from spscanner_rag.views.html_page import page_head
 
+AVERAGED = [*RECALLS, ("ndcg", 10), ("success", 1), ("mrr", None)]
+"""Metrics of the macro and micro tables."""
+
 
 def render_page(result: Result, facts: Mapping[str, str]) -> str:
     """The page, as a string to be written in UTF-8; its head shows ``facts`` such as command, machine and date."""
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    sources = len(result.sources)
     tables = [paired_tests(result.differences)] if result.differences else []
     parts = [
         page_head("Retrieval of evidence", style),
@@ -23,9 +27,12 @@ def render_page(result: Result, facts: Mapping[str, str]) -> str:
         "</header>\n<main>\n<h2>All sources</h2>\n<p>Percent, with 95 % intervals. The best of each column is ",
         "marked, sentences and chunks apart. Macro: every source counts the same. Micro: every question does.",
         "</p>\n",
-        *(_average_table(result, average) for average in ("macro", "micro")),
+        *(
+            _table(metrics_of(result, average, f"{average}, {sources} sources", AVERAGED), caption=True)
+            for average in ("macro", "micro")
+        ),
         *_charts(result),
-        *(_heading(table) + _table(table) for table in [*tables, *result.tables]),
+        *(_table(table) for table in [*tables, *result.tables]),
         "<h2>By source</h2>\n",
         *(_source_table(result, source) for source in result.sources),
         "</main>\n</body>\n</html>\n",
@@ -33,21 +40,10 @@ def render_page(result: Result, facts: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def _average_table(result: Result, average: str) -> str:
-    columns = [*RECALLS, ("ndcg", 10), ("success", 1), ("mrr", None)]
-    return _table(
-        metrics_of(result, average, f"{average}, {len(result.sources)} sources", columns), caption=True
-    )
-
-
 def _source_table(result: Result, source: str) -> str:
     row = next(row for row in result.rows if row["source"] == source)
     title = f"{source} {row['split']}: {row['questions']:,} questions on {row['documents']:,} documents"
     return _table(metrics_of(result, source, title), caption=True)
-
-
-def _heading(table: Table) -> str:
-    return f"<h2>{html.escape(table.title)}</h2>\n<p>{html.escape(table.about)}</p>\n"
 
 
 def _table(table: Table, caption: bool = False) -> str:
@@ -58,9 +54,11 @@ def _table(table: Table, caption: bool = False) -> str:
         + "</tr>\n"
         for line, (name, *cells) in enumerate(table.body)
     )
-    title = f"<caption>{html.escape(table.title)}</caption>\n" if caption else ""
-    head = f"<thead><tr>{head}</tr></thead>"
-    return f'<div class="table"><table>{title}{head}\n<tbody>{body}</tbody></table></div>\n'
+    title, about = html.escape(table.title), html.escape(table.about)
+    above = "" if caption else f"<h2>{title}</h2>\n<p>{about}</p>\n"
+    inside = f"<caption>{title}</caption>\n" if caption else ""
+    content = f"{inside}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
+    return f'{above}<div class="table"><table>{content}</table></div>\n'
 
 
 def _cell(cell: str | Share, best: bool) -> str:

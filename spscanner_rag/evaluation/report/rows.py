@@ -190,23 +190,25 @@ def _measures(
     for name in ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes"):
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
-    by_length: dict[int, dict[str, Sample]] = {}
-    for source, sample in _samples(sources, "recall@10").items():
-        lengths = [record.characters for record in sources[source]]
-        for low, inside in length_samples(sample, lengths).items():
-            by_length.setdefault(low, {})[source] = inside
-    for low, samples in sorted(by_length.items()):
+    by_length = {
+        source: length_samples(sample, [record.characters for record in sources[source]])
+        for source, sample in _samples(sources, "recall@10").items()
+    }
+    for low, samples in _by_bin(by_length):
         yield "recall_by_length", low, samples
     for k in records[0].positions:
-        by_part: dict[int, dict[str, Sample]] = {}
+        by_position = {}
         for source, group in sources.items():
             recalls = [np.array(record.positions[k], np.float64) for record in group]  # None becomes NaN
-            parts = position_samples(recalls, [record.doc_id for record in group])
-            for part, sample in enumerate(parts, start=1):
-                if sample is not None:
-                    by_part.setdefault(part, {})[source] = sample
-        for part, samples in sorted(by_part.items()):
-            yield f"recall_by_position@{k}", part, samples
+            by_position[source] = position_samples(recalls, [record.doc_id for record in group])
+        for part, samples in _by_bin(by_position):
+            yield f"recall_by_position@{k}", part + 1, samples
+
+
+def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
+    """For every bin, in ascending order, the sources that have a sample there."""
+    for number in sorted(set().union(*found.values())):
+        yield number, {source: bins[number] for source, bins in found.items() if number in bins}
 
 
 def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, Sample]:
