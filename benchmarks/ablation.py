@@ -189,7 +189,7 @@ def _ask(retriever: str, folder: Path, questions: Path) -> None:
 
 
 def _spscanner(words: list[str]) -> None:
-    subprocess.run([sys.executable, "-m", "spscanner_rag.cli.app", *words], check=True, stdout=sys.stderr)
+    subprocess.run([sys.executable, "-m", "spscanner_rag.cli", *words], check=True, stdout=sys.stderr)
 
 
 def _table(plan: Plan, out: Path) -> dict[str, object]:
