@@ -20,7 +20,7 @@ from benchmarks.excerpts import write_excerpts
 
 if TYPE_CHECKING:
     from spscanner_rag.evaluation.records import Record
-    from spscanner_rag.evaluation.run import Setting
+    from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evidence.questions import Document
 
 ROWS = Path(__file__).resolve().with_name("ablation.toml")
@@ -194,8 +194,8 @@ def _spscanner(words: list[str]) -> None:
 
 def _table(plan: Plan, out: Path) -> dict[str, object]:
     """Macro means in percent, and differences from the first row with their p values."""
-    from spscanner_rag.evaluation.report.table import TESTED, paired_samples
-    from spscanner_rag.evaluation.statistics import macro_estimate, paired_test
+    from spscanner_rag.evaluation.report.rows import TESTED, paired_samples
+    from spscanner_rag.evaluation.statistics import estimate, paired_test
 
     first = next(iter(plan["rows"]))
     asked = {name: _records(folder) for name, folder in _asked(plan, out)}
@@ -205,7 +205,7 @@ def _table(plan: Plan, out: Path) -> dict[str, object]:
         shown: dict[str, object] = {}
         for metric in METRICS:
             own, _ = paired_samples(records, setting, setting, metric)
-            shown[metric] = round(100 * macro_estimate(own).value, 1)
+            shown[metric] = round(100 * estimate(own).value, 1)
         if name != first and first in asked:
             for metric in TESTED:
                 both = [*records, *asked[first]]
@@ -231,9 +231,9 @@ def _records(folder: Path) -> list[Record]:
 
 def _setting(records: Sequence[Record]) -> Setting:
     """The one setting of a row; its retriever is named by the folder of that time."""
-    from spscanner_rag.evaluation.run import Setting
+    from spscanner_rag.evaluation.settings import Setting
 
-    return Setting(records[0].retriever, records[0].unit)
+    return Setting(*records[0].setting_key)
 
 
 def _cost(folder: Path) -> dict[str, object]:

@@ -61,7 +61,9 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
         Gets the files of an evaluation; ``results.html`` names the weight.
     """
     from spscanner_rag.evaluation.records import RecordFile
-    from spscanner_rag.evaluation.run import Setting, run_setting
+    from spscanner_rag.evaluation.report.output import write_result
+    from spscanner_rag.evaluation.run import run_setting
+    from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evaluation.study import study_of
     from spscanner_rag.evidence.questions import read_documents
     from spscanner_rag.evidence.sampling import sample_questions
@@ -69,12 +71,12 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
 
     scanner = Scanner.from_pretrained(checkpoint)
     weight = fitted_weight(scanner, sample_questions(read_documents([fit_on])))
-    setting = Setting(f"scanner:{checkpoint} + {weight} log tokens", "sentence")
+    setting = Setting(f"scanner:{checkpoint} + {weight} log tokens")
     study = study_of([setting], list(read_documents([questions])))
     file = RecordFile(folder, study.arguments | {"weight": weight})
     for ask in study.asks:
         run_setting(setting, LengthNormalized(scanner, weight), ask.questions, bundled_token_counter(), file)
-    study.result(list(file.records.values())).write(folder, {"Weight": str(weight)})
+    write_result(study.result(list(file.records.values())), folder, {"Weight": str(weight)})
 
 
 class _Reading(NamedTuple):

@@ -17,14 +17,14 @@ from spscanner_rag.views.escaping import one_line
 if TYPE_CHECKING:
     from spscanner_rag.baselines.named import Options
     from spscanner_rag.evaluation.records import RecordFile
-    from spscanner_rag.evaluation.run import Setting
+    from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evaluation.study import Study
     from spscanner_rag.evidence.questions import Document
     from spscanner_rag.scorers import Scorer
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
---calibration also calibration.json. A run that was killed is taken up by the same command.
+--calibration also calibration.json. The same command resumes an interrupted run.
 """
 
 
@@ -44,39 +44,38 @@ def evaluate(
         ),
     ] = "sentence",
     max_questions: Annotated[
-        int | None, typer.Option(min=1, help="At most so many questions of each source.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="At most this many questions of each source.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0,
     held_out: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SOURCE",
-            help="Of this source only the tenth of documents that training leaves out; may be repeated.",
+            help="Only the tenth of this source's documents that training leaves out; may be repeated.",
             show_default=False,
         ),
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Count lines that cannot be read and go on.")
-    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False,
     context_ablation: Annotated[
         bool,
         typer.Option(
             "--context-ablation",
-            help="Also the bundled scanner with single sentences, and with 1,024 tokens.",
+            help="Also the bundled scanner on single sentences, on chunks and on windows of 1,024 tokens.",
         ),
     ] = False,
     calibration: Annotated[
         bool,
         typer.Option(
             "--calibration",
-            help="Also whether the scanner's scores are probabilities, and how unanswerable questions score.",
+            help="Also test whether the scanner's scores are probabilities, and score unanswerable questions.",
         ),
     ] = False,
     rotate: Annotated[
         bool,
         typer.Option(
             "--rotate",
-            help="Instead, every question with its evidence in the first and in the last tenth of the document.",
+            help="Ask every question with its evidence in the first and in the last tenth of the document.",
         ),
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -88,20 +87,22 @@ def evaluate(
     """Measure how well retrievers find the evidence of questions on long documents."""
     from spscanner_rag.baselines.named import Options, check_names
     from spscanner_rag.baselines.units import segmenter_of
-    from spscanner_rag.evaluation.ablation import ALONE, WINDOWS, ablated
+    from spscanner_rag.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
     from spscanner_rag.evaluation.records import RecordFile, check_arguments
-    from spscanner_rag.evaluation.run import Setting, settings_of
+    from spscanner_rag.evaluation.report.output import show_result, write_result
+    from spscanner_rag.evaluation.settings import settings_of
     from spscanner_rag.evaluation.study import study_of
 
     names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
     check_names(names)
     for kind in units:
-        segmenter_of(kind)  # type: ignore[arg-type]  # which says what it takes
+        segmenter_of(kind)  # type: ignore[arg-type]  # it names the kinds that exist
     settings = settings_of(names, units)
-    if context_ablation:
-        settings += [Setting(name, "sentence") for name in (ALONE, WINDOWS)]
+    further = [ALONE, CHUNKS, WINDOWS] if context_ablation else []
     documents, bad = _documents(data, held_out or [], skip_bad)
-    study = study_of(settings, documents, max_questions, seed, calibration=calibration, rotate=rotate)
+    study = study_of(
+        [*settings, *further], documents, max_questions, seed, calibration=calibration, rotate=rotate
+    )
     arguments = {
         "max_questions": max_questions,
         "seed": seed,
@@ -114,14 +115,14 @@ def evaluate(
     }
     check_arguments(out, arguments)
     options = Options(device=device, dtype=dtype, trust_remote_code=trust_remote_code)
-    scorers = _scorers(settings_of(names, units), options)
+    scorers = _scorers(settings, options)
     if context_ablation:
         scorers |= ablated(device, dtype)
-    file = RecordFile(out, arguments)  # the first thing that is written, when all is loaded
+    file = RecordFile(out, arguments)  # the first write, after everything is loaded
     _run(study, scorers, file)
     result = study.result(list(file.records.values()))
-    result.write(out, _facts(bad))
-    result.show(out)
+    write_result(result, out, _facts(bad))
+    show_result(result, out)
 
 
 def _facts(bad: int) -> dict[str, str]:
@@ -149,17 +150,16 @@ def _documents(
     return documents, len(bad)
 
 
-def _scorers(settings: Sequence["Setting"], options: "Options") -> dict[str, "Scorer"]:
-    """All retrievers by name, loaded: what is missing is missed before any work."""
+def _scorers(settings: Sequence["Setting"], options: "Options") -> dict["Setting", "Scorer"]:
+    """Load all retrievers, each once, so that a missing one is reported before any work."""
     from spscanner_rag.baselines.named import scorer_of
 
-    return {
-        name: scorer_of(name, options) for name in dict.fromkeys(setting.retriever for setting in settings)
-    }
+    names = dict.fromkeys(setting.retriever for setting in settings)
+    loaded = {name: scorer_of(name, options) for name in names}
+    return {setting: loaded[setting.retriever] for setting in settings}
 
 
-def _run(study: "Study", scorers: dict[str, "Scorer"], file: "RecordFile") -> None:
-
+def _run(study: "Study", scorers: dict["Setting", "Scorer"], file: "RecordFile") -> None:
     from spscanner_rag.evaluation.run import run_setting
     from spscanner_rag.scanner import bundled_token_counter
     from spscanner_rag.views.progress import open_console, progress_bars
@@ -173,7 +173,7 @@ def _run(study: "Study", scorers: dict[str, "Scorer"], file: "RecordFile") -> No
             def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
                 bars.update(bar, completed=done, total=total)
 
-            scorer = scorers[ask.retriever]
+            scorer = scorers[ask.scorer]
             run_setting(
                 ask.setting, scorer, ask.questions, count_tokens, file, show, ask.layout, ask.calibrate
             )

@@ -1,4 +1,4 @@
-"""What a ranking costs to read: tokens of the best k, and recall when every setting may spend the same tokens."""
+"""What a ranking costs to read: tokens of the best k, and recall within a budget of tokens."""
 
 from collections.abc import Sequence
 
@@ -29,37 +29,24 @@ def tokens_at(
     Raises
     ------
     ValueError
-        If the arrays differ in length, a score is no number, a count is negative, or a cut-off is below 1.
+        If the arrays differ in length, a score is NaN, a count is negative, or a cut-off is below 1.
     """
     check_cutoffs(cutoffs)
-    _check_tokens(scores, tokens)
-    ranked = tokens[best_first(scores)]
+    ranked = tokens[_order(scores, tokens)]
     return {k: int(ranked[:k].sum()) for k in cutoffs}
 
 
 def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
     """Numbers of the units that a budget buys, best first.
 
-    Units are taken whole, in the order of the ranking; one that no longer fits is passed over and the next one
-    is tried, as `ScanResult.select` does.
+    Units are taken whole, in the order of the ranking. One that no longer fits is skipped and the next one is
+    tried, as `ScanResult.select` does.
 
-    Parameters
-    ----------
-    scores : (units,)
-    tokens : (units,)
-        Of each unit by itself.
-    budget : int
-        At least 1.
-
-    Raises
-    ------
-    ValueError
-        If the budget is below 1, or as `tokens_at`.
+    Raises ``ValueError`` if the budget is below 1; see `tokens_at` for the other arguments and errors.
     """
     if budget < 1:
         raise ValueError(f"got a budget of {budget} tokens; expected at least 1")
-    _check_tokens(scores, tokens)
-    order = best_first(scores)
+    order = _order(scores, tokens)
     smallest = int(tokens.min(initial=budget))
     kept, left = [], budget
     for place, cost in enumerate(tokens[order].tolist()):
@@ -85,7 +72,7 @@ def recall_at_budgets(
     units : Spans
         Sentences, chunks or windows: all settings are held to the same evidence sentences.
     scores, tokens : (units,)
-        See `units_within`. Count the tokens of all settings with one tokenizer.
+        See `tokens_at`. Count the tokens of all settings with one tokenizer.
     sentences : Spans
         The evidence sentences, from `spscanner_rag.evidence.coverage.evidence_sentences`.
     budgets : sequence of int
@@ -94,7 +81,7 @@ def recall_at_budgets(
     Raises
     ------
     ValueError
-        If there is no evidence sentence, or as `units_within` and `evidence_ranks`.
+        If there is no evidence sentence; see also `units_within` and `evidence_ranks`.
     """
     check_evidence(sentences)
     recalls = {}
@@ -105,10 +92,7 @@ def recall_at_budgets(
     return recalls
 
 
-def _check_tokens(scores: NDArray[np.floating], tokens: NDArray[np.integer]) -> None:
-    if scores.shape != tokens.shape:
-        raise ValueError(
-            f"got {len(scores)} scores and {len(tokens)} token counts; expected one each per unit"
-        )
+def _order(scores: NDArray[np.floating], tokens: NDArray[np.integer]) -> NDArray[np.int64]:
     if len(tokens) and tokens.min() < 0:
         raise ValueError(f"got a unit of {int(tokens.min())} tokens; expected at least 0")
+    return best_first(scores, len(tokens))

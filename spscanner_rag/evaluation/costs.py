@@ -1,6 +1,8 @@
-"""Operations that a scorer needs for one question on a document, by the formulas of :mod:`.flops`."""
+"""What scoring a document costs: operations by the formulas of :mod:`.flops`, and the process's peak memory."""
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from spscanner_rag.baselines.dense import Dense
@@ -10,28 +12,22 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Unit
 
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+
 
 class Cost(NamedTuple):
-    """Gigaflops for the first question on a document: without padding, and with that of the batches."""
+    """Gigaflops for the first question on a document, without and with the padding of batches."""
 
     gigaflops: float
     padded: float
 
 
 def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cost | None:
-    """What one question on a document costs.
+    """The operations of one question on a document.
 
-    Parameters
-    ----------
-    scorer
-        A scanner, or `Dense` with a BERT-like model of sentence-transformers.
-    query, text, units
-        As they are scored.
-
-    Returns
-    -------
-    Cost or None
-        None for scorers without a formula. A scanner pads nothing that counts: one text fills its passes.
+    There are formulas for scanners and for `Dense` with a BERT-like model of sentence-transformers; None for
+    other scorers. A scanner pads nothing that counts: one text fills its passes.
     """
     if isinstance(scorer, Scanner):
         question = scorer.count_tokens(query) + 1  # the line break after it
@@ -44,6 +40,25 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
     if isinstance(scorer, Dense):
         return _encoder_cost(scorer, query, text, units)
     return None
+
+
+class PeakMemory:
+    """Measures this process's peak memory from where it is made, on Linux; one at a time in a process.
+
+    The kernel keeps one peak for a process, which is reset to the memory that is held now.
+    """
+
+    def __init__(self) -> None:
+        try:
+            _RESET.write_text("5", encoding="ascii")
+            self._known = True
+        except OSError:  # no Linux, or not allowed here
+            self._known = False
+
+    def megabytes(self) -> float | None:
+        """Megabytes of resident memory at the peak, models included; None where the system does not report it."""
+        found = _PEAK.search(_STATUS.read_text(encoding="ascii")) if self._known else None
+        return None if found is None else int(found[1]) * 1024 / 1e6
 
 
 def _encoder_cost(scorer: Dense, query: str, text: str, units: Sequence[Unit]) -> Cost | None:

@@ -1,22 +1,22 @@
-"""Floating point operations by our own count: of a scan, and of an encoder that reads units one by one.
+"""Floating-point operations, counted by formula: of a scan, and of an encoder that reads units one by one.
 
 A multiply-add is 2 operations; any other operation on one number (add, multiply, compare, exp, erf, square root)
-is 1. Operations that need no arithmetic (embedding look-up, copies, masks) are 0. What is counted is what
-:mod:`spscanner_rag.mamba2` computes on a CPU, with blocks of the state space taken as full. Gate, norm and output
-projection of the last layer are computed for the ends of units only: no other token's output is of use.
+is 1. Operations without arithmetic (embedding look-up, copies, masks) are 0. The formula counts what
+:mod:`spscanner_rag.mamba2` computes on a CPU and takes blocks of the state space as full. Gate, norm and output
+projection of the last layer are computed for the ends of units only: no other token's output is used.
 
 The paper prints no formula. Its Table 2 works out at 275 MFLOP per token for 130M and 2.86 GFLOP for 1.3B; this
-formula, with the blocks of 64 tokens that we compute in, gives 203 MFLOP (26 % less) and 2.60 GFLOP (9 % less).
-The last layer in full for every token, and a language-model head over the 50,288 words, neither of which a scanner
-needs, bring that to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less): the paper's numbers are likelier to hold both
-than not.
+formula, with our blocks of 64 tokens, gives 203 MFLOP (26 % less) and 2.60 GFLOP (9 % less). The last layer in
+full for every token and a language-model head over the 50,288 words, neither of which a scanner needs, bring that
+to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less), so the paper's numbers probably include both.
 """
 
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
@@ -43,17 +43,10 @@ class Flops:
         return self.projections + self.convolution + self.mixing + self.elementwise
 
     def __add__(self, other: "Flops") -> "Flops":
-        return Flops(
-            self.projections + other.projections,
-            self.convolution + other.convolution,
-            self.mixing + other.mixing,
-            self.elementwise + other.elementwise,
-        )
+        return Flops(*map(operator.add, astuple(self), astuple(other)))
 
     def __mul__(self, times: float) -> "Flops":
-        return Flops(
-            times * self.projections, times * self.convolution, times * self.mixing, times * self.elementwise
-        )
+        return Flops(*(times * part for part in astuple(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +64,10 @@ MINILM = EncoderShape(layers=6, d_model=384, feed_forward=1536, heads=12)
 
 
 def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of the Mamba-2 backbone for any token of a long document; the same wherever it stands.
+    """Operations of the Mamba-2 backbone for one token of a long document.
 
-    Parameters
-    ----------
-    config : Mamba2Config
-    chunk_tokens : int, default 64
-        Tokens per block of the state-space-dual operator. Inside a block every token is multiplied with every
-        other, both halves of the square.
-
-    Raises
-    ------
-    ValueError
-        If ``chunk_tokens`` is below 1.
+    Inside a block of ``chunk_tokens`` tokens of the state-space-dual operator every token is multiplied with
+    every other, both halves of the square. Raises ``ValueError`` for blocks of less than 1 token.
     """
     if chunk_tokens < 1:
         raise ValueError(f"chunk_tokens is {chunk_tokens}; expected at least 1")
@@ -101,27 +85,27 @@ def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> F
 
 
 def flops_per_unit(config: Mamba2Config) -> Flops:
-    """What the end of a unit needs beside `flops_per_token`: the rest of the last layer, the relevance head."""
+    """Further operations for the end of a unit: the rest of the last layer, the relevance head."""
     ends = Flops(2 * config.d_model, 0, 0, _NORM * config.d_model + 1)  # final norm, head
     return _after_mixing(config) + ends
 
 
 def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of a scan: of the backbone for every token, of its end and the relevance head for every unit.
+    """Operations of a scan: the backbone for every token, and the relevance head for every unit.
 
     Parameters
     ----------
     config : Mamba2Config
     tokens : int
-        That the model reads, with the question wherever it is repeated, and with padding if there is any.
+        Tokens that the model reads, with every repetition of the question and with padding.
     units : int
-        That get a logit.
+        Units that get a logit.
     chunk_tokens : int, default 64
 
     Raises
     ------
     ValueError
-        If a number is negative, or as `flops_per_token`.
+        If ``tokens`` or ``units`` is negative, or ``chunk_tokens`` is below 1.
     """
     if min(tokens, units) < 0:
         raise ValueError(f"got {tokens} tokens and {units} units; expected at least 0 of each")
@@ -131,17 +115,8 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int 
 def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:
     """Operations of an encoder for sequences of these lengths, with the mean over tokens at the end.
 
-    Parameters
-    ----------
-    shape : EncoderShape
-    lengths : sequence of int
-        Tokens of each sequence, special tokens included. What is computed with padding is
-        ``encoder_flops(shape, padded_lengths(lengths, batch_size))``.
-
-    Raises
-    ------
-    ValueError
-        If a length is negative.
+    Lengths are in tokens, special tokens included; `padded_lengths` adds padding. Raises ``ValueError`` for a
+    negative length.
     """
     counts = _checked_lengths(lengths).astype(np.float64)
     tokens, pairs = float(counts.sum()), float((counts**2).sum())
@@ -159,18 +134,10 @@ def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integ
 
 
 def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int) -> NDArray[np.int64]:
-    """Lengths as computed when batches, taken in the order given, are padded to their longest: (sequences,).
+    """Lengths with padding to the longest of each batch, batches taken in the order given: (sequences,).
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        In the order of the batches: sentence-transformers sorts them, longest first.
-    batch_size : int
-
-    Raises
-    ------
-    ValueError
-        If ``batch_size`` is below 1 or a length is negative.
+    sentence-transformers sorts sequences before, longest first. Raises ``ValueError`` if ``batch_size`` is below 1
+    or a length is negative.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1")
@@ -181,14 +148,14 @@ def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int
 
 
 def _after_mixing(config: Mamba2Config) -> Flops:
-    """Of one layer and token: gate and norm, output projection, residual."""
+    """Gate and norm, output projection and residual of one layer, for one token."""
     gate = (_SILU + 1 + (_NORM if config.rmsnorm else 0)) * config.d_inner
     added = (1 + config.bias) * config.d_model
     return Flops(2 * config.d_inner * config.d_model, 0, 0, gate + added)
 
 
 def _elementwise(config: Mamba2Config, chunk_tokens: int) -> float:
-    """Of one layer and token, from the input projection to the state space's output."""
+    """One layer from the input projection to the state space's output, for one token."""
     d_inner, nheads = config.d_inner, config.nheads
     biases = config.d_in_proj * config.bias
     convolution = (_SILU + config.conv_bias) * config.conv_dim
@@ -199,7 +166,7 @@ def _elementwise(config: Mamba2Config, chunk_tokens: int) -> float:
     return biases + convolution + steps + decays + scaled + state
 
 
-def _checked_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
+def _checked_lengths(lengths: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
     counts = np.asarray(lengths, np.int64)
     if len(counts) and counts.min() < 0:
         raise ValueError(f"got a length of {int(counts.min())} tokens; expected at least 0")

@@ -1,10 +1,13 @@
-"""What an evaluation has found out so far, one question a line, so that a run that was killed can go on."""
+"""The records of a run, one question a line, so that an interrupted run resumes."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.whole_file import write_whole
 
 _RUN = "run.json"
 
@@ -15,118 +18,71 @@ class RunMismatchError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How one retriever did on one question.
+    """How one setting did on one question; what is not measured or not known is None."""
 
-    Attributes
-    ----------
-    retriever, unit
-        The setting.
-    source, split, doc_id, qid
-        The question.
-    characters
-        Length of the document.
-    metrics
-        "recall@10" and the like, 0 to 1.
-    tokens
-        Tokens of the best k units, by k.
-    positions
-        Recall at k in each tenth of the document, by k; None where it has no evidence.
-    seconds
-        That the scores took; what several questions on one document share is divided among them.
-    gigaflops, gigaflops_padded
-        For the first question on the document, without and with padding. None where there is no formula.
-    peak_megabytes
-        Resident memory of the process, models and all, at its most while the document was scored. None where
-        the system does not tell.
-    answerable
-        False for a question that the document does not answer; it has no metrics.
-    highest
-        The highest probability of a sentence, where calibration is measured; else None.
-    bins
-        There, of an answerable question: what `Bins.filled` gives; else None.
-    """
-
-    retriever: str
+    retriever: str  # with the unit, the setting's `Setting.key`
     unit: str
     source: str
     split: str
     doc_id: str
     qid: str
-    characters: int
-    metrics: dict[str, float]
-    tokens: dict[str, int] = field(default_factory=dict)
-    positions: dict[str, list[float | None]] = field(default_factory=dict)
-    seconds: float = 0.0
-    gigaflops: float | None = None
-    gigaflops_padded: float | None = None
-    peak_megabytes: float | None = None
+    characters: int  # length of the document
+    metrics: dict[str, float]  # "recall@10" and the like, 0 to 1; empty for an unanswerable question
+    tokens: dict[str, int] = field(default_factory=dict)  # of the best k units, by k
+    positions: dict[str, list[float | None]] = field(default_factory=dict)  # recall in each tenth, by k
+    seconds: float = 0.0  # for scoring; questions on one document share them equally
+    gigaflops: float | None = None  # for the first question on the document, without padding
+    gigaflops_padded: float | None = None  # the same with the padding of batches
+    peak_megabytes: float | None = None  # resident memory of the process while the document was scored
     answerable: bool = True
-    highest: float | None = None
-    bins: list[list[float]] | None = None
+    highest: float | None = None  # the highest probability of a sentence, if calibration is measured
+    bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
+
+    @property
+    def setting_key(self) -> tuple[str, str]:
+        """The `Setting.key` of its setting."""
+        return self.retriever, self.unit
 
     @property
     def key(self) -> tuple[str, ...]:
         """What tells it from the other records of a run."""
-        return self.retriever, self.unit, self.source, self.doc_id, self.qid
+        return *self.setting_key, self.source, self.doc_id, self.qid
 
     @classmethod
-    def read(cls, line: str) -> Self:
+    def read(cls, line: str | bytes) -> Self:
         """From a line of JSON."""
         return cls(**json.loads(line))
 
-    def line(self) -> str:
-        """As a line of JSON; what is None is left out."""
-        return json.dumps({name: value for name, value in asdict(self).items() if value is not None}) + "\n"
+    def as_dict(self) -> dict[str, Any]:
+        """For a line of JSON, without what is None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class RecordFile:
-    """The records of a run in a folder.
+    """The records of a run in a folder, which is made if it is not there.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    arguments : dict
-        Of the run, as JSON has them. A folder that holds a run is taken up only with the same ones.
-
-    Raises
-    ------
-    RunMismatchError
-        If the folder holds a run with other arguments; names them.
+    A run resumes only with the same arguments (as JSON has them); see `check_arguments`.
     """
 
     def __init__(self, folder: Path, arguments: dict[str, Any]) -> None:
         check_arguments(folder, arguments)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _RUN).write_text(json.dumps(arguments, indent=1) + "\n", encoding="utf-8")
+        write_whole(folder / _RUN, json.dumps(arguments, indent=1) + "\n")
         self.path = folder / "records.jsonl"
-        self.records: dict[tuple[str, ...], Record] = {}
-        whole = 0
-        if self.path.exists():
-            for line in self.path.read_bytes().splitlines(keepends=True):
-                if not line.endswith(b"\n"):
-                    break  # the run was killed while it wrote this line
-                record = Record.read(line.decode("utf-8"))
-                self.records[record.key] = record
-                whole += len(line)
-            with self.path.open("r+b") as file:
-                file.truncate(whole)
+        records = (Record.read(line) for _, line in complete_lines(self.path))
+        self.records = {record.key: record for record in records}
 
     def add(self, records: Iterable[Record]) -> None:
         """Append records, in one write."""
         records = list(records)
-        lines = "".join(record.line() for record in records)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(lines)
+        append_records(self.path, [record.as_dict() for record in records])
         self.records |= {record.key: record for record in records}
 
 
 def check_arguments(folder: Path, arguments: dict[str, Any]) -> None:
     """Raise ``RunMismatchError`` if a folder holds the results of a run with other arguments; write nothing."""
     path = folder / _RUN
-    if not path.exists():
-        return
-    before = json.loads(path.read_text(encoding="utf-8"))
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else arguments
     differing = sorted(
         name for name in before.keys() | arguments.keys() if before.get(name) != arguments.get(name)
     )

@@ -1,4 +1,4 @@
-"""What chance does: documents drawn with replacement, for intervals, and signs flipped, for tests."""
+"""Random draws: documents with replacement, for intervals, and flipped signs, for tests."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,9 @@ _BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
 def clusters(
     values: NDArray[np.float64], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of the values and number of the questions of each document, or question if there is one document.
+    """Sums of values and numbers of questions by document; of one document, each question counts as one.
 
-    Parameters
-    ----------
-    values : (questions, columns)
-        What is known of each question, such as its recall by two retrievers.
-    documents : sequence of str
-        The document of each question.
-
-    Returns
-    -------
-    sums : (documents, columns)
-    counts : (documents,)
+    ``values`` are (questions, columns); returns (documents, columns) and (documents,).
     """
     numbers = {name: number for number, name in enumerate(sorted(set(documents)))}
     places = np.array([numbers[name] for name in documents])
@@ -40,21 +30,8 @@ def resampled(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sums of values, and numbers of questions, in each resample of a source's documents.
 
-    Every source has a random stream of its own, so that its resamples are the same whatever the others are.
-
-    Parameters
-    ----------
-    values : (questions, columns)
-    documents : sequence of str
-    resamples : int
-    name : str
-        Of the source.
-    seed : int
-
-    Returns
-    -------
-    sums : (columns, resamples)
-    counts : (resamples,)
+    The random stream depends on the name of the source, so that its resamples are the same whatever the other
+    sources are. ``values`` are (questions, columns); returns (columns, resamples) and (resamples,).
     """
     sums, counts = clusters(values, documents)
     stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
@@ -71,7 +48,7 @@ def resampled(
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
     """Two-sided p value of the sum of ``parts``, (documents,), if their signs were chance.
 
-    All ways to flip signs are tried if there are at most ``flips``, else so many drawn ones.
+    It tries all ways to flip signs if there are at most ``flips``, else ``flips`` random ones.
     """
     # swaps that only round differently are as extreme as what was found
     found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())

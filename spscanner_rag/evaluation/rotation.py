@@ -1,16 +1,18 @@
 """Documents rotated at a sentence end, so that the same evidence stands near the beginning and near the end.
 
-A rotation takes the sentences before a cut from the front and puts them behind the rest. It changes where the
-evidence stands and nothing else: every sentence is there once, and no evidence is torn.
+A rotation moves the sentences before a cut behind the rest. It changes the place of the evidence and nothing else:
+every sentence is kept once, and no evidence is split.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.run import LaidOut
+from spscanner_rag.evaluation.run import LaidOut, Layout
 from spscanner_rag.evidence.coverage import Spans, evidence_sentences
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.evidence.sampling import Asked, by_document
@@ -21,23 +23,14 @@ JOINER = "\n\n"
 """Between the end of the document and its beginning, so that their sentences do not run together."""
 
 PARTS = 10
-"""Evidence stands in the first or the last of so many equal parts of the text."""
+"""Evidence stands in the first or the last of this many equal parts of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
     """A text that begins at a cut: ``text[cut:] + JOINER + text[:cut]``.
 
-    Parameters
-    ----------
-    text : str
-    cut : int
-        0 to ``len(text)``; at either end the text stays as it is.
-
-    Raises
-    ------
-    ValueError
-        For a cut outside the text.
+    A cut at either end leaves the text as it is; one outside the text raises ``ValueError``.
     """
 
     text: str
@@ -57,32 +50,22 @@ class Rotation:
         return self.text[self.cut :] + JOINER + self.text[: self.cut]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where a span of the text stands in the rotated text.
-
-        Raises
-        ------
-        ValueError
-            If the cut tears it.
-        """
+        """A span of the text in the rotated text; raises ``ValueError`` if the cut splits it."""
         if start < self.cut < end:
-            raise ValueError(f"the cut {self.cut} tears the span [{start}, {end}]; expected one beside it")
+            raise ValueError(
+                f"the cut {self.cut} splits the span [{start}, {end}]; expected a cut outside it"
+            )
         shift = int(_shifts(np.array([start]), np.array([self.cut]), len(self.text))[0, 0])
         return start + shift, end + shift
 
     def units(self, units: Sequence[Unit]) -> list[Unit]:
-        """The units of the text as units of the rotated text, in its order.
-
-        Raises
-        ------
-        ValueError
-            If the cut tears one.
-        """
+        """The units of the text in the rotated text, in its order; raises ``ValueError`` if the cut splits one."""
         rotated = self.rotated
         spans = sorted(self.span(unit.start, unit.end) for unit in units)
         reads = [0, *(start for start, _ in spans[1:]), len(rotated)]
         return [
-            Unit(start, end, rotated[reads[number] : reads[number + 1]])
-            for number, (start, end) in enumerate(spans)
+            Unit(*span, rotated[first:following])
+            for span, (first, following) in zip(spans, pairwise(reads), strict=True)
         ]
 
 
@@ -91,8 +74,8 @@ def cuts_for(
 ) -> tuple[int, int] | None:
     """Where to cut a text so that its evidence stands in the first part, and where for the last part.
 
-    Of all starts of units that tear no evidence, those are taken for which the middle of the evidence sentences
-    is nearest to the middle of the part. The sentences must lie in the part with all their characters.
+    A cut is the start of a unit and splits no evidence. The whole evidence sentences must lie in the part; of the
+    possible cuts, the one with their middle nearest to the middle of the part is taken.
 
     Parameters
     ----------
@@ -106,7 +89,7 @@ def cuts_for(
     Returns
     -------
     tuple or None
-        None where one of the two is impossible: the evidence spreads over more than a part.
+        None if one of the two is impossible, because the evidence spreads over more than a part.
 
     Raises
     ------
@@ -135,39 +118,14 @@ def cuts_for(
 
 
 def rotate(document: Document, question: Question, sentences: Sequence[Unit], cut: int) -> LaidOut:
-    """A document, its sentences and the evidence of a question, all rotated.
-
-    Raises
-    ------
-    ValueError
-        If the cut tears a sentence or the evidence.
-    """
+    """Rotate a document, its sentences and a question's evidence; raises ``ValueError`` if the cut splits one."""
     rotation = Rotation(document.text, cut)
     moved = replace(question, evidence=tuple(rotation.span(*span) for span in question.evidence))
     return LaidOut(replace(document, text=rotation.rotated), rotation.units(sentences), [moved])
 
 
-def lay_first(
-    document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
-) -> Iterator[LaidOut]:
-    """A document for each of its questions, with the evidence in the first tenth; for `run_setting`."""
-    return _laid_out(document, questions, sentences, last=False)
-
-
-def lay_last(
-    document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
-) -> Iterator[LaidOut]:
-    """A document for each of its questions, with the evidence in the last tenth; for `run_setting`."""
-    return _laid_out(document, questions, sentences, last=True)
-
-
 def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]]:
-    """Keep the questions that can be asked on both rotations of their document.
-
-    Parameters
-    ----------
-    questions
-        By source, from `sample_questions`.
+    """Keep the questions, by source, that can be asked on both rotations of their document.
 
     Raises
     ------
@@ -180,11 +138,7 @@ def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]
         sentences = {
             id(document): Spans.of(segmenter.segment(document.text)) for document, _ in by_document(asked)
         }
-        found[source] = [
-            (document, question)
-            for document, question in asked
-            if _cuts(document, question, sentences[id(document)]) is not None
-        ]
+        found[source] = [pair for pair in asked if _cuts(*pair, sentences[id(pair[0])]) is not None]
     if not any(found.values()):
         raise ValueError(
             f"none of {sum(map(len, questions.values()))} questions has all of its evidence within a tenth of "
@@ -193,14 +147,21 @@ def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]
     return {source: kept for source, kept in found.items() if kept}
 
 
-def _laid_out(
-    document: Document, questions: Sequence[Question], sentences: Sequence[Unit], last: bool
+def _lay(
+    document: Document, questions: Sequence[Question], sentences: Sequence[Unit], *, last: bool
 ) -> Iterator[LaidOut]:
     spans = Spans.of(sentences)
     for question in questions:
         cuts = _cuts(document, question, spans)
         if cuts is not None:
             yield rotate(document, question, sentences, cuts[last])
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    "first tenth": partial(_lay, last=False),
+    "last tenth": partial(_lay, last=True),
+}
+"""By variant, a document for each of its questions, with the evidence in that tenth; for `run_setting`."""
 
 
 def _cuts(document: Document, question: Question, sentences: Spans) -> tuple[int, int] | None:
@@ -210,7 +171,7 @@ def _cuts(document: Document, question: Question, sentences: Spans) -> tuple[int
 
 
 def _shifts(starts: NDArray[np.int64], cuts: NDArray[np.int64], characters: int) -> NDArray[np.int64]:
-    """How far each cut moves what starts there: (cuts, starts)."""
+    """How far each cut moves each start: (cuts, starts)."""
     cuts = cuts[:, None]
     behind = np.where(cuts < characters, characters - cuts + len(JOINER), 0)
     moved: NDArray[np.int64] = np.where((starts >= cuts) | (cuts == 0), -cuts, behind)

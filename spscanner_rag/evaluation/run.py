@@ -1,4 +1,4 @@
-"""Runs retrievers over questions, one setting after the other, and writes down how each did on each."""
+"""Asks retrievers questions and records how each retriever did on each question."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.named import units_for
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
-from spscanner_rag.evaluation.costs import cost_of
-from spscanner_rag.evaluation.memory import PeakMemory
+from spscanner_rag.evaluation.costs import PeakMemory, cost_of
 from spscanner_rag.evaluation.positions import recall_by_position
 from spscanner_rag.evaluation.records import Record, RecordFile
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import Bins
 from spscanner_rag.evidence.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
 from spscanner_rag.evidence.metrics import CUTOFFS, ranking_metrics
@@ -27,11 +26,11 @@ from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
-"""Ranks at which recall by place in the document is kept; the last of each is the paper's setting."""
+"""Ranks at which recall by place in the document is recorded; the last of each is the paper's setting."""
 
 
 class LaidOut(NamedTuple):
-    """A document, its sentences, and questions that are asked on it."""
+    """A document, its sentences, and the questions asked on it."""
 
     document: Document
     sentences: Sequence[Unit]
@@ -39,24 +38,7 @@ class LaidOut(NamedTuple):
 
 
 Layout = Callable[[Document, Sequence[Question], Sequence[Unit]], Iterator[LaidOut]]
-"""How a document is laid out for its questions, such as rotated; the sentences are the document's."""
-
-
-class Setting(NamedTuple):
-    """A retriever and what it retrieves."""
-
-    retriever: str
-    unit: str
-
-    @property
-    def label(self) -> str:
-        """For tables."""
-        return self.retriever if self.unit == "sentence" else f"{self.retriever}, {self.unit}s"
-
-
-def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:
-    """Every retriever with every unit that it has."""
-    return [Setting(retriever, unit) for retriever in retrievers for unit in units_for(retriever, units)]
+"""Lays a document with its sentences out for its questions, for example rotated."""
 
 
 def as_it_is(
@@ -80,29 +62,29 @@ def run_setting(
 
     Parameters
     ----------
-    setting
-    scorer
-        The retriever, loaded.
+    setting, scorer
+        What records are named by, and the loaded retriever.
     questions
         By source, from `sample_questions`.
     count_tokens
-        Of a text; one for all settings.
+        The same for all settings.
     file
-        Where records are kept.
+        Gets the records.
     progress
-        Called with the questions done and the questions in all.
+        Called with the number of questions done and of all questions.
     layout
-        What a document is to the retriever, in place of the document as it is.
+        What the retriever reads in place of the document.
     calibrate
-        Take the sigmoids of the scores for probabilities, and keep what their calibration is measured by.
-        Unanswerable questions may be among the others then.
+        Take the sigmoids of the scores for probabilities and record what their calibration needs. Then
+        ``questions`` may include unanswerable ones.
     """
     total = sum(len(asked) for asked in questions.values())
     done = 0
     sentences, ranked = SentenceSegmenter(), segmenter_of(setting.unit)  # type: ignore[arg-type]
     for asked in questions.values():
         for document, its_questions in by_document(asked):
-            waiting = [q for q in its_questions if _key(setting, document, q) not in file.records]
+            name = (*setting.key, document.source, document.doc_id)
+            waiting = [question for question in its_questions if (*name, question.qid) not in file.records]
             if waiting:
                 for laid in layout(document, waiting, sentences.segment(document.text)):
                     is_sentence = setting.unit == "sentence"
@@ -115,20 +97,15 @@ def run_setting(
 
 
 class Cut:
-    """A document as it is ranked (units) and as its evidence is told (sentences)."""
+    """A document with the units that are ranked and the sentences that are evidence or not."""
 
     def __init__(
         self, document: Document, units: Sequence[Unit], sentences: Spans, count_tokens: CountTokens
     ) -> None:
         self.document, self.units, self.sentences = document, units, sentences
         self.spans = Spans.of(units)
-        # counted once a document, although the scores of every question rank them anew
-        texts = [document.text[unit.start : unit.end] for unit in units]
-        self.tokens = np.array([count_tokens(text) for text in texts], np.int64)
-
-
-def _key(setting: Setting, document: Document, question: Question) -> tuple[str, ...]:
-    return setting.retriever, setting.unit, document.source, document.doc_id, question.qid
+        # counted once a document, although every question ranks the units anew
+        self.tokens = np.array([count_tokens(document.text[u.start : u.end]) for u in units], np.int64)
 
 
 def _records(
@@ -141,8 +118,7 @@ def _records(
     seconds, megabytes = (time.perf_counter() - begun) / len(questions), memory.megabytes()
     for question, values in zip(questions, scores, strict=True):
         record = Record(
-            retriever=setting.retriever,
-            unit=setting.unit,
+            *setting.key,
             source=cut.document.source,
             split=cut.document.split,
             doc_id=cut.document.doc_id,
@@ -153,12 +129,17 @@ def _records(
             peak_megabytes=megabytes,
             answerable=question.answerable,
         )
+        probabilities = sigmoid(values)
         if calibrate:
-            record = _with_probabilities(record, cut, question, sigmoid(values))
-        evidence = evidence_sentences(cut.sentences, question.evidence)
+            record = replace(record, highest=float(probabilities.max(initial=0.0)))
         if not question.answerable:
             yield record
-        elif len(evidence.starts):  # evidence of white space only has no sentence
+            continue
+        if calibrate:
+            relevant = relevant_units(*cut.spans, question.evidence)
+            record = replace(record, bins=Bins.of(probabilities, relevant).filled())
+        evidence = evidence_sentences(cut.sentences, question.evidence)
+        if len(evidence.starts):  # evidence of white space only has no sentence
             cost = cost_of(scorer, question.text, text, cut.units)
             yield replace(
                 record,
@@ -170,16 +151,6 @@ def _records(
             )
 
 
-def _with_probabilities(
-    record: Record, cut: Cut, question: Question, probabilities: NDArray[np.float64]
-) -> Record:
-    highest = float(probabilities.max(initial=0.0))
-    if not question.answerable:
-        return replace(record, highest=highest)
-    relevant = relevant_units(cut.spans.starts, cut.spans.ends, question.evidence)
-    return replace(record, highest=highest, bins=Bins.of(probabilities, relevant).filled())
-
-
 def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:
     """All metrics of one question, "recall@10" and the like, from 0 to 1.
 
@@ -187,7 +158,10 @@ def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str
     relevant for precision, nDCG, success and MRR if it holds at least half of an evidence sentence.
     """
     metrics = {f"recall@{k}": value for k, value in coverage_recall_at(cut.spans, scores, evidence).items()}
-    relevant = _holding(cut.spans, evidence)
+    relevant = np.zeros(len(cut.units), bool)
+    for start, end in zip(*evidence, strict=True):
+        inside = np.minimum(cut.spans.ends, end) - np.maximum(cut.spans.starts, start)
+        relevant |= 2 * inside >= end - start
     if relevant.any():
         for (metric, k), value in ranking_metrics(scores, relevant).items():
             if metric != "recall":
@@ -196,21 +170,12 @@ def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str
     return metrics | {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
 
 
-def _holding(units: Spans, sentences: Spans) -> NDArray[np.bool_]:
-    """Which units hold at least half of one of the sentences: (units,)."""
-    relevant = np.zeros(len(units.starts), bool)
-    for start, end in zip(sentences.starts, sentences.ends, strict=True):
-        inside = np.minimum(units.ends, end) - np.maximum(units.starts, start)
-        relevant |= 2 * inside >= end - start
-    return relevant
-
-
 def _positions(
     unit: str, cut: Cut, scores: NDArray[np.floating], evidence: Spans
 ) -> dict[str, list[float | None]]:
     ranks = evidence_ranks(cut.spans, scores, evidence)
     found: dict[str, list[float | None]] = {}
     for k in POSITION_CUTOFFS.get(unit, (10,)):
-        recalls = recall_by_position(evidence, ranks <= k, len(cut.document.text)).tolist()
-        found[str(k)] = [None if recall != recall else recall for recall in recalls]
+        recalls = recall_by_position(evidence, ranks <= k, len(cut.document.text))
+        found[str(k)] = [None if np.isnan(recall) else recall for recall in recalls.tolist()]
     return found

@@ -1,14 +1,14 @@
-"""Means over questions and sources with bootstrap intervals, and a paired test of two retrievers.
+"""Means over questions and sources with bootstrap intervals, and paired comparisons of two retrievers.
 
-Questions on one document are not independent of each other: a document that suits a retriever lifts all of its
-questions. So documents, not questions, are resampled: an interval comes from drawing a source's documents with
-replacement, each with all of its questions, and taking the percentiles of the means. Sources are taken as given
-and never resampled. Where a source has a single document, its questions are resampled instead, and the interval
-says nothing about other documents; where it has a single question, there is no interval.
+Questions on one document are not independent: a document that suits a retriever lifts all of its questions. So an
+interval comes from drawing a source's documents with replacement, each with all of its questions, and taking the
+percentiles of the means. Sources are fixed and never resampled. Where a source has a single document, its
+questions are resampled instead, and the interval says nothing about other documents; where every source has a
+single question, there is no interval.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -22,16 +22,8 @@ LEVEL = 0.95
 Average = Literal["macro", "micro"]
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
 class Sample:
-    """A value for each of a source's questions, and the document that each question is about.
-
-    Parameters
-    ----------
-    values : (questions,)
-        Finite numbers.
-    documents : sequence of str
-        Document ids, one for each question.
+    """A value for each of a source's questions, (questions,), and the id of the document that it is about.
 
     Raises
     ------
@@ -39,12 +31,8 @@ class Sample:
         If there is no question, a value is not finite, or the lengths differ.
     """
 
-    values: NDArray[np.float64]
-    documents: tuple[str, ...]
-
     def __init__(self, values: ArrayLike, documents: Sequence[str]) -> None:
-        object.__setattr__(self, "values", np.array(values, np.float64))
-        object.__setattr__(self, "documents", tuple(documents))
+        self.values, self.documents = np.array(values, np.float64), tuple(documents)
         if self.values.shape != (len(self.documents),):
             raise ValueError(
                 f"got values of shape {self.values.shape} and {len(self.documents)} documents; "
@@ -66,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean, the interval it lies in, and what it rests on; no interval (None) for a single question."""
+    """A mean, its interval (None for a single question), and the number of questions and documents."""
 
     value: float
     low: float | None
@@ -77,18 +65,27 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """How much better the first retriever is than the second, and how easily chance explains that."""
+    """The first retriever's mean minus the second's, and the two-sided p value of that."""
 
     difference: Estimate
     p_value: float
 
 
-def estimate(sample: Sample, *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = 0) -> Estimate:
-    """The mean over one source's questions.
+def estimate(
+    samples: Mapping[str, Sample],
+    average: Average = "macro",
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of the sources' means ("macro"), or of the questions of all sources ("micro", the paper's average).
 
     Parameters
     ----------
-    sample : Sample
+    samples : mapping
+        A sample for each source.
+    average : str, default "macro"
     resamples : int, default 2000
     level : float, default 0.95
         Share of the resampled means inside the interval.
@@ -97,40 +94,26 @@ def estimate(sample: Sample, *, resamples: int = RESAMPLES, level: float = LEVEL
     Raises
     ------
     ValueError
-        If ``resamples`` is below 1, ``level`` is not between 0 and 1, or the seed is negative.
+        If there is no source, ``average`` is unknown, ``resamples`` is below 1, ``level`` is not between 0 and 1,
+        or the seed is negative.
     """
-    return _estimate({"": sample}, "micro", resamples, level, seed)
-
-
-def macro_estimate(
-    samples: Mapping[str, Sample], *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = 0
-) -> Estimate:
-    """The mean of the sources' means: every source counts the same.
-
-    Parameters
-    ----------
-    samples : mapping
-        A sample for each source.
-    resamples : int, default 2000
-    level : float, default 0.95
-    seed : int, default 0
-
-    Raises
-    ------
-    ValueError
-        If there is no source, or as `estimate`.
-    """
-    return _estimate(samples, "macro", resamples, level, seed)
-
-
-def micro_estimate(
-    samples: Mapping[str, Sample], *, resamples: int = RESAMPLES, level: float = LEVEL, seed: int = 0
-) -> Estimate:
-    """The mean over the questions of all sources: every question counts the same (the paper's average).
-
-    Same parameters and errors as `macro_estimate`.
-    """
-    return _estimate(samples, "micro", resamples, level, seed)
+    if average not in ("macro", "micro"):
+        raise ValueError(f"average is {average!r}; expected macro or micro")
+    if not samples:
+        raise ValueError("got no source; expected at least one")
+    if resamples < 1:
+        raise ValueError(f"resamples is {resamples}; expected at least 1")
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; expected a number between 0 and 1, such as 0.95")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; expected at least 0")
+    value = sum(share * float(sums.sum()) for share, sums in _shares(samples, average))
+    questions = sum(sample.questions for sample in samples.values())
+    documents = sum(len(set(sample.documents)) for sample in samples.values())
+    low = high = None
+    if questions > len(samples):
+        low, high = _interval(_resampled_means([samples], average, resamples, seed)[0], level)
+    return Estimate(value, low, high, questions, documents)
 
 
 def paired_test(
@@ -145,35 +128,32 @@ def paired_test(
 ) -> PairedTest:
     """Compare two retrievers on the same questions by a sign-flip permutation test.
 
-    If neither retriever were better, the two could be swapped on any document. The test swaps them on every
-    document or not, by chance, and counts how often the difference of means is at least as large as the one
-    found, in either direction. Up to 13 documents (with the default ``flips``) all ways to swap are tried.
+    If neither retriever were better, the two could be swapped on any document. The test swaps them on a random
+    choice of documents and counts how often the difference of means is at least as large as the one found, in
+    either direction. With at most 13 documents (and the default ``flips``) it tries all ways to swap.
 
     Parameters
     ----------
     first, second : mapping
-        A sample for each source, of the same questions in the same order. For one source, give one.
-    average : str, default "macro"
-        The mean to compare: "macro" over sources or "micro" over questions.
+        A sample for each source, of the same questions in the same order.
+    average, resamples, level, seed
+        See `estimate`, which gives the interval of the difference.
     flips : int, default 10,000
-        How many ways to swap are tried.
-    resamples : int, default 2000
-        For the interval of the difference, which is that of `macro_estimate` or `micro_estimate`.
-    level : float, default 0.95
-    seed : int, default 0
+        Number of ways to swap.
 
     Raises
     ------
     ValueError
-        If the sources or the documents of their questions differ, or as `macro_estimate`.
+        If the sources or the documents of their questions differ, or ``flips`` is below 1; see also `estimate`.
     """
-    _check_average(average)
     if flips < 1:
         raise ValueError(f"flips is {flips}; expected at least 1")
-    differences = _differences(first, second)
-    difference = _estimate(differences, average, resamples, level, seed)
-    share = _shares(differences, average)
-    parts = np.concatenate([share[name] * _sums(sample) for name, sample in sorted(differences.items())])
+    _check_paired(first, second)
+    differences = {
+        name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()
+    }
+    difference = estimate(differences, average, resamples=resamples, level=level, seed=seed)
+    parts = np.concatenate([share * sums for share, sums in _shares(differences, average)])
     return PairedTest(difference, sign_flip_p(parts, flips, seed))
 
 
@@ -186,34 +166,16 @@ def paired_ratio(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Estimate | None:
-    """The mean of the second divided by that of the first, on the same questions.
+    """The mean of the second divided by that of the first, on the same questions; None if the first is 0.
 
     Both means of a resample are of the same documents, so that what a document adds to both does not widen the
-    interval. There is none where a resample's first mean is 0.
-
-    Parameters
-    ----------
-    first, second : mapping
-        As for `paired_test`.
-    average : str, default "macro"
-        The means to divide: "macro" over sources or "micro" over questions.
-    resamples : int, default 2000
-    level : float, default 0.95
-    seed : int, default 0
-
-    Returns
-    -------
-    Estimate or None
-        None if the first mean is 0.
-
-    Raises
-    ------
-    ValueError
-        As `paired_test`.
+    interval. There is no interval if a resample's first mean is 0. Parameters and errors are those of
+    `paired_test`.
     """
-    _check_average(average)
     _check_paired(first, second)
-    below, above = (_estimate(samples, average, resamples, level, seed) for samples in (first, second))
+    below, above = (
+        estimate(samples, average, resamples=resamples, level=level, seed=seed) for samples in (first, second)
+    )
     if not below.value:
         return None
     low = high = None
@@ -221,17 +183,7 @@ def paired_ratio(
         means = _resampled_means([first, second], average, resamples, seed)
         if means[0].all():
             low, high = _interval(means[1] / means[0], level)
-    return Estimate(above.value / below.value, low, high, below.questions, below.documents)
-
-
-def _check_average(average: str) -> None:
-    if average not in ("macro", "micro"):
-        raise ValueError(f"average is {average!r}; expected macro or micro")
-
-
-def _differences(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> dict[str, Sample]:
-    _check_paired(first, second)
-    return {name: Sample(first[name].values - second[name].values, first[name].documents) for name in first}
+    return replace(above, value=above.value / below.value, low=low, high=high)
 
 
 def _check_paired(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> None:
@@ -247,60 +199,27 @@ def _check_paired(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> 
             )
 
 
-def _sums(sample: Sample) -> NDArray[np.float64]:
-    """Sum of the values of each document, or question if there is one document."""
-    return clusters(sample.values[:, None], sample.documents)[0][:, 0]
-
-
-def _shares(samples: Mapping[str, Sample], average: Average) -> dict[str, float]:
-    """What one question of each source counts in the mean."""
+def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:
+    """A question's weight and the sums over documents (or questions of the only one), for each source."""
     questions = sum(sample.questions for sample in samples.values())
-    return {
-        name: 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
-        for name, sample in samples.items()
-    }
-
-
-def _estimate(
-    samples: Mapping[str, Sample], average: Average, resamples: int, level: float, seed: int
-) -> Estimate:
-    if not samples:
-        raise ValueError("got no source; expected at least one")
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}; expected at least 1")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; expected a number between 0 and 1, such as 0.95")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; expected at least 0")
-    share = _shares(samples, average)
-    value = sum(share[name] * float(_sums(samples[name]).sum()) for name in sorted(samples))
-    questions = sum(sample.questions for sample in samples.values())
-    documents = sum(len(set(sample.documents)) for sample in samples.values())
-    if all(sample.questions == 1 for sample in samples.values()):
-        return Estimate(value, None, None, questions, documents)
-    low, high = _interval(_resampled_means([samples], average, resamples, seed)[0], level)
-    return Estimate(value, low, high, questions, documents)
+    for _, sample in sorted(samples.items()):
+        share = 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
+        yield share, clusters(sample.values[:, None], sample.documents)[0][:, 0]
 
 
 def _resampled_means(
     paired: Sequence[Mapping[str, Sample]], average: Average, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """Means in each resample, of which the documents are the same for all: (mappings, resamples)."""
-    drawn = {
-        name: resampled(
-            np.column_stack([samples[name].values for samples in paired]),
-            paired[0][name].documents,
-            resamples,
-            name,
-            seed,
-        )
-        for name in sorted(paired[0])
-    }
+    drawn = []
+    for name in sorted(paired[0]):
+        values = np.column_stack([samples[name].values for samples in paired])
+        drawn.append(resampled(values, paired[0][name].documents, resamples, name, seed))
     if average == "macro":
-        totals = sum((sums / counts for sums, counts in drawn.values()), np.zeros((len(paired), resamples)))
+        totals = sum((sums / counts for sums, counts in drawn), np.zeros((len(paired), resamples)))
         return totals / len(drawn)
-    totals = np.sum([sums for sums, _ in drawn.values()], axis=0)
-    means: NDArray[np.float64] = totals / np.sum([counts for _, counts in drawn.values()], axis=0)
+    totals = np.sum([sums for sums, _ in drawn], axis=0)
+    means: NDArray[np.float64] = totals / np.sum([counts for _, counts in drawn], axis=0)
     return means
 
 

@@ -1,27 +1,19 @@
-"""What one run of the evaluation asks of whom, and what it makes of the answers: plain, calibrated or rotated."""
+"""The kinds of run: what each asks, and the result it makes of the records."""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from spscanner_rag.evaluation.records import Record
-from spscanner_rag.evaluation.report.calibration_table import (
-    calibration_rows,
-    calibration_sections,
-    has_probabilities,
-)
+from spscanner_rag.evaluation.report.calibration_table import calibration_rows, calibration_tables
 from spscanner_rag.evaluation.report.result import Result
-from spscanner_rag.evaluation.report.rotation_table import (
-    RotatedSetting,
-    rotated_setting,
-    rotation_rows,
-    rotation_section,
-)
-from spscanner_rag.evaluation.report.table import differences_of, rows_of
-from spscanner_rag.evaluation.rotation import rotatable
-from spscanner_rag.evaluation.run import Layout, Setting, as_it_is
+from spscanner_rag.evaluation.report.rotation_table import rotation_rows, rotation_table
+from spscanner_rag.evaluation.report.rows import differences_of, rows_of
+from spscanner_rag.evaluation.rotation import LAYOUTS, rotatable
+from spscanner_rag.evaluation.run import Layout, as_it_is
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import THRESHOLD
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.evidence.sampling import Asked, sample_questions
@@ -31,31 +23,106 @@ Questions = Mapping[str, Sequence[Asked]]
 
 
 class Ask(NamedTuple):
-    """What `run_setting` is to do."""
+    """Arguments of one `run_setting`."""
 
     setting: Setting
-    retriever: str  # of which the setting is
+    scorer: Setting  # the plain setting, whose scorer is asked
     questions: Questions
     layout: Layout = as_it_is
     calibrate: bool = False
 
 
-class Study(Protocol):
-    """A kind of run."""
+@dataclass(frozen=True)
+class Study:
+    """A plain run: every setting is asked all questions."""
+
+    settings: Sequence[Setting]
+    questions: Questions
+    seed: int
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What must be the same when the run is taken up."""
-        ...
+        """What must be the same when the run resumes: a digest of the questions."""
+        return {"questions": _digest(self.questions)}
 
     @property
     def asks(self) -> list[Ask]:
-        """In the order in which they are done."""
-        ...
+        """What is asked, in order."""
+        return [Ask(setting, setting, self.questions) for setting in self.settings]
 
     def result(self, records: Sequence[Record]) -> Result:
-        """From the records of the run."""
-        ...
+        """Tables of metrics, and the first setting against the others."""
+        return Result(
+            rows_of(records, self.settings, self.seed),
+            differences_of(records, [(self.settings[0], other) for other in self.settings[1:]], self.seed),
+            self.settings,
+        )
+
+
+@dataclass(frozen=True)
+class CalibratedStudy(Study):
+    """Settings whose scores are probabilities are also asked unanswerable questions."""
+
+    unanswerable: Questions = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """Digests of both kinds of questions."""
+        return super().arguments | {"calibration": _digest(self.unanswerable)}
+
+    @property
+    def asks(self) -> list[Ask]:
+        """One for each setting, with both kinds of questions together, so that a document is read once."""
+        sources = sorted({*self.questions, *self.unanswerable})
+        both = {s: [*self.questions.get(s, ()), *self.unanswerable.get(s, ())] for s in sources}
+        return [
+            ask._replace(questions=both, calibrate=True) if ask.setting.has_probabilities else ask
+            for ask in super().asks
+        ]
+
+    def result(self, records: Sequence[Record]) -> Result:
+        """The plain result, and the calibration."""
+        result = super().result([record for record in records if record.answerable])
+        calibrated = [setting for setting in self.settings if setting.has_probabilities]
+        left_out = [setting.label for setting in self.settings if not setting.has_probabilities]
+        rows = calibration_rows(records, calibrated, self.seed)
+        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rows}
+        return replace(result, tables=calibration_tables(rows, left_out), files={"calibration.json": content})
+
+
+@dataclass(frozen=True)
+class RotatedStudy(Study):
+    """Every setting is asked the questions that fit, on both rotations of their documents."""
+
+    rotatable: Questions = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The digest of the questions, and that documents are rotated."""
+        return super().arguments | {"rotate": True}
+
+    @property
+    def asks(self) -> list[Ask]:
+        """Two for each setting."""
+        return [
+            Ask(setting.varied(variant), setting, self.rotatable, layout)
+            for setting in self.settings
+            for variant, layout in LAYOUTS.items()
+        ]
+
+    def result(self, records: Sequence[Record]) -> Result:
+        """Tables of metrics, the first tenth against the last, and the share of the first left in the last."""
+        settings = [ask.setting for ask in self.asks]
+        rows = rows_of(records, settings, self.seed)
+        pairs = list(zip(settings[::2], settings[1::2], strict=True))
+        ratios = rotation_rows(records, self.settings, self.questions, self.rotatable, self.seed)
+        return Result(
+            rows,
+            differences_of(records, pairs, self.seed),
+            settings,
+            ratios,
+            [rotation_table([*rows, *ratios], self.settings)],
+        )
 
 
 def study_of(
@@ -69,30 +136,21 @@ def study_of(
 ) -> Study:
     """The run that a command line asks for.
 
-    Parameters
-    ----------
-    settings
-        In the order of the tables.
-    documents
-        With their questions.
-    per_source, seed
-        As for `sample_questions`.
-    calibration, rotate
-        At most one of them.
+    Settings are in the order of the tables; for ``per_source`` and ``seed`` see `sample_questions`.
 
     Raises
     ------
     ValueError
-        For documents without a question to ask, for both kinds at once, for a calibration without a scanner,
-        and for a rotation that no question's evidence allows.
+        For documents without a question to ask, for ``calibration`` and ``rotate`` at once, for a calibration
+        without a scanner, and for a rotation that no question's evidence allows.
     """
     if calibration and rotate:
         raise ValueError(
             "got --calibration and --rotate; expected one of them: make two runs, each with its own --out"
         )
-    if calibration and not any(has_probabilities(setting.retriever) for setting in settings):
+    if calibration and not any(setting.has_probabilities for setting in settings):
         raise ValueError(
-            f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are no "
+            f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are not "
             "probabilities; expected a scanner among --retrievers"
         )
     questions = sample_questions(documents, per_source, seed)
@@ -103,112 +161,13 @@ def study_of(
     if calibration:
         unanswerable = sample_questions(documents, per_source, seed, answerable=False)
         return CalibratedStudy(settings, questions, seed, unanswerable)
-    return PlainStudy(settings, questions, seed)
-
-
-@dataclass(frozen=True)
-class PlainStudy:
-    """Every setting is asked all questions."""
-
-    settings: Sequence[Setting]
-    questions: Questions
-    seed: int
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """The questions."""
-        return {"questions": _digest(self.questions)}
-
-    @property
-    def asks(self) -> list[Ask]:
-        """One for each setting."""
-        return [Ask(setting, setting.retriever, self.questions) for setting in self.settings]
-
-    def result(self, records: Sequence[Record]) -> Result:
-        """Tables of metrics, and the first setting against the others."""
-        return Result(
-            rows_of(records, self.settings, self.seed),
-            differences_of(records, self.settings, self.seed),
-            self.settings,
-        )
-
-
-@dataclass(frozen=True)
-class CalibratedStudy(PlainStudy):
-    """Settings whose scores are probabilities are asked the unanswerable questions, too."""
-
-    unanswerable: Questions = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """The questions of both kinds."""
-        return super().arguments | {"calibration": _digest(self.unanswerable)}
-
-    @property
-    def asks(self) -> list[Ask]:
-        """One for each setting; the questions of both kinds in one, so that a document is read once."""
-        sources = sorted({*self.questions, *self.unanswerable})
-        both = {s: [*self.questions.get(s, ()), *self.unanswerable.get(s, ())] for s in sources}
-        return [
-            ask._replace(questions=both, calibrate=True) if has_probabilities(ask.retriever) else ask
-            for ask in super().asks
-        ]
-
-    def result(self, records: Sequence[Record]) -> Result:
-        """The plain result, and the calibration."""
-        result = super().result([record for record in records if record.answerable])
-        calibrated = [setting for setting in self.settings if has_probabilities(setting.retriever)]
-        left_out = [setting.label for setting in self.settings if setting not in calibrated]
-        rows = calibration_rows(records, calibrated, self.seed)
-        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rows}
-        return replace(
-            result, sections=calibration_sections(rows, left_out), files={"calibration.json": content}
-        )
-
-
-@dataclass(frozen=True)
-class RotatedStudy(PlainStudy):
-    """Every setting is asked those questions, on both rotations of their documents, that can be."""
-
-    rotatable: Questions = field(default_factory=dict)
-
-    @property
-    def rotated(self) -> list[RotatedSetting]:
-        """The settings, each as two."""
-        return [rotated_setting(setting) for setting in self.settings]
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """The questions, and that they are asked on rotations."""
-        return super().arguments | {"rotate": True}
-
-    @property
-    def asks(self) -> list[Ask]:
-        """Two for each setting."""
-        return [
-            Ask(setting, rotated.plain.retriever, self.rotatable, layout)
-            for rotated in self.rotated
-            for setting, layout in rotated.layouts.items()
-        ]
-
-    def result(self, records: Sequence[Record]) -> Result:
-        """Tables of metrics, the first tenth against the last, and how much of the first is left in the last."""
-        settings = [setting for _, *both in self.rotated for setting in both]
-        rows = rows_of(records, settings, self.seed)
-        ratios = rotation_rows(records, self.rotated, self.questions, self.rotatable, self.seed)
-        return Result(
-            rows,
-            differences_of(records, settings, self.seed, [(first, last) for _, first, last in self.rotated]),
-            settings,
-            ratios,
-            [rotation_section(rows, ratios, self.rotated)],
-        )
+    return Study(settings, questions, seed)
 
 
 def _digest(questions: Questions) -> str:
     digest = hashlib.sha256()
     for source, asked in questions.items():
         for document, question in asked:
-            line = json.dumps([source, document.doc_id, question.qid, question.text, question.evidence])
-            digest.update(line.encode())
+            told = [source, document.doc_id, question.qid, question.text, question.evidence]
+            digest.update(json.dumps(told).encode())
     return digest.hexdigest()

@@ -1,8 +1,8 @@
 """Whether scores are probabilities: calibration error of sentences, unanswerable questions, and Platt scaling.
 
-A sentence's probability is the sigmoid of its logit. It is calibrated if, of all sentences that get 0.7, seven in
-ten are relevant. Most sentences of a long document are relevant to nothing, and their probabilities decide the
-error; the reliability table shows the others.
+A sentence's probability is the sigmoid of its logit. It is calibrated if seven in ten of all sentences that get
+0.7 are relevant. Most sentences of a long document are irrelevant, and their probabilities decide the error; the
+reliability table shows the others.
 """
 
 from collections.abc import Sequence
@@ -23,58 +23,31 @@ _NEWTON_STEPS = 100
 
 
 class Reliability(NamedTuple):
-    """One bin of the probabilities.
-
-    Attributes
-    ----------
-    low, high
-        The probabilities in it: from ``low`` to below ``high``, or to 1 in the last bin.
-    probability
-        Their mean; None in an empty bin.
-    relevant
-        Share of the sentences that are relevant; None in an empty bin.
-    sentences
-        How many.
-    """
+    """One bin of the probabilities."""
 
     low: float
-    high: float
-    probability: float | None
-    relevant: float | None
+    high: float  # excluded, except 1
+    probability: float | None  # their mean; None in an empty bin
+    relevant: float | None  # share of relevant sentences; None in an empty bin
     sentences: int
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Probabilities gathered in bins of equal width, so that those of many questions can be added up.
+    """Probabilities gathered in bins of equal width, so that those of many questions can be added up."""
 
-    Attributes
-    ----------
-    counts, relevant : (bins,)
-        Sentences, and relevant ones.
-    sums : (bins,)
-        Of the probabilities.
-    """
-
-    counts: NDArray[np.int64]
-    relevant: NDArray[np.int64]
-    sums: NDArray[np.float64]
+    counts: NDArray[np.int64]  # (bins,): sentences
+    relevant: NDArray[np.int64]  # (bins,): relevant sentences
+    sums: NDArray[np.float64]  # (bins,): sums of the probabilities
 
     @classmethod
     def of(cls, probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> "Bins":
-        """Gather the sentences of one question.
-
-        Parameters
-        ----------
-        probabilities : (sentences,)
-            From 0 to 1.
-        relevant : (sentences,)
-        bins : int, default 15
+        """Gather the probabilities and marks, (sentences,) each, of one question.
 
         Raises
         ------
         ValueError
-            If there are no bins, the lengths differ, or a number is no probability.
+            If there are no bins, the lengths differ, or a number is not a probability.
         """
         p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
         if bins < 1:
@@ -98,7 +71,7 @@ class Bins:
         return Bins(self.counts + other.counts, self.relevant + other.relevant, self.sums + other.sums)
 
     def filled(self) -> list[list[float]]:
-        """Number, count, relevant ones and sum of each bin that is not empty: what `from_filled` takes."""
+        """Number, count, relevant sentences and sum of each bin that is not empty, for `from_filled`."""
         return [
             [int(i), int(self.counts[i]), int(self.relevant[i]), float(self.sums[i])]
             for i in np.flatnonzero(self.counts)
@@ -106,21 +79,16 @@ class Bins:
 
     @classmethod
     def from_filled(cls, filled: Sequence[Sequence[float]], bins: int = BINS) -> "Bins":
-        """From what `filled` gave."""
+        """The inverse of `filled`."""
         table = np.zeros((bins, 3))
         for number, *values in filled:
             table[int(number)] = values
         return cls(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
 
     def calibration_error(self) -> float:
-        """Expected calibration error: how far mean probability and share of relevant ones are apart in a bin.
+        """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences.
 
-        The mean over sentences, from 0 to 1.
-
-        Raises
-        ------
-        ValueError
-            If there is no sentence.
+        Raises ``ValueError`` if there is no sentence.
         """
         if not self.counts.any():
             raise ValueError("got no sentence; expected at least one")
@@ -128,21 +96,18 @@ class Bins:
 
     def reliability(self) -> list[Reliability]:
         """The bins as a table."""
-        edges = np.linspace(0, 1, len(self.counts) + 1).tolist()
+        edges = pairwise(np.linspace(0, 1, len(self.counts) + 1).tolist())
+        columns = (self.counts.tolist(), self.relevant.tolist(), self.sums.tolist())
         return [
             Reliability(
-                low,
-                high,
-                float(self.sums[i] / self.counts[i]) if self.counts[i] else None,
-                float(self.relevant[i] / self.counts[i]) if self.counts[i] else None,
-                int(self.counts[i]),
+                low, high, total / count if count else None, relevant / count if count else None, count
             )
-            for i, (low, high) in enumerate(pairwise(edges))
+            for (low, high), count, relevant, total in zip(edges, *columns, strict=True)
         ]
 
 
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """How often a positive one has the higher score of the two, of equal ones one half; 0.5 is chance.
+    """Area under the ROC curve: how often a positive score is higher than a negative one; a tie counts one half.
 
     Parameters
     ----------
@@ -152,7 +117,7 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If one of them is empty or a score is no number.
+        If one of them is empty or a score is NaN.
     """
     above, below = np.asarray(positive, np.float64), np.sort(np.asarray(negative, np.float64))
     if not len(above) or not len(below):
@@ -166,8 +131,8 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
 def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
     """Platt scaling: the a and b for which ``sigmoid(a * logit + b)`` has the least log loss.
 
-    Every sentence counts the same, so that the share of relevant ones stays what it is. Newton's method with
-    halved steps, on a loss that is convex.
+    Every sentence has the same weight, which preserves the share of relevant ones. The convex loss is minimized
+    by Newton's method with halved steps.
 
     Parameters
     ----------
@@ -183,8 +148,8 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
     Raises
     ------
     ValueError
-        If the lengths differ, a logit is not finite, or a threshold parts the relevant sentences from the others
-        without an error: the loss has no minimum then.
+        If the lengths differ, a logit is not finite, or the classes are perfectly separable, so that the loss
+        has no minimum.
     """
     x, y = np.asarray(logits, np.float64), np.asarray(relevant, bool)
     if x.ndim != 1 or x.shape != y.shape or not np.isfinite(x).all():
@@ -195,34 +160,28 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
         raise ValueError(f"got {int(y.sum())} relevant of {len(y)} sentences; expected some of both kinds")
     if x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min():
         raise ValueError(
-            "a threshold parts the relevant sentences from the others without an error, so that no finite scale "
-            "is best; expected sentences that overlap: take more questions"
+            "the classes are perfectly separable, so that no finite scale is best; expected sentences that "
+            "overlap: take more questions"
         )
     centre, spread = float(x.mean()), float(x.std())
     features = np.column_stack([(x - centre) / spread, np.ones_like(x)])
-    slope, shift = _newton(features, y)
-    return slope / spread, shift - slope * centre / spread
-
-
-def _newton(features: NDArray[np.float64], y: NDArray[np.bool_]) -> tuple[float, float]:
-    """The minimum of the log loss of ``features @ weights``; it exists."""
-    share = y.mean()
-    weights = np.array([0.0, np.log(share / (1 - share))])
-    loss = _log_loss(features @ weights, y)
+    weights = np.array([0.0, np.log(y.mean() / (1 - y.mean()))])
     for _ in range(_NEWTON_STEPS):
-        p = sigmoid(features @ weights)
+        fitted = features @ weights
+        p = sigmoid(fitted)
         gradient = features.T @ (p - y) / len(y)
         curvature = (features * (p * (1 - p))[:, None]).T @ features / len(y)
         step = np.linalg.solve(curvature, gradient)
         if gradient @ step < 1e-22:  # twice what the loss can still fall by
             break
-        size = 1.0
-        while size > 1e-10 and (new := _log_loss(features @ (weights - size * step), y)) > loss:
+        size, loss = 1.0, _log_loss(fitted, y)
+        while size > 1e-10 and _log_loss(features @ (weights - size * step), y) > loss:
             size /= 2
         if size <= 1e-10:  # as low as its digits allow
             break
-        weights, loss = weights - size * step, new
-    return float(weights[0]), float(weights[1])
+        weights -= size * step
+    slope, shift = weights.tolist()
+    return slope / spread, shift - slope * centre / spread
 
 
 def _log_loss(logits: NDArray[np.float64], y: NDArray[np.bool_]) -> float:

@@ -1,8 +1,8 @@
-"""Which evidence sentences lie inside the units that were retrieved, whatever these units are.
+"""Which evidence sentences the retrieved units cover, whatever these units are.
 
-An evidence sentence is found when at least half of its characters lie inside the retrieved units, all of them
-taken together. So chunks, sentences and windows are held to the same evidence. Where the units are the
-sentences themselves, this recall is that of `spscanner_rag.evidence.metrics`.
+An evidence sentence is found when at least half of its characters lie inside the retrieved units taken together,
+so chunks, sentences and windows are held to the same evidence. Where the units are the sentences themselves, this
+recall is that of `spscanner_rag.evidence.metrics`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from spscanner_rag.evidence.questions import relevant_units
 from spscanner_rag.text.units import Unit
 
 NEVER = np.iinfo(np.int64).max
-"""The rank of a sentence that no ranking finds: beyond every cut-off."""
+"""The rank of a sentence that is not found: beyond every cut-off."""
 
 
 class Spans(NamedTuple):
@@ -33,7 +33,7 @@ class Spans(NamedTuple):
 
 
 def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) -> Spans:
-    """Those of the sentences that overlap an evidence span."""
+    """The sentences that overlap an evidence span."""
     relevant = relevant_units(sentences.starts, sentences.ends, evidence)
     return Spans(sentences.starts[relevant], sentences.ends[relevant])
 
@@ -53,18 +53,16 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
     Returns
     -------
     (sentences,)
-        The best unit has rank 1; `NEVER` for a sentence that all units together do not hold.
+        The best unit has rank 1; `NEVER` for a sentence that all units together do not cover.
 
     Raises
     ------
     ValueError
-        If there is not one score for each unit, a score is no number, or a span is empty.
+        If there is not one score for each unit, a score is NaN, or a span is empty.
     """
     _check_spans(units, "unit")
     _check_spans(sentences, "evidence sentence")
-    if scores.shape != units.starts.shape:
-        raise ValueError(f"got {len(scores)} scores for {len(units.starts)} units; expected one each")
-    order = best_first(scores)
+    order = best_first(scores, len(units.starts))
     starts, ends = units.starts[order], units.ends[order]
     ranks = np.full(len(sentences.starts), NEVER)
     for number, (start, end) in enumerate(zip(sentences.starts, sentences.ends, strict=True)):
@@ -82,19 +80,12 @@ def coverage_recall_at(
 ) -> dict[int, float]:
     """Share of the evidence sentences that lie at least half inside the best k units, for each k.
 
-    Parameters
-    ----------
-    units : Spans
-    scores : (units,)
-    sentences : Spans
-        The evidence sentences, from `evidence_sentences`.
-    cutoffs : sequence of int
-        Each at least 1.
+    See `evidence_ranks` for the arguments.
 
     Raises
     ------
     ValueError
-        If there is no evidence sentence, a cut-off is below 1, or as `evidence_ranks`.
+        If there is no evidence sentence or a cut-off is below 1; see also `evidence_ranks`.
     """
     check_cutoffs(cutoffs)
     check_evidence(sentences)
@@ -103,13 +94,7 @@ def coverage_recall_at(
 
 
 def check_evidence(sentences: Spans) -> None:
-    """Refuse to measure without evidence.
-
-    Raises
-    ------
-    ValueError
-        If there is no evidence sentence.
-    """
+    """Raise ``ValueError`` if there is no evidence sentence."""
     if not len(sentences.starts):
         raise ValueError("got no evidence sentence; recall needs at least one")
 
@@ -121,6 +106,5 @@ def _check_spans(spans: Spans, what: str) -> None:
         )
     empty = np.flatnonzero(spans.starts >= spans.ends)
     if len(empty):
-        number = int(empty[0])
-        span = [int(spans.starts[number]), int(spans.ends[number])]
-        raise ValueError(f"{what} {number} has the span {span}; expected start < end")
+        span = [int(edges[empty[0]]) for edges in spans]
+        raise ValueError(f"{what} {empty[0]} has the span {span}; expected start < end")

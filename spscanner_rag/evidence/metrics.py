@@ -11,24 +11,23 @@ CUTOFFS = (1, 5, 10, 50)
 
 
 class Measure(NamedTuple):
-    """What was measured: "recall", "precision", "ndcg", "success" or "mrr", among the best ``k``.
-
-    ``k`` is None for the reciprocal rank in the whole ranking.
-    """
+    """A metric, such as "recall", among the best ``k``; None for the whole ranking ("mrr")."""
 
     metric: str
     k: int | None
 
 
-def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
+def best_first(scores: NDArray[np.floating], units: int) -> NDArray[np.int64]:
     """Unit numbers from the highest score to the lowest, of equal ones the earlier unit first: (units,).
 
     Raises
     ------
     ValueError
-        If a score is no number.
+        If there is not one score for each unit, or a score is NaN.
     """
     scores = np.asarray(scores, np.float64)
+    if scores.shape != (units,):
+        raise ValueError(f"got {len(scores)} scores for {units} units; expected one each")
     if np.isnan(scores).any():
         raise ValueError(
             f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected all to be"
@@ -39,24 +38,9 @@ def best_first(scores: NDArray[np.floating]) -> NDArray[np.int64]:
 def recall_at(
     scores: NDArray[np.floating], relevant: NDArray[np.bool_], cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[int, float]:
-    """Share of the relevant units among the best k, for each k.
-
-    Parameters
-    ----------
-    scores : (units,)
-        Higher is better; of equal scores the earlier unit comes first.
-    relevant : (units,)
-    cutoffs : sequence of int
-        Each at least 1.
-
-    Raises
-    ------
-    ValueError
-        If no unit is relevant (recall is not defined then), a score is no number, the arrays differ in
-        length, or a cut-off is below 1.
-    """
-    ranked = _ranked_relevance(scores, relevant, cutoffs)
-    return {k: float(ranked[:k].sum() / ranked.sum()) for k in cutoffs}
+    """Share of the relevant units among the best k, for each k: the recall of `ranking_metrics`."""
+    measured = ranking_metrics(scores, relevant, cutoffs)
+    return {k: measured[Measure("recall", k)] for k in cutoffs}
 
 
 def ranking_metrics(
@@ -84,9 +68,16 @@ def ranking_metrics(
     Raises
     ------
     ValueError
-        As `recall_at`.
+        If no unit is relevant (recall is not defined then), a score is NaN, the arrays differ in length, or a
+        cut-off is below 1.
     """
-    ranked = _ranked_relevance(scores, relevant, cutoffs)
+    order = best_first(scores, relevant.size)
+    if relevant.dtype != np.bool_:
+        raise ValueError(f"got relevance of type {relevant.dtype}; expected bool, one for each unit")
+    check_cutoffs(cutoffs)
+    if not relevant.any():
+        raise ValueError("got no relevant unit; recall needs at least one")
+    ranked = relevant[order]
     total = int(ranked.sum())
     first = int(np.argmax(ranked)) + 1
     discounts = 1.0 / np.log2(np.arange(len(ranked)) + 2.0)
@@ -104,27 +95,6 @@ def ranking_metrics(
 
 
 def check_cutoffs(cutoffs: Sequence[int]) -> None:
-    """Refuse a cut-off below 1.
-
-    Raises
-    ------
-    ValueError
-        Naming it.
-    """
+    """Raise ``ValueError`` for a cut-off below 1."""
     if min(cutoffs, default=1) < 1:
         raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
-
-
-def _ranked_relevance(
-    scores: NDArray[np.floating], relevant: NDArray[np.bool_], cutoffs: Sequence[int]
-) -> NDArray[np.bool_]:
-    """Relevance in the order of the ranking: (units,)."""
-    if scores.ndim != 1 or scores.shape != relevant.shape:
-        raise ValueError(f"got {len(scores)} scores for {len(relevant)} units; expected one each")
-    if relevant.dtype != np.bool_:
-        raise ValueError(f"got relevance of type {relevant.dtype}; expected bool, one for each unit")
-    order = best_first(scores)
-    check_cutoffs(cutoffs)
-    if not relevant.any():
-        raise ValueError("got no relevant unit; recall needs at least one")
-    return relevant[order]

@@ -3,9 +3,9 @@
     {"doc_id": str, "source": str, "split": str, "title": str, "text": str,
      "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
 
-A line may carry more keys; of a question's, ``answers`` (right answers in words), ``choices`` (of a
-multiple-choice question; its answers are among them), ``answerable`` (false: the document does not answer it)
-and ``evidence_ambiguous`` (the answer's text repeats, so the span may be the wrong place) are understood.
+A question may also have ``answers`` (right answers in words), ``choices`` (of a multiple-choice question; its
+answers are among them), ``answerable`` (false: the document does not answer it) and ``evidence_ambiguous`` (the
+answer's text repeats, so the span may be the wrong place). Other keys are ignored.
 """
 
 import gzip
@@ -20,19 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_CHOICES = 26
-"""Options of a multiple-choice question: each is called by a letter."""
+"""Options of a multiple-choice question, which are named by letters."""
 
 
 class DataError(ValueError):
-    """A line of a data file that is not what it should be; names file, line and reason."""
+    """A bad line of a data file; names file, line and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question about a document and the character spans of the document that answer it.
 
-    ``answers`` are right answers in words, each for itself. ``choices`` are the options of a multiple-choice
-    question, empty for others; every answer is one of them.
+    Each of ``answers`` is a right answer in words. ``choices`` are the options of a multiple-choice question;
+    every answer is one of them.
     """
 
     qid: str
@@ -65,8 +65,8 @@ def read_documents(
     ----------
     paths : iterable of Path
     on_bad : callable, optional
-        Gets the error of every line that cannot be used, which is then left out; of a damaged ``.gz`` file that
-        is all that follows the damage. ``bad.append`` collects them. By default the first one is raised.
+        Called with the error of every bad line, which is then left out; all that follows the damage in a
+        damaged ``.gz`` file is left out, too. By default the first error is raised.
 
     Raises
     ------
@@ -76,19 +76,24 @@ def read_documents(
     OSError
         For a file that cannot be read, with or without ``on_bad``.
     """
+
+    def refuse(error: DataError) -> None:
+        if on_bad is None:
+            raise error
+        on_bad(error)
+
     for path in paths:
-        lines = _lines(path)
-        while True:
+        number = 0
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             try:
-                number, line = next(lines)
-                if line.strip():
-                    yield _document(line, f"{path}, line {number}")
-            except StopIteration:
-                break
-            except DataError as error:
-                if on_bad is None:
-                    raise
-                on_bad(error)
+                for number, line in enumerate(file, 1):
+                    try:
+                        if line.strip():
+                            yield _document(line, f"{path}, line {number}")
+                    except DataError as error:
+                        refuse(error)
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                refuse(DataError(f"{path}, line {number + 1}: expected a complete gzip file, got {error}"))
 
 
 def relevant_units(
@@ -99,19 +104,6 @@ def relevant_units(
     for start, end in evidence:
         relevant |= (starts < end) & (ends > start)
     return relevant
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines, the first being 1."""
-    number = 0
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, line
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise DataError(
-                f"{path}, line {number + 1}: expected a complete gzip file, got {error}"
-            ) from None
 
 
 def _document(line: bytes, where: str) -> Document:

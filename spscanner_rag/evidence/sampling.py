@@ -1,9 +1,8 @@
 r"""Which questions are asked: a sample that a seed decides, and the documents that training held out.
 
-The rule of ``--max-questions N --seed S``: of every source, those questions that are answerable and have
-evidence are put in the order of the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and
-the first N are asked. The order does not depend on files, on other questions or on Python's hash seed; a larger
-sample holds the smaller one.
+The rule of ``--max-questions N --seed S``: the answerable questions with evidence of every source are sorted by
+the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and the first N are asked. The order does
+not depend on files, on other questions or on Python's hash seed; a larger sample contains the smaller one.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ def sample_questions(
         At least 1; None for all.
     seed : int, default 0
     answerable : bool, default True
-        False for the questions that their document does not answer, by the same rule.
+        False selects the questions that their document does not answer, by the same rule.
 
     Returns
     -------
@@ -44,17 +43,16 @@ def sample_questions(
     found: dict[str, list[Asked]] = {}
     for document in documents:
         for question in document.questions:
-            wanted = question.evidence and question.answerable if answerable else not question.answerable
-            if wanted:
+            if question.evidence and question.answerable if answerable else not question.answerable:
                 found.setdefault(document.source, []).append((document, question))
     return {
-        source: sorted(pairs, key=lambda pair: _place(pair[0], pair[1], seed))[:per_source]
+        source: sorted(pairs, key=lambda pair: _sort_key(pair, seed))[:per_source]
         for source, pairs in sorted(found.items())
     }
 
 
 def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Question]]]:
-    """Pairs gathered by document, so that each document is cut and read once."""
+    """Group pairs by document, so that each document is cut and read once."""
     documents: dict[int, tuple[Document, list[Question]]] = {}
     for document, question in pairs:
         documents.setdefault(id(document), (document, []))[1].append(question)
@@ -62,19 +60,13 @@ def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Questio
 
 
 def is_held_out(doc_id: str) -> bool:
-    """Whether a document is in the tenth that training leaves out: the SHA-1 of its id ends in a decimal 0."""
+    """Whether training leaves a document out: for a tenth of them the SHA-1 of the id ends in a decimal 0."""
     digest = hashlib.sha1(doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     return int(digest, 16) % 10 == 0
 
 
 def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
-    """Documents to measure on: of the given sources, which have no dev file, only the tenth held out.
-
-    Parameters
-    ----------
-    documents : iterable of Document
-    sources : collection of str
-        Such as ``["timeqa_human"]``; documents of other sources are all kept.
+    """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents.
 
     Raises
     ------
@@ -88,7 +80,8 @@ def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> It
     )
 
 
-def _place(document: Document, question: Question, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+def _sort_key(asked: Asked, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+    document, question = asked
     key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
     # text and evidence, for files that give two questions one id
     return hashlib.sha256(key).hexdigest(), question.text, question.evidence

@@ -13,6 +13,7 @@ from spscanner_rag.cli import main
 from spscanner_rag.evidence.calibration import Bins
 from spscanner_rag.evidence.sampling import is_held_out
 
+SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
 
 
@@ -59,12 +60,11 @@ def test_the_scanner_against_bm25(
     assert run(data, "--retrievers", "scanner,bm25", "--context-ablation", "--out", out) == 0
     rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
     names = {row["retriever"] for row in rows}
-    assert names == {"scanner", "bm25", "scanner, sentence alone", "scanner, 1,024 tokens"}
+    assert names == {"scanner", "bm25", *SHORTER}
     differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
     assert [row["second"] for row in differences if row["metric"] == "recall@10"] == [
         "bm25",
-        "scanner, sentence alone",
-        "scanner, 1,024 tokens",
+        *SHORTER,
     ]
 
 
@@ -73,7 +73,7 @@ def _only(folder: Path) -> Any:
     return lambda model=None, **options: load(model or folder, **options)
 
 
-def test_a_run_is_taken_up_and_a_retriever_may_be_added(data: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_and_a_retriever_may_be_added(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(data, "--retrievers", "bm25", "--out", out) == 0
     first = (out / "records.jsonl").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def test_a_run_is_taken_up_and_a_retriever_may_be_added(data: Path, tmp_path: Pa
     assert (out / "records.jsonl").read_text(encoding="utf-8").startswith(first)
 
 
-def test_an_old_run_is_taken_up(data: Path, tmp_path: Path) -> None:
+def test_an_old_run_resumes(data: Path, tmp_path: Path) -> None:
     """Records as they were written before calibration and rotation came."""
     out = tmp_path / "out"
     assert run(data, "--retrievers", "bm25", "--out", out) == 0
@@ -140,7 +140,7 @@ def test_calibration(
         (out / "results.html").read_text(encoding="utf-8"),
     ):
         assert "false alarms" in text
-        assert re.search(r"scores are no\s+probabilities:\s+bm25\.", text)
+        assert re.search(r"scores are not\s+probabilities:\s+bm25\.", text)
         assert "Reliability" in text
     assert run(half_answerable, "--retrievers", retrievers, "--out", plain) == 0
     written = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in (out, plain)]
@@ -154,7 +154,7 @@ def test_calibration(
         ] * 2  # what is unanswerable is in no metric
 
 
-def test_a_calibration_is_taken_up(
+def test_a_calibration_resumes(
     half_answerable: Path, tmp_path: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -233,7 +233,7 @@ def test_rotation(
         assert "a bm25 3 (3) 100.0 100.0 100.0 (100.0 to 100.0)" in cells
 
 
-def test_a_rotation_is_taken_up_and_is_a_run_of_its_own(
+def test_a_rotation_resumes_and_is_a_run_of_its_own(
     long_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -272,7 +272,7 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
         (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
         (["--retrievers", "bm25:x"], "bm25 takes no model name"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),
-        (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are no probabilities"),
+        (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are not probabilities"),
         (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),
         (["--retrievers", "bm25", "--rotate"], "none of 3 questions has all of its evidence within a tenth"),
         (["--retrievers", "bm25", "--unit", "page"], "expected one of sentence, chunk, passage, document"),

@@ -91,7 +91,7 @@ def test_tokens_grow_with_k(units: list[tuple[int, int]]) -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match="budget of 0 tokens"):
         units_within(SCORES, TOKENS, 0)
-    with pytest.raises(ValueError, match="4 scores and 3 token counts"):
+    with pytest.raises(ValueError, match="got 4 scores for 3 units"):
         units_within(SCORES, TOKENS[:3], 5)
     with pytest.raises(ValueError, match="a unit of -1 tokens"):
         tokens_at(np.zeros(1), np.array([-1]))

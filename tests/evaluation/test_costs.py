@@ -3,7 +3,7 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Dense
-from spscanner_rag.evaluation.costs import cost_of
+from spscanner_rag.evaluation.costs import PeakMemory, cost_of
 from spscanner_rag.evaluation.flops import MINILM, encoder_flops, scan_flops
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -37,3 +37,17 @@ def test_of_minilm() -> None:
     assert cost is not None
     assert cost.gigaflops == pytest.approx(encoder_flops(MINILM, lengths).total / 1e9)
     assert cost.padded >= cost.gigaflops
+
+
+def test_peak_is_that_of_what_was_done() -> None:
+    before = PeakMemory().megabytes()
+    if before is None:
+        pytest.skip("the kernel does not tell here")
+    large = PeakMemory()
+    np.ones(25_000_000).sum()  # 200 MB, let go of at once
+    peak = large.megabytes()
+    after = PeakMemory().megabytes()
+    assert peak is not None
+    assert after is not None
+    assert 150 < peak - before < 260
+    assert after < peak - 150

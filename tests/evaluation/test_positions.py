@@ -1,5 +1,6 @@
 """Recall by place in the document and by its length."""
 
+import itertools
 import math
 
 import numpy as np
@@ -49,22 +50,21 @@ def test_recall_by_position() -> None:
 
 def test_questions_gathered_by_position() -> None:
     recalls = [np.array([0.5, np.nan, np.nan]), np.array([1.0, 0.0, np.nan])]
-    first, second, third = position_samples(recalls, ["a", "b"])
-    assert first is not None
-    assert second is not None
+    samples = position_samples(recalls, ["a", "b"])
+    assert list(samples) == [0, 1]
+    first, second = samples.values()
     assert (first.values.tolist(), first.documents) == ([0.5, 1.0], ("a", "b"))
     assert (second.values.tolist(), second.documents) == ([0.0], ("b",))
-    assert third is None
-    assert position_samples([], []) == []
+    assert position_samples([], []) == {}
 
 
 def test_questions_gathered_by_length() -> None:
     sample = Sample([0.0, 0.25, 0.5, 1.0], ["a", "b", "b", "c"])
-    found = length_samples(sample, [1999, 2000, 2000, 10**6])
-    assert list(found) == [(0, 2000), (2000, 4000), (LENGTH_EDGES[-1], None)]
-    assert found[2000, 4000].values.tolist() == [0.25, 0.5]
-    assert found[2000, 4000].documents == ("b", "b")
-    assert list(length_samples(sample, [5, 5, 5, 7], (5,))) == [(5, None)]
+    found = length_samples(sample, [9999, 10_000, 10_000, 10**6])
+    assert list(found) == [0, 10_000, LENGTH_EDGES[-1]]
+    assert found[10_000].values.tolist() == [0.25, 0.5]
+    assert found[10_000].documents == ("b", "b")
+    assert list(length_samples(sample, [5, 5, 5, 7], (5,))) == [5]
 
 
 @settings(max_examples=40)
@@ -72,8 +72,9 @@ def test_questions_gathered_by_length() -> None:
 def test_every_question_is_in_the_bin_of_its_length(lengths: list[int]) -> None:
     found = length_samples(Sample(np.array(lengths, float), ["d"] * len(lengths)), lengths)
     assert sorted(value for sample in found.values() for value in sample.values) == sorted(lengths)
-    for (low, high), sample in found.items():
-        assert all(low <= value < (high or math.inf) for value in sample.values)
+    beyond = dict(itertools.pairwise([*LENGTH_EDGES, math.inf]))
+    for low, sample in found.items():
+        assert all(low <= value < beyond[low] for value in sample.values)
 
 
 def test_errors() -> None:

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from spscanner_rag.evaluation.rotation import (
     JOINER,
+    LAYOUTS,
     Rotation,
     cuts_for,
-    lay_first,
-    lay_last,
     rotatable,
     rotate,
 )
@@ -54,7 +53,7 @@ def test_a_span_that_is_not_torn_keeps_its_text(data: st.DataObject) -> None:
     rotation = Rotation(text, data.draw(st.integers(0, len(text))))
     for start, end in data.draw(spans_of(text)) if text else []:
         if start < rotation.cut < end:
-            with pytest.raises(ValueError, match=f"the cut {rotation.cut} tears the span"):
+            with pytest.raises(ValueError, match=f"the cut {rotation.cut} splits the span"):
                 rotation.span(start, end)
         else:
             moved = rotation.span(start, end)
@@ -218,7 +217,7 @@ def test_both_layouts() -> None:
     near, far = question((10, 20), qid="near"), question((UNITS[30].start, UNITS[30].end), qid="far")
     wide = question((0, len(TEXT)), qid="wide")
     given = document(near, far, wide)
-    for layout, tenth in ((lay_first, 0), (lay_last, 9)):
+    for layout, tenth in zip(LAYOUTS.values(), (0, 9), strict=True):
         found = list(layout(given, [near, far, wide], UNITS))
         assert [[q.qid for q in laid.questions] for laid in found] == [["near"], ["far"]]
         for laid in found:

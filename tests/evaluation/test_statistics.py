@@ -1,5 +1,7 @@
 """Means, bootstrap intervals and the paired test, by hand and against scipy."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,16 +10,20 @@ from numpy.typing import NDArray
 
 from spscanner_rag.evaluation.statistics import (
     Average,
+    Estimate,
     Sample,
     estimate,
-    macro_estimate,
-    micro_estimate,
     paired_ratio,
     paired_test,
 )
 
 SMALL = Sample([0.0, 1.0, 1.0, 0.5], ["a", "a", "b", "c"])
 LARGE = Sample([1.0] * 10, [f"d{n}" for n in range(10)])
+
+
+def of_one(sample: Sample, **options: Any) -> Estimate:
+    """The mean over one source's questions."""
+    return estimate({"": sample}, **options)
 
 
 def random_sample(questions: int, documents: int, seed: int = 0) -> Sample:
@@ -32,10 +38,10 @@ def random_sample(questions: int, documents: int, seed: int = 0) -> Sample:
 
 
 def test_means() -> None:
-    found = estimate(SMALL)
+    found = of_one(SMALL)
     assert (found.value, found.questions, found.documents) == (0.625, 4, 3)
     both = {"small": SMALL, "large": LARGE}
-    macro, micro = macro_estimate(both), micro_estimate(both)
+    macro, micro = estimate(both), estimate(both, "micro")
     assert macro.value == pytest.approx((0.625 + 1) / 2)
     assert micro.value == pytest.approx(12.5 / 14)
     assert (macro.questions, macro.documents) == (micro.questions, micro.documents) == (14, 13)
@@ -43,18 +49,18 @@ def test_means() -> None:
 
 def test_one_source_is_its_own_average() -> None:
     alone = {"": SMALL}
-    assert estimate(SMALL) == macro_estimate(alone) == micro_estimate(alone)
+    assert of_one(SMALL) == estimate(alone) == estimate(alone, "micro")
 
 
 def test_documents_of_one_name_in_two_sources_are_two() -> None:
-    assert micro_estimate({"x": SMALL, "y": SMALL}).documents == 6
+    assert estimate({"x": SMALL, "y": SMALL}, "micro").documents == 6
 
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from("abcd")), min_size=2, max_size=20))
 def test_interval_within_the_documents_means(pairs: list[tuple[float, str]]) -> None:
     sample = Sample([value for value, _ in pairs], [document for _, document in pairs])
-    found = estimate(sample, resamples=100)
+    found = of_one(sample, resamples=100)
     assert found.value == pytest.approx(np.mean(sample.values))
     assert found.low is not None
     assert found.high is not None
@@ -66,23 +72,24 @@ def test_interval_within_the_documents_means(pairs: list[tuple[float, str]]) -> 
 
 def test_same_seed_same_interval() -> None:
     sample = random_sample(60, 12)
-    assert estimate(sample, seed=3) == estimate(sample, seed=3)
-    assert estimate(sample, seed=3) != estimate(sample, seed=4)
+    assert of_one(sample, seed=3) == of_one(sample, seed=3)
+    assert of_one(sample, seed=3) != of_one(sample, seed=4)
 
 
 def test_order_of_questions_and_sources_does_not_matter() -> None:
     first, second = random_sample(60, 12), random_sample(40, 9, seed=1)
     order = np.random.default_rng(0).permutation(60)
     shuffled = Sample(first.values[order], [first.documents[place] for place in order])
-    for average in (macro_estimate, micro_estimate):
-        assert average({"x": first, "y": second}) == average({"y": second, "x": shuffled})
+    averages: list[Average] = ["macro", "micro"]
+    for average in averages:
+        assert estimate({"x": first, "y": second}, average) == estimate({"y": second, "x": shuffled}, average)
 
 
 def test_a_source_is_resampled_alike_beside_any_other() -> None:
     # a constant source moves the mean, and leaves the width to the other
     sample = random_sample(60, 12)
-    alone = macro_estimate({"x": sample})
-    beside = macro_estimate({"x": sample, "constant": LARGE})
+    alone = estimate({"x": sample})
+    beside = estimate({"x": sample, "constant": LARGE})
     assert alone.low is not None
     assert alone.high is not None
     assert [beside.low, beside.high] == pytest.approx([(alone.low + 1) / 2, (alone.high + 1) / 2])
@@ -91,22 +98,22 @@ def test_a_source_is_resampled_alike_beside_any_other() -> None:
 def test_documents_are_what_is_resampled() -> None:
     # two documents, one all right and one all wrong: a resample is 0, 0.5 or 1 however many questions there are
     certain = Sample([1.0] * 500 + [0.0] * 500, ["a"] * 500 + ["b"] * 500)
-    found = estimate(certain)
+    found = of_one(certain)
     assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
-    as_if_independent = estimate(Sample(certain.values, [str(n) for n in range(1000)]))
+    as_if_independent = of_one(Sample(certain.values, [str(n) for n in range(1000)]))
     assert as_if_independent.low is not None
     assert as_if_independent.low > 0.45
 
 
 def test_documents_count_by_their_questions() -> None:
     # the mean of a resample is over its questions, not over its documents
-    found = estimate(Sample([1.0] * 9 + [0.0], ["a"] * 9 + ["b"]), level=0.4)
+    found = of_one(Sample([1.0] * 9 + [0.0], ["a"] * 9 + ["b"]), level=0.4)
     assert (found.value, found.low, found.high) == (0.9, 0.9, 0.9)
 
 
 def test_questions_of_a_single_document_are_resampled() -> None:
     values = (np.arange(200) % 2).astype(float)
-    found = estimate(Sample(values, ["only"] * 200))
+    found = of_one(Sample(values, ["only"] * 200))
     assert found.documents == 1
     assert found.low is not None
     assert found.high is not None
@@ -114,13 +121,13 @@ def test_questions_of_a_single_document_are_resampled() -> None:
 
 
 def test_no_interval_from_a_single_question() -> None:
-    found = estimate(Sample([0.5], ["a"]))
+    found = of_one(Sample([0.5], ["a"]))
     assert (found.value, found.low, found.high) == (0.5, None, None)
 
 
 def test_level() -> None:
     sample = random_sample(100, 20)
-    narrow, wide = estimate(sample, level=0.5), estimate(sample, level=0.99)
+    narrow, wide = of_one(sample, level=0.5), of_one(sample, level=0.99)
     assert narrow.low is not None
     assert narrow.high is not None
     assert wide.low is not None
@@ -131,7 +138,7 @@ def test_level() -> None:
 def test_equals_scipy_where_every_question_has_its_own_document() -> None:
     stats = pytest.importorskip("scipy.stats")
     values = np.random.default_rng(0).random(80)
-    found = estimate(Sample(values, [str(n) for n in range(80)]), resamples=20_000)
+    found = of_one(Sample(values, [str(n) for n in range(80)]), resamples=20_000)
     reference = stats.bootstrap(
         (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
     ).confidence_interval
@@ -140,7 +147,7 @@ def test_equals_scipy_where_every_question_has_its_own_document() -> None:
 
 def test_equals_a_plain_cluster_bootstrap() -> None:
     sample = random_sample(300, 15)
-    found = estimate(sample, resamples=10_000)
+    found = of_one(sample, resamples=10_000)
     names = np.array(sample.documents)
     groups = [sample.values[names == name] for name in np.unique(names)]
     random = np.random.default_rng(5)
@@ -157,7 +164,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         random = np.random.default_rng(seed)
         documents = np.repeat(random.normal(size=40), 5)
         sample = Sample(documents + random.normal(size=200), [str(n // 5) for n in range(200)])
-        found = estimate(sample, resamples=500, seed=seed)
+        found = of_one(sample, resamples=500, seed=seed)
         assert found.low is not None
         assert found.high is not None
         held += found.low <= 0 <= found.high
@@ -278,13 +285,13 @@ def test_a_sample_keeps_its_own_values() -> None:
 
 def test_errors() -> None:
     with pytest.raises(ValueError, match="got no source"):
-        macro_estimate({})
+        estimate({})
     with pytest.raises(ValueError, match="resamples is 0"):
-        estimate(SMALL, resamples=0)
+        of_one(SMALL, resamples=0)
     with pytest.raises(ValueError, match="level is 95"):
-        estimate(SMALL, level=95)
+        of_one(SMALL, level=95)
     with pytest.raises(ValueError, match="seed is -1"):
-        estimate(SMALL, seed=-1)
+        of_one(SMALL, seed=-1)
     with pytest.raises(ValueError, match="flips is 0"):
         paired_test({"x": SMALL}, {"x": SMALL}, flips=0)
     with pytest.raises(ValueError, match="average is 'mean'"):

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from spscanner_rag.evaluation.rotation import lay_first, lay_last
-from spscanner_rag.evaluation.run import Setting, as_it_is
+from spscanner_rag.evaluation.rotation import LAYOUTS
+from spscanner_rag.evaluation.run import as_it_is
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evaluation.study import Study, study_of
 from spscanner_rag.evidence.questions import Document, Question
 
@@ -31,10 +32,8 @@ def test_plain() -> None:
     study = study_of(SETTINGS, DOCUMENTS)
     answerable = {"walks": {"narrow", "wide"}}
     assert asked(study) == [("scanner", answerable), ("bm25", answerable), ("bm25, chunks", answerable)]
-    assert {(ask.retriever, ask.layout, ask.calibrate) for ask in study.asks} == {
-        ("scanner", as_it_is, False),
-        ("bm25", as_it_is, False),
-    }
+    assert [ask.scorer for ask in study.asks] == SETTINGS
+    assert {(ask.layout, ask.calibrate) for ask in study.asks} == {(as_it_is, False)}
     assert list(study.arguments) == ["questions"]
     assert re.fullmatch("[0-9a-f]{64}", str(study.arguments["questions"]))
 
@@ -64,14 +63,14 @@ def test_rotated() -> None:
     kept = {"walks": {"narrow"}}
     labels = ["bm25, first tenth", "bm25, last tenth"]
     assert asked(study) == [(f"{label}{unit}", kept) for unit in ("", ", chunks") for label in labels]
-    assert [ask.layout for ask in study.asks] == [lay_first, lay_last] * 2
-    assert {ask.retriever for ask in study.asks} == {"bm25"}
+    assert [ask.layout for ask in study.asks] == [*LAYOUTS.values()] * 2
+    assert [ask.scorer for ask in study.asks[::2]] == SETTINGS[1:]
 
 
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="got --calibration and --rotate; expected one of them"):
         study_of(SETTINGS, DOCUMENTS, calibration=True, rotate=True)
-    with pytest.raises(ValueError, match="got bm25, bm25, chunks, whose scores are no probabilities"):
+    with pytest.raises(ValueError, match="got bm25, bm25, chunks, whose scores are not probabilities"):
         study_of(SETTINGS[1:], DOCUMENTS, calibration=True)
     with pytest.raises(ValueError, match="no answerable question with evidence"):
         study_of(SETTINGS, DOCUMENTS[1:], calibration=True)

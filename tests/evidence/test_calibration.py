@@ -184,10 +184,10 @@ def test_platt_with_few_relevant_sentences() -> None:
         ([0.0, 1.0], [False, False], "got 0 relevant of 2 sentences"),
         ([0.0, 1.0], [True], "expected a finite logit for each mark"),
         ([0.0, float("inf")], [True, False], "expected a finite logit for each mark"),
-        ([0.0, 1.0, 2.0], [False, False, True], "a threshold parts"),
-        ([0.0, 1.0, 1.0], [False, False, True], "a threshold parts"),
-        ([0.0, 1.0, 1.0], [True, True, False], "a threshold parts"),
-        ([1.0, 1.0], [True, False], "a threshold parts"),
+        ([0.0, 1.0, 2.0], [False, False, True], "the classes are perfectly separable"),
+        ([0.0, 1.0, 1.0], [False, False, True], "the classes are perfectly separable"),
+        ([0.0, 1.0, 1.0], [True, True, False], "the classes are perfectly separable"),
+        ([1.0, 1.0], [True, False], "the classes are perfectly separable"),
     ],
 )
 def test_errors_of_platt(logits: list[float], relevant: list[bool], message: str) -> None:

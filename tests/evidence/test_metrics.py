@@ -72,9 +72,9 @@ def test_shapes_that_are_no_ranking() -> None:
 
 
 def test_best_first() -> None:
-    assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf])).tolist() == [2, 1, 3, 0, 4]
-    assert best_first(np.array([], np.float32)).tolist() == []
-    assert best_first(np.array([0, 255, 1], np.uint8)).tolist() == [1, 2, 0]  # type: ignore[arg-type]
+    assert best_first(np.array([0.0, 2.0, np.inf, 2.0, -np.inf]), 5).tolist() == [2, 1, 3, 0, 4]
+    assert best_first(np.array([], np.float32), 0).tolist() == []
+    assert best_first(np.array([0, 255, 1], np.uint8), 3).tolist() == [1, 2, 0]  # type: ignore[arg-type]
 
 
 def test_all_metrics_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Line charts as SVG, without a library: they go into a page that loads nothing."""
+"""Line charts as SVG, for a page that loads nothing."""
 
 import html
 import math
@@ -8,29 +8,19 @@ from typing import NamedTuple
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 44
 COLOURS = 8
-"""Classes c1 to c8 of evaluation.css."""
+"""Classes c1 to c8 of page.css."""
 
 
 class Line(NamedTuple):
-    """One line of a chart.
-
-    Attributes
-    ----------
-    label
-        For the legend.
-    values
-        One for each tick, 0 to 1; None where there is none.
-    ranges
-        Confidence interval of each value, or None.
-    """
+    """One line of a chart."""
 
     label: str
-    values: Sequence[float | None]
-    ranges: Sequence[tuple[float, float] | None]
+    values: Sequence[float | None]  # one for each tick, 0 to 1
+    ranges: Sequence[tuple[float, float] | None]  # the confidence interval of each value
 
 
 def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[Line]) -> str:
-    """A chart of shares over categories, as SVG.
+    """A chart of shares over evenly spaced categories, as SVG.
 
     Parameters
     ----------
@@ -39,11 +29,13 @@ def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[L
     x_label
         Under the axis.
     ticks
-        Of the categories, in order; they are evenly spaced.
+        The categories, in order.
     lines
-        At most 8 are told apart by colour.
+        Colours repeat after 8.
     """
-    top = _ceiling([value for line in lines for value in line.values if value is not None])
+    highest = max([0.05, *(value for line in lines for value in line.values if value is not None)])
+    step = _step(highest)
+    top = min(1.0, step * math.ceil(highest / step - 1e-9))  # the next step above all values
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">',
         *_grid(top),
@@ -68,13 +60,6 @@ def legend(labels: Sequence[str]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _ceiling(values: Sequence[float]) -> float:
-    """The top of the axis: the next step above all values."""
-    highest = max([*values, 0.05])
-    step = _step(highest)
-    return min(1.0, step * math.ceil(highest / step - 1e-9))
-
-
 def _step(highest: float) -> float:
     return 0.2 if highest > 0.5 else 0.1 if highest > 0.2 else 0.05
 
@@ -95,7 +80,7 @@ def _line(number: int, line: Line, top: float) -> list[str]:
     parts = []
     for i, (value, interval) in enumerate(zip(line.values, line.ranges, strict=True)):
         if value is not None and interval is not None:
-            x = _x(i, count) + 1.5 * (number - 2)  # beside, not over one another
+            x = _x(i, count) + 1.5 * (number - 2)  # intervals of several lines stand beside each other
             low, high = (_y(min(max(bound, 0), top), top) for bound in interval)
             ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
             parts.append(f'<line class="interval {name}" {ends}/>')

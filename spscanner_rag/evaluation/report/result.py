@@ -1,28 +1,22 @@
-"""The result of a run: its numbers, and the files and the tables in the terminal that show them."""
+"""The result of a run: its numbers, and its tables, made once for the terminal, Markdown and HTML."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from spscanner_rag.evaluation.report.markdown import to_markdown
-from spscanner_rag.evaluation.report.page import render_page
-from spscanner_rag.evaluation.report.sections import Section
-from spscanner_rag.evaluation.report.table import Row, index_of, sources_of, to_csv
-from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.report.rows import Find, Row, finder, sources_of
+from spscanner_rag.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.metrics import CUTOFFS
-from spscanner_rag.files.whole_file import write_whole
-from spscanner_rag.views.escaping import one_line
 
-_SHORT = 8  # characters: numbers that are not broken, however narrow the terminal
+Column = tuple[str, int | None]
+"""A metric and its k."""
+
+RECALLS: Sequence[Column] = [("recall", k) for k in CUTOFFS]
+RANKING: Sequence[Column] = [*RECALLS, ("ndcg", 10), ("mrr", None)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """What a run has found.
 
@@ -33,9 +27,9 @@ class Result:
     settings
         In the order of the tables.
     more_rows
-        Beside those of the main tables.
-    sections
-        Further tables.
+        Rows for the files that the main tables do not show.
+    tables
+        Tables beside the main ones.
     files
         Further JSON files, by name.
     """
@@ -44,52 +38,122 @@ class Result:
     differences: Sequence[Mapping[str, object]]
     settings: Sequence[Setting]
     more_rows: Sequence[Row] = ()
-    sections: Sequence[Section] = ()
+    tables: Sequence[Table] = ()
     files: Mapping[str, object] = field(default_factory=dict)
 
-    def write(self, out: Path, facts: Mapping[str, str]) -> None:
-        """Write all files; ``facts`` says on the page what is to be said about the run."""
-        rows = [*self.rows, *self.more_rows]
-        content = {"results.json": rows, "differences.json": self.differences, **self.files}
-        for name, value in content.items():
-            write_whole(out / name, json.dumps(value, indent=1) + "\n")
-        shown = (self.rows, self.differences, self.settings)
-        write_whole(out / "results.csv", to_csv(rows))
-        write_whole(out / "results.md", to_markdown(*shown, self.sections))
-        write_whole(out / "results.html", render_page(*shown, facts, self.sections))
+    @cached_property
+    def find(self) -> Find:
+        """Look a row up."""
+        return finder(self.rows)
 
-    def show(self, out: Path) -> None:
-        """Tables on standard output, and where the files are."""
-        console = Console()
-        console.print(_table(self._recalls()))
-        for section in self.sections:
-            console.print(_table(section))
-            console.print(Text(one_line(section.about)))
-        console.print(Text(f"written to {one_line(str(out))}"))
-
-    def _recalls(self) -> Section:
-        columns = [*(("recall", k) for k in CUTOFFS), ("ndcg", 10), ("mrr", None)]
-        index = index_of(self.rows)
-        body = []
-        for source in [*sources_of(self.rows), "macro", "micro"]:
-            for setting in self.settings:
-                found = [index.get((*setting, *column, source)) for column in columns]
-                if any(found):
-                    cells = ["-" if row is None else f"{100 * row['value']:.1f}" for row in found]
-                    body.append([source, setting.label, *cells])
-        head = ["source", "retriever", *(f"@{k}" for k in CUTOFFS), "nDCG", "MRR"]
-        return Section("recall at k (@k), nDCG@10 and MRR, percent", "", head, body)
+    @cached_property
+    def sources(self) -> list[str]:
+        """The sources, in the order of the rows."""
+        return sources_of(self.rows)
 
 
-def _table(section: Section) -> Table:
-    """A section as rich shows it; a line parts what the first column tells apart, unless that is all lines."""
-    table = Table(title=section.title, box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(section.head):
-        short = all(len(cells[number]) <= _SHORT for cells in section.body)
-        table.add_column(name, justify="right" if number > 1 else "left", no_wrap=number > 1 and short)
-    firsts = [cells[0] for cells in section.body]
-    for number, cells in enumerate(section.body):
-        if number and firsts[number] != firsts[number - 1] and len(set(firsts)) < len(firsts):
-            table.add_section()
-        table.add_row(*(Text(one_line(cell)) for cell in cells))
-    return table
+def summary(result: Result) -> Table:
+    """A line for each source and setting, without intervals."""
+    body = [
+        [source, setting.label, *map(percent, found)]
+        for source in [*result.sources, "macro", "micro"]
+        for setting, found in _lines(result, source, RANKING)
+    ]
+    head = ["source", "retriever", *(f"@{k}" for k in CUTOFFS), "nDCG", "MRR"]
+    return Table("recall at k (@k), nDCG@10 and MRR, percent", "", head, body)
+
+
+def recalls(result: Result) -> Table:
+    """A line for each source, with a column for each setting."""
+    body = []
+    for source in [*result.sources, "macro", "micro"]:
+        found = [[result.find(setting, *column, source) for column in RECALLS] for setting in result.settings]
+        questions = next((row["questions"] for cells in found for row in cells if row), 0)
+        body.append([source, f"{questions:,}", *(" / ".join(map(percent, cells)) for cells in found)])
+    about = f"Recall in percent @ {' / '.join(map(str, CUTOFFS))}."
+    return Table("", about, ["source", "questions", *(setting.label for setting in result.settings)], body)
+
+
+def macro_means(result: Result) -> Table:
+    """A line for each setting, with intervals and costs."""
+    columns = {
+        "recall@10": ("recall", 10),
+        "nDCG@10": ("ndcg", 10),
+        "MRR": ("mrr", None),
+        "recall in 1,000 tokens": ("recall_at_tokens", 1000),
+        "recall in 2,000 tokens": ("recall_at_tokens", 2000),
+    }
+    body = []
+    for setting in result.settings:
+        found = [result.find(setting, *column, "macro") for column in columns.values()]
+        flops, padded = (_cost(result, setting, "macro", name) for name in ("gigaflops", "gigaflops_padded"))
+        work = flops if flops == padded else f"{flops} ({padded} padded)"
+        memory = _cost(result, setting, "macro", "peak_megabytes")
+        body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), work, memory])
+    about = "Macro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer."
+    costs = ["tokens of the best 5 / 50", "seconds", "gigaflops", "peak MB"]
+    return Table("", about, ["retriever", *columns, *costs], body)
+
+
+def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = RANKING) -> Table:
+    """Metrics of one source or average; the best of each unit and column is marked."""
+    lines = list(_lines(result, source, columns))
+    top: dict[tuple[str, int], float] = {}  # of each unit by itself: ten chunks are many times ten sentences
+    for setting, found in lines:
+        for column, row in enumerate(found, start=1):
+            if row:
+                top[setting.unit, column] = max(row["value"], top.get((setting.unit, column), 0.0))
+    best = {
+        (number, column)
+        for number, (setting, found) in enumerate(lines)
+        for column, row in enumerate(found, start=1)
+        if row and row["value"] == top[setting.unit, column]
+    }
+    names = [metric if k is None else f"{metric}@{k}" for metric, k in columns]
+    body = [
+        [setting.label, *(row or "-" for row in found), *_costs(result, setting, source)]
+        for setting, found in lines
+    ]
+    return Table(title, "", ["retriever", *names, "tokens at 5 / 50", "seconds"], body, best)
+
+
+def paired_tests(differences: Sequence[Mapping[str, object]]) -> Table:
+    """A line for each pair of settings and metric."""
+    body = [
+        [
+            f"{test['first']} minus {test['second']}",
+            str(test["metric"]),
+            _points(test["difference"]),
+            f"{_points(test['ci_low'])} to {_points(test['ci_high'])}",
+            f"{float(str(test['p_value'])):.4f}",
+        ]
+        for test in differences
+    ]
+    about = "Sign-flip test over documents, macro means, percentage points."
+    return Table("Paired tests", about, ["retrievers", "metric", "difference", "95 % interval", "p"], body)
+
+
+def _lines(
+    result: Result, source: str, columns: Sequence[Column]
+) -> Iterator[tuple[Setting, list[Row | None]]]:
+    """The settings that have a row there."""
+    for setting in result.settings:
+        found = [result.find(setting, *column, source) for column in columns]
+        if any(found):
+            yield setting, found
+
+
+def _costs(result: Result, setting: Setting, source: str) -> list[str]:
+    tokens = " / ".join(_cost(result, setting, source, "tokens", k) for k in (5, 50))
+    return [tokens, _cost(result, setting, source, "seconds", digits=2)]
+
+
+def _cost(
+    result: Result, setting: Setting, source: str, metric: str, k: int | None = None, digits: int = 0
+) -> str:
+    row = result.find(setting, metric, k, source)
+    return "-" if row is None else f"{row['value']:,.{digits}f}"
+
+
+def _points(share: object) -> str:
+    return "?" if share is None else f"{100 * float(str(share)):+.1f}"

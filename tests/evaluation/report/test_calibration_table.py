@@ -5,12 +5,8 @@ import json
 import pytest
 
 from spscanner_rag.evaluation.records import Record
-from spscanner_rag.evaluation.report.calibration_table import (
-    calibration_rows,
-    calibration_sections,
-    has_probabilities,
-)
-from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.report.calibration_table import calibration_rows, calibration_tables
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import Bins
 
 SCANNER = Setting("scanner", "sentence")
@@ -20,7 +16,7 @@ def record(source: str, doc: str, qid: str, p: list[float], relevant: list[bool]
     """Of a question whose document has sentences of these probabilities; None: it does not answer it."""
     bins = None if relevant is None else Bins.of(p, relevant).filled()
     own = {"answerable": relevant is not None, "highest": max(p), "bins": bins}
-    return Record(*SCANNER, source, "dev", doc, qid, 90, {}, **own)  # type: ignore[arg-type]
+    return Record(*SCANNER.key, source, "dev", doc, qid, 90, {}, **own)  # type: ignore[arg-type]
 
 
 RECORDS = [
@@ -32,19 +28,6 @@ RECORDS = [
     record("b", "d3", "q4", [0.02, 0.03], [False, False]),
 ]
 ROWS = {row["source"]: row for row in calibration_rows(RECORDS, [SCANNER])}
-
-
-def test_which_retrievers_have_probabilities() -> None:
-    names = [
-        "scanner",
-        "scanner:folder",
-        "scanner, sentence alone",
-        "bm25",
-        "dense",
-        "mamba:x",
-        "hybrid:scanner+bm25",
-    ]
-    assert [has_probabilities(name) for name in names] == [True, True, True, False, False, False, False]
 
 
 def test_calibration_error() -> None:
@@ -103,17 +86,17 @@ def test_other_records_are_left_out() -> None:
 
 
 def test_records_survive_the_file() -> None:
-    read = [Record.read(record.line()) for record in RECORDS]
+    read = [Record.read(json.dumps(record.as_dict())) for record in RECORDS]
     assert read == RECORDS
     assert calibration_rows(read[::-1], [SCANNER]) == list(ROWS.values())
-    assert "bins" not in json.loads(RECORDS[3].line())
-    assert len(RECORDS[0].line()) < 300
+    assert "bins" not in RECORDS[3].as_dict()
+    assert len(json.dumps(RECORDS[0].as_dict())) < 300
 
 
 def test_tables() -> None:
-    rates, bins = calibration_sections(list(ROWS.values()), ["bm25, chunks"])
+    rates, bins = calibration_tables(list(ROWS.values()), ["bm25, chunks"])
     assert "15 bins" in rates.about
-    assert rates.about.endswith("no probabilities: bm25, chunks.")
+    assert rates.about.endswith("not probabilities: bm25, chunks.")
     cells = {line[0]: line for line in rates.body}
     assert cells["a"][1:4] == ["scanner", "6", "22.67"]
     assert cells["a"][5:] == ["50.0 (0.0 to 100.0) of 2", "66.7"]
@@ -122,4 +105,4 @@ def test_tables() -> None:
     assert bins.body[0] == ["0 to 7", "scanner", "2.2", "0.0", "5"]
     assert bins.body[1] == ["7 to 13", "scanner", "-", "-", "0"]
     assert bins.body[13] == ["87 to 93", "scanner", "90.0", "100.0", "1"]
-    assert "Left out" not in calibration_sections(list(ROWS.values()), [])[0].about
+    assert "Left out" not in calibration_tables(list(ROWS.values()), [])[0].about

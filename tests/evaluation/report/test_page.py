@@ -10,9 +10,11 @@ import pytest
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.report.page import render_page
 from spscanner_rag.evaluation.report.plots import Line, line_chart
-from spscanner_rag.evaluation.report.sections import Section
-from spscanner_rag.evaluation.report.table import differences_of, rows_of
-from spscanner_rag.evaluation.run import CUTOFFS, Setting
+from spscanner_rag.evaluation.report.result import Result
+from spscanner_rag.evaluation.report.rows import differences_of, rows_of
+from spscanner_rag.evaluation.report.tables import Table
+from spscanner_rag.evaluation.settings import Setting
+from spscanner_rag.evidence.metrics import CUTOFFS
 
 HOSTILE = '<script>alert(1)</script></style>"&\u202e'
 SETTINGS = [Setting("scanner", "sentence"), Setting(f"dense:{HOSTILE}", "chunk")]
@@ -24,7 +26,7 @@ def records() -> Iterator[Record]:
         for number in range(6):
             share = number / 6 if setting is SETTINGS[0] else 0.25
             yield Record(
-                *setting,
+                *setting.key,
                 source=f"source {number % 2} {HOSTILE}",
                 split="dev",
                 doc_id=f"d{number}",
@@ -42,7 +44,8 @@ def records() -> Iterator[Record]:
 def page() -> str:
     found = list(records())
     facts = {"Command": f"spscanner eval {HOSTILE}"}
-    return render_page(rows_of(found, SETTINGS), differences_of(found, SETTINGS), SETTINGS, facts)
+    differences = differences_of(found, [(SETTINGS[0], SETTINGS[1])])
+    return render_page(Result(rows_of(found, SETTINGS), differences, SETTINGS), facts)
 
 
 def test_names_stay_text(page: str) -> None:
@@ -78,9 +81,9 @@ def test_chart() -> None:
     assert circle == pytest.approx(min(heights))  # 20 % is the top of its axis
 
 
-def test_a_section_is_text() -> None:
-    section = Section(f"Title {HOSTILE}", "About <it>.", ["name", "<b>"], [[HOSTILE, "1 & 2"]])
-    page = render_page(rows_of(records(), SETTINGS), [], SETTINGS, {}, [section])
+def test_a_table_is_text() -> None:
+    table = Table(f"Title {HOSTILE}", "About <it>.", ["name", "<b>"], [[HOSTILE, "1 & 2"]])
+    page = render_page(Result(rows_of(records(), SETTINGS), [], SETTINGS, tables=[table]), {})
     assert "<script" not in page
     assert "<p>About &lt;it&gt;.</p>" in page
     assert '<th scope="col">&lt;b&gt;</th>' in page

@@ -3,14 +3,14 @@
 import pytest
 
 from spscanner_rag.evaluation.records import Record
-from spscanner_rag.evaluation.report.rotation_table import rotated_setting, rotation_rows, rotation_section
-from spscanner_rag.evaluation.report.table import rows_of
-from spscanner_rag.evaluation.rotation import lay_first, lay_last
-from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.report.rotation_table import rotation_rows, rotation_table
+from spscanner_rag.evaluation.report.rows import rows_of
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.evidence.sampling import Asked
 
-ROTATED = rotated_setting(Setting("bm25", "chunk"))
+SETTING = Setting("bm25", "chunk")
+FIRST, LAST = SETTING.varied("first tenth"), SETTING.varied("last tenth")
 RECALLS = {  # of the first and the last tenth
     ("a", "d1", "q1"): (1.0, 1.0),
     ("a", "d2", "q2"): (1.0, 0.5),
@@ -21,14 +21,14 @@ RECALLS = {  # of the first and the last tenth
 
 def record(setting: Setting, source: str, doc: str, qid: str, recall: float) -> Record:
     return Record(
-        *setting, source, "dev", doc, qid, 900, {"recall@10": recall}, {"10": 9}, {"10": [recall] * 10}
+        *setting.key, source, "dev", doc, qid, 900, {"recall@10": recall}, {"10": 9}, {"10": [recall] * 10}
     )
 
 
 RECORDS = [
     record(setting, *key, recall)
     for key, both in RECALLS.items()
-    for setting, recall in zip(ROTATED[1:], both, strict=True)
+    for setting, recall in zip((FIRST, LAST), both, strict=True)
 ]
 
 
@@ -40,13 +40,7 @@ def asked(*more: tuple[str, str, str]) -> dict[str, list[Asked]]:
     return found
 
 
-ROWS = rotation_rows(RECORDS, [ROTATED], asked(("a", "d1", "q9"), ("e", "d5", "q5")), asked())
-
-
-def test_settings() -> None:
-    assert ROTATED.first == ("bm25, first tenth", "chunk")
-    assert ROTATED.last.label == "bm25, last tenth, chunks"
-    assert ROTATED.layouts == {ROTATED.first: lay_first, ROTATED.last: lay_last}
+ROWS = rotation_rows(RECORDS, [SETTING], asked(("a", "d1", "q9"), ("e", "d5", "q5")), asked())
 
 
 def test_ratios() -> None:
@@ -76,16 +70,16 @@ def test_what_is_left_out() -> None:
 
 
 def test_table() -> None:
-    rows = rows_of(RECORDS, [ROTATED.first, ROTATED.last])
-    section = rotation_section(rows, ROWS, [ROTATED])
-    cells = {line[0]: line[1:] for line in section.body}
+    rows = rows_of(RECORDS, [FIRST, LAST])
+    table = rotation_table([*rows, *ROWS], [SETTING])
+    cells = {line[0]: line[1:] for line in table.body}
     assert cells["a"] == ["bm25, chunks", "2 (1)", "100.0", "75.0", "75.0 (50.0 to 100.0)"]
     assert cells["c"][2:] == ["0.0", "100.0", "-"]
     assert cells["e"] == ["bm25, chunks", "0 (1)", "-", "-", "-"]
     assert cells["macro"][1] == "4 (2)"
     assert list(cells) == ["a", "b", "c", "e", "macro", "micro"]
-    assert {len(line) for line in section.body} == {len(section.head)}
+    assert {len(line) for line in table.body} == {len(table.head)}
 
 
 def test_without_records() -> None:
-    assert {row["metric"] for row in rotation_rows([], [ROTATED], asked(), asked())} == {"left_out"}
+    assert {row["metric"] for row in rotation_rows([], [SETTING], asked(), asked())} == {"left_out"}

@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 
 from spscanner_rag.evaluation.records import Record
-from spscanner_rag.evaluation.report.markdown import to_markdown
-from spscanner_rag.evaluation.report.sections import Section
-from spscanner_rag.evaluation.report.table import differences_of, paired_samples, rows_of, to_csv
-from spscanner_rag.evaluation.run import Setting
+from spscanner_rag.evaluation.report.rows import differences_of, paired_samples, rows_of, to_csv
+from spscanner_rag.evaluation.settings import Setting
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 
@@ -17,7 +15,7 @@ def record(
     setting: Setting, source: str, doc: str, qid: str, recall: float, characters: int = 5_000
 ) -> Record:
     return Record(
-        *setting,
+        *setting.key,
         source=source,
         split="dev",
         doc_id=doc,
@@ -88,27 +86,19 @@ def test_order_of_records_changes_nothing() -> None:
 def test_differences_on_the_questions_both_were_asked(unit: str, metrics: list[str]) -> None:
     other = Setting("bm25", unit)
     records = [*RECORDS[:4], *(replace(r, unit=unit) for r in RECORDS[4:-1])]
-    found = differences_of(records, [SETTINGS[0], other])
+    found = differences_of(records, [(SETTINGS[0], other)])
     assert [(row["metric"], row["questions"]) for row in found] == [(metric, 3) for metric in metrics]
     assert found[0]["difference"] == pytest.approx(1 / 3)
     assert 0 < float(str(found[0]["p_value"])) <= 1
-    assert differences_of(RECORDS[:4], SETTINGS) == []
-
-
-def test_markdown() -> None:
-    lines = to_markdown(rows_of(RECORDS, SETTINGS), differences_of(RECORDS, SETTINGS), SETTINGS).splitlines()
-    widths = {line.count(" | ") for line in lines if line.startswith("| ")}
-    assert len(widths) == 3  # of the three tables
-    assert any(line.startswith("| scanner | 33.3 (") for line in lines)
-    assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
+    assert differences_of(RECORDS[:4], [(SETTINGS[0], SETTINGS[1])]) == []
 
 
 def test_differences_of_given_pairs() -> None:
-    found = differences_of(RECORDS, SETTINGS, pairs=[(SETTINGS[1], SETTINGS[0])])
-    forth = differences_of(RECORDS, SETTINGS)
+    found = differences_of(RECORDS, [(SETTINGS[1], SETTINGS[0])])
+    forth = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
     assert [row["first"] for row in found] == ["bm25, chunks"] * 2
     assert [row["difference"] for row in found] == [-float(str(row["difference"])) for row in forth]
-    assert differences_of(RECORDS, SETTINGS, pairs=[]) == []
+    assert differences_of(RECORDS, []) == []
 
 
 def test_paired_samples_are_of_the_questions_both_were_asked() -> None:
@@ -119,17 +109,9 @@ def test_paired_samples_are_of_the_questions_both_were_asked() -> None:
     assert first["a"].documents == second["a"].documents == ("d1", "d1", "d2")
 
 
-def test_markdown_of_a_section() -> None:
-    section = Section("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
-    lines = to_markdown(rows_of(RECORDS, SETTINGS), [], SETTINGS, [section]).splitlines()
-    assert lines[-5:] == ["Further. What it is.", "", "| one | two |", "| --- | --- |", lines[-1]]
-    assert lines[-1].startswith("| a\\|b")
-    assert lines[-1].endswith(" | 1.0 |")
-
-
 def test_a_metric_without_a_value_counts_as_zero() -> None:
     without = Record(
-        *SETTINGS[0], "a", "dev", "d1", "q9", 9, {"recall@10": 1.0}, {"10": 1}, {"10": [1.0] * 10}
+        *SETTINGS[0].key, "a", "dev", "d1", "q9", 9, {"recall@10": 1.0}, {"10": 1}, {"10": [1.0] * 10}
     )
     means = {row["metric"]: row["value"] for row in rows_of([RECORDS[0], without], SETTINGS)}
     assert (means["recall"], means["mrr"]) == (1.0, 0.5)

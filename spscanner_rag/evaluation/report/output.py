@@ -1,0 +1,56 @@
+"""Writes a result to the files of its folder, and prints it on the terminal."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich import box
+from rich import table as rich_table
+from rich.console import Console
+from rich.text import Text
+
+from spscanner_rag.evaluation.report.markdown import to_markdown
+from spscanner_rag.evaluation.report.page import render_page
+from spscanner_rag.evaluation.report.result import Result, summary
+from spscanner_rag.evaluation.report.rows import to_csv
+from spscanner_rag.evaluation.report.tables import Table, shown
+from spscanner_rag.files.whole_file import write_whole
+from spscanner_rag.views.escaping import one_line
+
+_SHORT = 8  # characters: numbers that are not broken, however narrow the terminal
+
+
+def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
+    """Write all files; the page shows ``facts`` about the run."""
+    rows = [*result.rows, *result.more_rows]
+    content = {"results.json": rows, "differences.json": result.differences, **result.files}
+    for name, value in content.items():
+        write_whole(out / name, json.dumps(value, indent=1) + "\n")
+    write_whole(out / "results.csv", to_csv(rows))
+    write_whole(out / "results.md", to_markdown(result))
+    write_whole(out / "results.html", render_page(result, facts))
+
+
+def show_result(result: Result, out: Path) -> None:
+    """Print the tables, and the folder of the files."""
+    console = Console()
+    console.print(_table(summary(result)))
+    for table in result.tables:
+        console.print(_table(table))
+        console.print(Text(one_line(table.about)))
+    console.print(Text(f"written to {one_line(str(out))}"))
+
+
+def _table(table: Table) -> rich_table.Table:
+    """A line separates the groups that the first column makes, unless every line is a group."""
+    grid = rich_table.Table(title=table.title, box=box.SIMPLE_HEAD, pad_edge=False)
+    body = [[one_line(shown(cell)) for cell in cells] for cells in table.body]
+    for number, name in enumerate(table.head):
+        short = all(len(cells[number]) <= _SHORT for cells in body)
+        grid.add_column(name, justify="right" if number > 1 else "left", no_wrap=number > 1 and short)
+    firsts = [cells[0] for cells in body]
+    for number, cells in enumerate(body):
+        if number and firsts[number] != firsts[number - 1] and len(set(firsts)) < len(firsts):
+            grid.add_section()
+        grid.add_row(*map(Text, cells))
+    return grid

@@ -1,0 +1,56 @@
+"""Tables as the terminal, Markdown and HTML show them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+
+class Share(TypedDict):
+    """A share from 0 to 1, with its interval if it has one."""
+
+    value: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its title and an explanation.
+
+    Attributes
+    ----------
+    title
+    about
+        One paragraph.
+    head
+        Names of the columns.
+    body
+        Lines with a cell for each column: text, which may come from the data, or a share.
+    best
+        Line and column of the cells to mark.
+    """
+
+    title: str
+    about: str
+    head: Sequence[str]
+    body: Sequence[Sequence[str | Share]]
+    best: Collection[tuple[int, int]] = ()
+
+
+def interval(share: Share) -> str:
+    """The interval of a share in percent; empty for none."""
+    if share["ci_low"] is None or share["ci_high"] is None:
+        return ""
+    return f"{100 * share['ci_low']:.1f} to {100 * share['ci_high']:.1f}"
+
+
+def percent(share: Share | None) -> str:
+    """A share in percent; a dash for none."""
+    return "-" if share is None else f"{100 * share['value']:.1f}"
+
+
+def shown(cell: str | Share | None) -> str:
+    """A cell as text: a share in percent, with its interval if it has one."""
+    if isinstance(cell, str):
+        return cell
+    return f"{percent(cell)} ({interval(cell)})" if cell and interval(cell) else percent(cell)

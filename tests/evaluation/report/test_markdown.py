@@ -1,0 +1,47 @@
+from spscanner_rag.evaluation.records import Record
+from spscanner_rag.evaluation.report.markdown import to_markdown
+from spscanner_rag.evaluation.report.result import Result
+from spscanner_rag.evaluation.report.rows import differences_of, rows_of
+from spscanner_rag.evaluation.report.tables import Table
+from spscanner_rag.evaluation.settings import Setting
+
+SCANNER, CHUNKS = SETTINGS = [Setting("scanner"), Setting("bm25", "chunk")]
+RECALLS = {  # of the scanner and of the chunks
+    ("a", "d1", "q1"): (1.0, 0.5),
+    ("a", "d1", "q2"): (0.0, 0.0),
+    ("a", "d2", "q3"): (1.0, 0.5),
+    ("b", "d3", "q4"): (0.0, 0.0),
+}
+RECORDS = [
+    Record(
+        *setting.key,
+        source=source,
+        split="dev",
+        doc_id=doc,
+        qid=qid,
+        characters=5_000,
+        metrics=dict.fromkeys(("recall@10", "recall_at_tokens@1000", "recall_at_tokens@2000"), recall),
+        tokens={"10": 100},
+        positions={"10": [recall] * 10},
+    )
+    for (source, doc, qid), both in RECALLS.items()
+    for setting, recall in zip(SETTINGS, both, strict=True)
+]
+ROWS = rows_of(RECORDS, SETTINGS)
+
+
+def test_tables_of_a_result() -> None:
+    result = Result(ROWS, differences_of(RECORDS, [(SCANNER, CHUNKS)]), SETTINGS)
+    lines = to_markdown(result).splitlines()
+    widths = {line.count(" | ") for line in lines if line.startswith("| ")}
+    assert len(widths) == 3  # of the three tables
+    assert any(line.startswith("| scanner | 33.3 (") for line in lines)
+    assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
+
+
+def test_a_further_table() -> None:
+    table = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
+    lines = to_markdown(Result(ROWS, [], SETTINGS, tables=[table])).splitlines()
+    assert lines[-5:] == ["Further. What it is.", "", "| one | two |", "| --- | --- |", lines[-1]]
+    assert lines[-1].startswith("| a\\|b")
+    assert lines[-1].endswith(" | 1.0 |")

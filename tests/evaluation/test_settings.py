@@ -1,0 +1,25 @@
+from spscanner_rag.evaluation.settings import Setting, settings_of
+
+
+def test_the_scanner_has_sentences_only() -> None:
+    found = settings_of(["scanner", "scanner:folder", "bm25"], ["sentence", "chunk"])
+    assert found == [
+        Setting("scanner", "sentence"),
+        Setting("scanner:folder", "sentence"),
+        Setting("bm25", "sentence"),
+        Setting("bm25", "chunk"),
+    ]
+    assert [setting.label for setting in found[2:]] == ["bm25", "bm25, chunks"]
+
+
+def test_a_varied_setting() -> None:
+    varied = Setting("bm25", "chunk").varied("one").varied("two")
+    assert varied.key == ("bm25, one, two", "chunk")
+    assert varied.label == "bm25, one, two, chunks"
+    assert varied != Setting("bm25, one, two", "chunk")  # which is another retriever
+
+
+def test_which_settings_have_probabilities() -> None:
+    names = ["scanner", "scanner:folder", "bm25", "dense", "mamba:x", "hybrid:scanner+bm25"]
+    assert [Setting(name).has_probabilities for name in names] == [True, True, False, False, False, False]
+    assert Setting("scanner").varied("sentence alone").has_probabilities
