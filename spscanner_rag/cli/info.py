@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spscanner_rag import __version__
+from spscanner_rag.cli.arguments import Device, Dtype
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
@@ -24,8 +25,8 @@ def info(
         str | None,
         typer.Argument(help="Checkpoint: a folder or a Hub id; default the bundled one.", show_default=False),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")] = "auto",
+    device: Device = "auto",
+    dtype: Dtype = "auto",
 ) -> None:
     """Show versions, the device and dtype chosen, and checkpoint facts."""
     from spscanner_rag import Scanner
@@ -49,9 +50,8 @@ def _versions() -> Facts:
         try:
             facts.append((package, version(package)))
         except PackageNotFoundError:
-            facts.append(
-                (package, "not installed" + (" (optional)" if package in _OPTIONAL_PACKAGES else ""))
-            )
+            optional = " (optional)" if package in _OPTIONAL_PACKAGES else ""
+            facts.append((package, f"not installed{optional}"))
     return facts
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spscanner_rag.comparison.comparison import Comparison
+from spscanner_rag.comparison.retrievals import Retrievals
 
 CONTEXT = 240  # characters on each side of a pick, about
 LONGEST = 4_000  # characters of a pick or an evidence span; of a longer one, its two ends are shown
@@ -98,7 +98,7 @@ class Breaks:
         return place - line >= self.shortest and (line > 0 or place < 200)
 
 
-def lay_out(comparison: Comparison, breaks: Breaks) -> Layout:
+def lay_out(comparison: Retrievals, breaks: Breaks) -> Layout:
     """Choose the stretches to show: evidence, and the picks of all retrievers from rank 1 on, with context."""
     text, columns = comparison.text, len(comparison.retrievals)
     wanted: list[tuple[int, int]] = []
@@ -123,7 +123,7 @@ def lay_out(comparison: Comparison, breaks: Breaks) -> Layout:
     return Layout(tuple(stretches), lowest)
 
 
-def _by_rank(comparison: Comparison) -> Iterator[list[tuple[int, int]]]:
+def _by_rank(comparison: Retrievals) -> Iterator[list[tuple[int, int]]]:
     """The evidence, then the spans of rank 1, then those of rank 2 and so on."""
     yield list(comparison.evidence)
     for rank in range(max(len(retrieval.picks) for retrieval in comparison.retrievals)):

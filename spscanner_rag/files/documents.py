@@ -40,6 +40,11 @@ class TextFile:
         line = int(np.searchsorted(self._line_starts, offset, side="right"))
         return line, offset - int(self._line_starts[line - 1]) + 1
 
+    def place(self, start: int, end: int) -> dict[str, object]:
+        """A span as JSON results give it: ``start``, ``end``, and the ``line`` and ``column`` of the start."""
+        line, column = self.position(start)
+        return {"start": start, "end": end, "line": line, "column": column}
+
 
 def read_text_files(paths: Sequence[str]) -> list[TextFile]:
     """Read document files; ``-`` is standard input.

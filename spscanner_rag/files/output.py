@@ -1,5 +1,6 @@
 """Where a result goes: a file that is checked before the work and written after it, or standard output."""
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -33,3 +34,8 @@ def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
     else:
         sys.stdout.write(content)
         sys.stdout.flush()
+
+
+def json_text(content: object) -> str:
+    """JSON in ASCII: no character of a document can act on a terminal, and any output can hold it."""
+    return json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

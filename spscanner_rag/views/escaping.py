@@ -3,6 +3,8 @@
 import html
 import re
 
+from spscanner_rag.files.documents import STANDARD_INPUT
+
 # What a terminal or a page would act on instead of showing: control characters other than tab and line
 # feed, bidirectional and other invisible format characters, line separators, tags, lone surrogates.
 _UNSHOWABLE = re.compile(
@@ -20,19 +22,29 @@ def visible(text: str) -> str:
 
 
 def split_unshowable(text: str) -> list[str]:
-    """Split at the characters that :func:`visible` writes out; these are at the odd places."""
+    """Split at the characters that `visible` writes out; these are at the odd places."""
     return re.split(f"({_UNSHOWABLE.pattern})", text.replace("\r\n", "\n"))
 
 
 def written_out(character: str) -> str:
-    r"""Return the Python escape of a character, such as ``\x1b`` or ``\u202e``."""
+    r"""The Python escape of a character, such as ``\x1b`` or ``\u202e``."""
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def one_line(text: str) -> str:
-    """Return the text visible and on one line, each run of white space as one space."""
+    """The text visible and on one line, each run of white space as one space."""
     return " ".join(visible(text).split())
+
+
+def name_of(path: str) -> str:
+    """What to call a document, on one line."""
+    return "standard input" if path == STANDARD_INPUT else one_line(path)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Write out the characters that ``encoding`` cannot hold, as Python escapes."""
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def escaped(text: str) -> str:
@@ -41,3 +53,8 @@ def escaped(text: str) -> str:
     for place, piece in enumerate(pieces):
         pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
     return "".join(pieces)
+
+
+def escaped_line(text: str) -> str:
+    """Text of a document as HTML on one line, also in an attribute."""
+    return html.escape(one_line(text))

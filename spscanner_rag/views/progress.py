@@ -14,7 +14,7 @@ from rich.progress import (
 
 
 def open_console(stream: TextIO) -> Console:
-    """Return a console on ``stream`` that takes every string as it is."""
+    """A console on ``stream`` that takes every string as it is."""
     return Console(file=stream, markup=False, highlight=False, emoji=False)
 
 
@@ -28,7 +28,7 @@ def progress_bars(console: Console, *further: ProgressColumn, **options: Any) ->
     *further : ProgressColumn
         Default: the time that remains.
     **options
-        Of `rich.progress.Progress`.
+        Arguments of `rich.progress.Progress`.
     """
     name = TextColumn("{task.description}", markup=False)
     columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))

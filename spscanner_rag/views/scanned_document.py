@@ -16,6 +16,7 @@ class ScannedDocument:
 
     Attributes
     ----------
+    document, result
     passages
         The selected sentences and their neighbours, unmerged, in the order asked for.
     picks
@@ -28,13 +29,12 @@ class ScannedDocument:
     picks: tuple[Passage, ...]
 
     def number(self, passage: Passage) -> int:
-        """Return which sentence of the document, from 0, an unmerged passage is."""
+        """Which sentence of the document, from 0, an unmerged passage is."""
         return int(np.searchsorted(self.result.starts, passage.start))
 
     @cached_property
     def ranks(self) -> dict[int, int]:
         """Rank from 1 of each pick, by the offset at which it starts."""
-        best_first = rank(self.result.logits)
-        starts = self.result.starts[best_first].tolist()
         picked = {passage.start for passage in self.picks}
+        starts = self.result.starts[rank(self.result.logits)].tolist()
         return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}
