@@ -21,7 +21,7 @@ def normalized(answer: str) -> str:
 
 def exact_match(answer: str, references: Iterable[str]) -> float:
     """1.0 if the answer equals one of the references once both are `normalized`, else 0.0."""
-    return float(normalized(answer) in {normalized(reference) for reference in _given(references)})
+    return float(normalized(answer) in _normalized(references))
 
 
 def token_f1(answer: str, references: Iterable[str]) -> float:
@@ -30,13 +30,11 @@ def token_f1(answer: str, references: Iterable[str]) -> float:
     Words that occur several times count as often as they do in both. If either side has no words, it is 1 when
     both have none.
     """
-    return max(
-        _f1(normalized(answer).split(), normalized(reference).split()) for reference in _given(references)
-    )
+    return max(_f1(normalized(answer).split(), reference.split()) for reference in _normalized(references))
 
 
 def choice_in(answer: str, choices: Sequence[str]) -> int | None:
-    """The option that an answer picks, counted from 0; None if it picks none or several, or is not clear.
+    """The option that an answer picks, counted from 0; None if it picks none or several, or is unclear.
 
     It may give the option's letter, with or without its words, or the words alone. Case, ASCII punctuation and
     extra white space do not matter.
@@ -66,11 +64,10 @@ def _words(text: str) -> str:
     return " ".join(text.lower().translate(_NO_PUNCTUATION).split())
 
 
-def _given(references: Iterable[str]) -> list[str]:
-    references = list(references)
-    if not references:
+def _normalized(references: Iterable[str]) -> list[str]:
+    if not (found := [normalized(reference) for reference in references]):
         raise ValueError("got no reference answer; expected at least one")
-    return references
+    return found
 
 
 def _f1(answer: list[str], reference: list[str]) -> float:

@@ -23,7 +23,7 @@ from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import window_ranges
 
 WINDOW_TOKENS = 120_000
-"""The paper's windows for reading a whole document; each begins half a window, 60,000 tokens, after the last."""
+"""The paper's windows over a whole document; each begins 60,000 tokens, half a window, after the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,12 @@ class AnswerRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the model answered.
+class Answer(Reply):
+    """The answer in a reply; none if the model failed, also if it did so for one window of several.
 
-    Attributes
-    ----------
-    text
-        The answer; None if the model failed, also where it did so for one window of several.
-    error
-        Why it failed; None if it did not.
-    marked
-        False for a reply that did not mark its answer as asked, so that all of it is the answer.
+    ``marked`` is False for a reply that did not mark its answer as asked, so that all of it is the answer.
     """
 
-    text: str | None
-    error: str | None = None
     marked: bool = True
 
 
@@ -88,14 +79,9 @@ def retrieved_context(
     """
     units = segment(scorer, text) if units is None else units
     (logits,) = score_batch(scorer, [(question, text, units)])
-    result = ScanResult(
-        query=question,
-        text=text,
-        starts=np.array([unit.start for unit in units], np.int64),
-        ends=np.array([unit.end for unit in units], np.int64),
-        logits=logits,
-        count_tokens=getattr(scorer, "count_tokens", None),
-    )
+    spans = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
+    own = getattr(scorer, "count_tokens", None)
+    result = ScanResult(question, text, *spans, logits, count_tokens=own)
     return result.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
 
 
@@ -157,40 +143,34 @@ def answer_questions(
         For a request without a context, or more than 26 choices.
     """
     asker = asker or Asker()
-    asked: list[tuple[str, tuple[str, ...], int]] = []
+    asked: list[tuple[str, tuple[str, ...], int]] = []  # without the contexts, which may be large
 
     def first_prompts() -> Iterator[str]:
         for request in requests:
-            windows = len(request.contexts)
-            if not windows:
-                raise ValueError(
-                    f"question {request.question!r:.80} has no context; expected at least one text"
-                )
-            asked.append((request.question, request.choices, windows))
-            yield from _prompts(request, length)
+            question, contexts, choices = request.question, request.contexts, request.choices
+            if not contexts:
+                raise ValueError(f"question {question!r:.80} has no context; expected at least one text")
+            asked.append((question, choices, len(contexts)))
+            if len(contexts) == 1:
+                yield answer_prompt(question, contexts[0], choices, length)
+                continue
+            for number, window in enumerate(contexts, 1):
+                yield window_prompt(question, window, number, len(contexts), choices, length)
 
     replies = iter(asker.ask(model, first_prompts()))
-    partial = [[next(replies) for _ in range(windows)] for _, _, windows in asked]
-    whole = [_first_failure(each) if len(each) > 1 else each[0] for each in partial]
+    parts = [[next(replies) for _ in range(windows)] for _, _, windows in asked]
+    whole = [_first_failure(each) if len(each) > 1 else each[0] for each in parts]
     to_join = [i for i, reply in enumerate(whole) if reply is None]
     joining = (
         aggregation_prompt(
-            asked[i][0], [without_thoughts(reply.text or "") for reply in partial[i]], asked[i][1], length
+            question, [without_thoughts(part.text or "") for part in parts[i]], choices, length
         )
         for i in to_join
+        for question, choices, _ in [asked[i]]
     )
     for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
         whole[i] = reply
     return [_answer(reply) for reply in whole if reply is not None]
-
-
-def _prompts(request: AnswerRequest, length: AnswerLength) -> Iterator[str]:
-    windows = len(request.contexts)
-    if windows == 1:
-        yield answer_prompt(request.question, request.contexts[0], request.choices, length)
-        return
-    for number, window in enumerate(request.contexts, 1):
-        yield window_prompt(request.question, window, number, windows, request.choices, length)
 
 
 def _first_failure(replies: Sequence[Reply]) -> Reply | None:
