@@ -79,9 +79,9 @@ def retrieved_context(
     """
     units = segment(scorer, text) if units is None else units
     (logits,) = score_batch(scorer, [(question, text, units)])
-    spans = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
+    starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
     own = getattr(scorer, "count_tokens", None)
-    result = ScanResult(question, text, *spans, logits, count_tokens=own)
+    result = ScanResult(question, text, starts, ends, logits, count_tokens=own)
     return result.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
 
 

@@ -1,7 +1,6 @@
 """``spscanner scan``: the sentences of documents that answer a question."""
 
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +25,6 @@ from spscanner_rag.views.scanned_document import ScannedDocument
 
 if TYPE_CHECKING:
     from spscanner_rag.results import ScanResult
-    from spscanner_rag.scanner import Scanner
 
 
 # \b keeps the program's help from re-wrapping a paragraph.
@@ -105,8 +103,11 @@ def scan(
     Each FILE is scanned as a document of its own. Positions are line:column from 1, a column counting
     characters. A byte order mark is not part of the text.
     """
+    from spscanner_rag.results import ScanResult
+
+    check_query(query, "--query")
     neighbours = context if context is not None else int(output_format is OutputFormat.TEXT)
-    selection = {
+    selection: dict[str, Any] = {
         "top_k": _parse_top_k(top_k),
         "threshold": threshold,
         "max_tokens": max_tokens,
@@ -114,16 +115,21 @@ def scan(
         "context": neighbours,
         "order": order.value,
     }
-    _check(query, selection)
+    nothing = ScanResult(query, "", [], [], [], count_tokens=len)  # type: ignore[arg-type]
+    nothing.select(**selection)  # which refuses a bad option before a file is read or a model is loaded
     documents = read_text_files(files)
     if out is not None:
         check_output(out, files)
 
     from spscanner_rag import Scanner
+    from spscanner_rag.views.terminal import render_documents, scan_progress
 
     scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, segment_tokens=segment_tokens)
-    show_progress = sys.stderr.isatty() if progress is None else progress
-    scanned = _scan_documents(scanner, query, documents, selection, show_progress)
+    with scan_progress(sys.stderr.isatty() if progress is None else progress, sys.stderr) as start:
+        scanned = [
+            _select(document, scanner.scan(query, document.text, progress=start(document.path)), selection)
+            for document in documents
+        ]
     if output_format is OutputFormat.JSON:
         described = [_describe(document) for document in scanned]
         content = json_text({"query": query, "model": scanner.checkpoint.source, "documents": described})
@@ -132,35 +138,8 @@ def scan(
 
         content = render_report(query, scanner.checkpoint.source, scanned)
     else:
-        from spscanner_rag.views.terminal import render_documents
-
         content = render_documents(scanned, neighbours, StringIO() if out else sys.stdout)
     write_output(content, out, is_page=output_format is OutputFormat.HTML)
-
-
-def _check(query: str, selection: dict[str, Any]) -> None:
-    """Raise ``ValueError`` for a bad option before a file is read or a model is loaded."""
-    from spscanner_rag.results import ScanResult
-
-    check_query(query, "--query")
-    nothing = ScanResult(query, "", [], [], [], count_tokens=len)  # type: ignore[arg-type]
-    nothing.select(**selection)
-
-
-def _scan_documents(
-    scanner: "Scanner",
-    query: str,
-    documents: Sequence[TextFile],
-    selection: dict[str, Any],
-    show_progress: bool,
-) -> list[ScannedDocument]:
-    from spscanner_rag.views.terminal import scan_progress
-
-    with scan_progress(show_progress, sys.stderr) as start:
-        return [
-            _select(document, scanner.scan(query, document.text, progress=start(document.path)), selection)
-            for document in documents
-        ]
 
 
 def _select(document: TextFile, result: "ScanResult", selection: dict[str, Any]) -> ScannedDocument:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from spscanner_rag.comparison.page import framed, render_comparisons
-from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals, merged
 from spscanner_rag.evidence.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Scorer, check_query, score_batch, segment
@@ -139,8 +139,8 @@ def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tupl
     ValueError
         For a span that is empty, leaves the text, or holds nothing but white space.
     """
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(evidence):
+    spans = sorted(evidence)
+    for start, end in spans:
         if not 0 <= start < end <= len(text):
             raise ValueError(
                 f"evidence: got {start}-{end}; expected START-END with 0 <= START < END <= {len(text)}, the "
@@ -148,11 +148,7 @@ def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tupl
             )
         if text[start:end].isspace():
             raise ValueError(f"evidence: got {start}-{end}, which is white space; expected words that answer")
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return tuple(merged)
+    return tuple(merged(spans, 1))
 
 
 def _counter(

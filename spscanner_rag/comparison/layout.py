@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spscanner_rag.comparison.retrievals import Retrievals
+from spscanner_rag.comparison.retrievals import Retrievals, merged
 
 CONTEXT = 240  # characters on each side of a pick, about
 LONGEST = 4_000  # characters of a pick or an evidence span; of a longer one, its two ends are shown
@@ -18,22 +18,16 @@ LONGEST_ROW = 16_000  # or anywhere
 SHOWN = 2_000_000  # characters in all columns together
 KEPT = 600_000  # characters of elided stretches that can be unfolded
 
-_BEGINS = re.compile(
-    r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s"
-)  # a paragraph or an item of a list
+# How a paragraph or an item of a list begins.
+_BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
 _WORD_EDGE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the document; all of them together are the document.
+    """A part of the document, from character ``start`` to ``end``, either ``shown`` or elided.
 
-    Attributes
-    ----------
-    start, end
-        Its span in characters.
-    shown
-        False: elided, and the same for all retrievers.
+    All stretches together are the document, and they are the same for all retrievers.
     """
 
     start: int
@@ -48,7 +42,7 @@ class Layout:
     Attributes
     ----------
     stretches
-        Of these, those that are shown are at most `LONGEST_ROW` characters long.
+        Those that are shown have at most `LONGEST_ROW` characters.
     lowest_rank
         Picks of higher rank numbers are not shown, to keep the page small; None if all are.
     """
@@ -113,7 +107,7 @@ def lay_out(comparison: Retrievals, breaks: Breaks) -> Layout:
         wanted += [(_start(text, start), _end(text, end)) for start, end in ends]
     stretches: list[Stretch] = []
     cursor = 0
-    for start, end in _merged(wanted, len(text)):
+    for start, end in _worth_gaps(wanted, len(text)):
         if start > cursor:
             stretches.append(Stretch(cursor, start, False))
         stretches += [Stretch(*row, True) for row in _rows(text, breaks, start, end)]
@@ -164,19 +158,14 @@ def _end(text: str, end: int) -> int:
     return edge.end() if edge else high
 
 
-def _merged(spans: list[tuple[int, int]], characters: int) -> list[tuple[int, int]]:
-    """Ascending and with gaps worth eliding between them, at the start and at the end."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start - merged[-1][1] < SHORTEST_GAP:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    if merged and merged[0][0] < SHORTEST_GAP:
-        merged[0] = (0, merged[0][1])
-    if merged and characters - merged[-1][1] < SHORTEST_GAP:
-        merged[-1] = (merged[-1][0], characters)
-    return merged
+def _worth_gaps(wanted: list[tuple[int, int]], characters: int) -> list[tuple[int, int]]:
+    """The spans with gaps worth eliding between them, at the start and at the end."""
+    spans = merged(wanted, SHORTEST_GAP)
+    if spans and spans[0][0] < SHORTEST_GAP:
+        spans[0] = (0, spans[0][1])
+    if spans and characters - spans[-1][1] < SHORTEST_GAP:
+        spans[-1] = (spans[-1][0], characters)
+    return spans
 
 
 def _rows(text: str, breaks: Breaks, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from spscanner_rag.comparison.columns import Columns
 from spscanner_rag.comparison.retrievals import Pick, Retrievals
-from spscanner_rag.views.escaping import escaped_line, name_of
+from spscanner_rag.files.documents import name_of
+from spscanner_rag.views.escaping import escaped_line
 from spscanner_rag.views.html_page import page_head, question_header, resource
 
 QUOTE = 240  # characters of a pick in the list by rank
@@ -50,13 +51,7 @@ def _header(comparisons: Sequence[Retrievals]) -> str:
     legend = ['<li><b class="rank">3</b><mark>a pick</mark> and its rank</li>']
     if len(comparisons[0].retrievals) > 1:
         legend.append('<li><b class="rank only">3 only</b><mark class="only">picked by no other</mark></li>')
-    keys = {
-        "j": "next pick",
-        "k": "previous",
-        "→": "next retriever",
-        "←": "previous",
-        "b": "its best",
-    }
+    keys = {"j": "next pick", "k": "previous", "→": "next retriever", "←": "previous", "b": "its best"}
     if any(comparison.evidence for comparison in comparisons):
         legend.append('<li><span class="hit">evidence found</span></li>')
         legend.append('<li><span class="miss">evidence missed</span></li>')

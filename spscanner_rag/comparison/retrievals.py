@@ -1,5 +1,6 @@
 """What several retrievers picked from one document, as data."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,3 +100,14 @@ class Retrievals:
     def document(self) -> TextFile:
         """The document, which knows its lines."""
         return TextFile(self.path, self.text)
+
+
+def merged(spans: Iterable[tuple[int, int]], least_gap: int) -> list[tuple[int, int]]:
+    """The spans in order, as one where fewer than ``least_gap`` characters lie between two."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start - found[-1][1] < least_gap:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spscanner_rag.comparison.retrievals import Retrieval, Retrievals
-from spscanner_rag.views.escaping import name_of
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.views.progress import open_console, progress_bars
 from spscanner_rag.views.terminal import captured, line_of
 

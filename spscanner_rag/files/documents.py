@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 STANDARD_INPUT = "-"
-
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
@@ -46,6 +45,11 @@ class TextFile:
         return {"start": start, "end": end, "line": line, "column": column}
 
 
+def name_of(path: str) -> str:
+    """What to call a document in messages and views."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
 def read_text_files(paths: Sequence[str]) -> list[TextFile]:
     """Read document files; ``-`` is standard input.
 
@@ -56,7 +60,7 @@ def read_text_files(paths: Sequence[str]) -> list[TextFile]:
     """
     if list(paths).count(STANDARD_INPUT) > 1:
         raise ValueError("-: got standard input more than once; it can be read once: give - one time")
-    return [TextFile(path, _decode(path, _read(path))) for path in paths]
+    return [TextFile(path, _decoded(name_of(path), _read(path))) for path in paths]
 
 
 def _read(path: str) -> bytes:
@@ -73,8 +77,7 @@ def _read(path: str) -> bytes:
         raise ValueError(f"{path}: cannot be read ({reason}); expected a readable text file") from None
 
 
-def _decode(path: str, data: bytes) -> str:
-    name = "standard input" if path == STANDARD_INPUT else path
+def _decoded(name: str, data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{name}: got UTF-16; expected UTF-8: convert it with `iconv -f UTF-16 -t UTF-8`")
     if data.startswith(b"%PDF-") or b"\0" in data:

@@ -3,8 +3,6 @@
 import html
 import re
 
-from spscanner_rag.files.documents import STANDARD_INPUT
-
 # What a terminal or a page would act on instead of showing: control characters other than tab and line
 # feed, bidirectional and other invisible format characters, line separators, tags, lone surrogates.
 _UNSHOWABLE = re.compile(
@@ -18,18 +16,13 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay, and CR LF becomes a line feed.
     """
-    return _UNSHOWABLE.sub(lambda match: written_out(match.group()), text.replace("\r\n", "\n"))
+    return _UNSHOWABLE.sub(lambda match: _escape_of(match.group()), text.replace("\r\n", "\n"))
 
 
-def split_unshowable(text: str) -> list[str]:
-    """Split at the characters that `visible` writes out; these are at the odd places."""
-    return re.split(f"({_UNSHOWABLE.pattern})", text.replace("\r\n", "\n"))
-
-
-def written_out(character: str) -> str:
-    r"""The Python escape of a character, such as ``\x1b`` or ``\u202e``."""
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+def escaped(text: str) -> str:
+    """Text of a document as HTML, with what would not be shown written out."""
+    markup = html.escape(text.replace("\r\n", "\n"))
+    return _UNSHOWABLE.sub(lambda match: f"<code>{_escape_of(match.group())}</code>", markup)
 
 
 def one_line(text: str) -> str:
@@ -37,9 +30,9 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
-def name_of(path: str) -> str:
-    """What to call a document, on one line."""
-    return "standard input" if path == STANDARD_INPUT else one_line(path)
+def escaped_line(text: str) -> str:
+    """Text of a document as HTML on one line, also for an attribute."""
+    return html.escape(one_line(text))
 
 
 def encodable(text: str, encoding: str) -> str:
@@ -47,14 +40,7 @@ def encodable(text: str, encoding: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def escaped(text: str) -> str:
-    """Text of a document as HTML, with what would not be shown written out."""
-    pieces = split_unshowable(text)
-    for place, piece in enumerate(pieces):
-        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
-    return "".join(pieces)
-
-
-def escaped_line(text: str) -> str:
-    """Text of a document as HTML on one line, also in an attribute."""
-    return html.escape(one_line(text))
+def _escape_of(character: str) -> str:
+    r"""The Python escape of a character, such as ``\x1b`` or ``\u202e``."""
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.views.escaping import escaped, escaped_line, name_of
+from spscanner_rag.views.escaping import escaped, escaped_line
 from spscanner_rag.views.html_page import page_head, question_header, resource
 from spscanner_rag.views.scanned_document import ScannedDocument
 

@@ -13,9 +13,10 @@ from rich.progress import TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.results import Passage
 from spscanner_rag.scorers import Progress
-from spscanner_rag.views.escaping import encodable, name_of, one_line
+from spscanner_rag.views.escaping import encodable, one_line
 from spscanner_rag.views.progress import open_console, progress_bars
 from spscanner_rag.views.scanned_document import ScannedDocument
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.documents import TextFile, read_text_files
+from spscanner_rag.files.documents import TextFile, name_of, read_text_files
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,8 @@ def test_positions_against_universal_newlines(text: str) -> None:
             continue  # inside CR LF
         lines = before.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         assert document.position(offset) == (len(lines), len(lines[-1]) + 1)
+
+
+def test_names_and_places(tmp_path: Path) -> None:
+    assert [name_of(path) for path in ("-", "a.txt", "")] == ["standard input", "a.txt", ""]
+    assert TextFile("a", "one\ntwo").place(5, 7) == {"start": 5, "end": 7, "line": 2, "column": 2}
