@@ -110,13 +110,7 @@ def aggregation_prompt(
 
 
 def listed(choices: Sequence[str]) -> str:
-    """The options of a multiple-choice question, a letter before each.
-
-    Raises
-    ------
-    ValueError
-        If there are more options than letters.
-    """
+    """The options of a multiple-choice question, a letter before each; at most 26."""
     if len(choices) > len(ascii_uppercase):
         raise ValueError(f"choices: got {len(choices)}; expected at most {len(ascii_uppercase)}")
     return "\n".join(f"{letter}. {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))

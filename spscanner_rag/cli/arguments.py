@@ -46,13 +46,7 @@ ShowProgress = Annotated[
 
 
 def names_in(option: str, value: str) -> list[str]:
-    """The names in a comma-separated option.
-
-    Raises
-    ------
-    ValueError
-        For an empty name, or one that is given twice.
-    """
+    """The names in a comma-separated option; ``ValueError`` for an empty one, and one that is given twice."""
     names = [name.strip() for name in value.split(",")]
     if not all(names):
         raise ValueError(f"{option}: got {value!r}; expected names with a comma between two")

@@ -124,8 +124,7 @@ def compare(
     spans = _parse_evidence(evidence, len(files))
     documents = read_text_files(files)
     comparison.check_evidence_spans(spans, documents[0].text)
-    if out is not None:
-        check_output(out, files)
+    check_output(out, files)
     scorers = {
         label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
         for label, (name, unit, _) in settings.items()
@@ -151,7 +150,7 @@ def compare(
 
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
     """What is compared; raises ``ValueError`` for what needs no file and no model to be found."""
-    from spscanner_rag.baselines.named import check_name, units_for
+    from spscanner_rag.baselines.named import check_names, units_for
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.comparison.comparison import check_top_k
 
@@ -164,8 +163,7 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
             label = name if unit == "sentence" else f"{name} ({unit})"
             settings[label] = (name, unit, numbers.get(unit, TOP_K[unit]))
     check_top_k([number for _, _, number in settings.values()], len(settings))
-    for name in names:
-        check_name(name)
+    check_names(names)
     return settings
 
 

@@ -42,10 +42,8 @@ def info(
 
 
 def _versions() -> Facts:
-    facts = [
-        ("spscanner-rag", __version__),
-        ("Python", f"{platform.python_version()} on {platform.platform()}"),
-    ]
+    python = f"{platform.python_version()} on {platform.platform()}"
+    facts = [("spscanner-rag", __version__), ("Python", python)]
     for package in (*_PACKAGES, *_OPTIONAL_PACKAGES):
         try:
             facts.append((package, version(package)))
@@ -84,7 +82,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
 
 
 def _flattened(values: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the leaves of nested JSON as dotted names with their values; a list of leaves is one line."""
+    """The leaves of nested JSON as dotted names with their values; a list of leaves is one line."""
     if isinstance(values, dict):
         for key, value in values.items():
             yield from _flattened(value, f"{name}.{key}" if name else str(key))

@@ -118,8 +118,7 @@ def scan(
     nothing = ScanResult(query, "", [], [], [], count_tokens=len)  # type: ignore[arg-type]
     nothing.select(**selection)  # which refuses a bad option before a file is read or a model is loaded
     documents = read_text_files(files)
-    if out is not None:
-        check_output(out, files)
+    check_output(out, files)
 
     from spscanner_rag import Scanner
     from spscanner_rag.views.terminal import render_documents, scan_progress

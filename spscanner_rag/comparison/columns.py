@@ -12,14 +12,7 @@ THINNEST, REACH = 5, 20  # of a tick, and of where it can be clicked, in the str
 
 
 class Columns:
-    """One document of a comparison as HTML.
-
-    Parameters
-    ----------
-    number
-        The document's number on the page, from 1.
-    comparison
-    """
+    """One document of a comparison, the ``number``-th on the page from 1, as HTML."""
 
     def __init__(self, number: int, comparison: Retrievals) -> None:
         self.number, self.comparison = number, comparison

@@ -111,13 +111,7 @@ def compare(
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
-    """One number of picks for each retriever.
-
-    Raises
-    ------
-    ValueError
-        For a number out of range, another count of numbers than of retrievers, or too few or many retrievers.
-    """
+    """One number of picks for each retriever; ``ValueError`` for bad numbers, and too few or many retrievers."""
     if not 1 <= retrievers <= MOST_RETRIEVERS:
         raise ValueError(f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}")
     numbers = list(top_k) if isinstance(top_k, Sequence) else [top_k] * retrievers
@@ -134,10 +128,7 @@ def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
 def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tuple[tuple[int, int], ...]:
     """The spans in order, with those that overlap or touch merged.
 
-    Raises
-    ------
-    ValueError
-        For a span that is empty, leaves the text, or holds nothing but white space.
+    Raises ``ValueError`` for a span that is empty, leaves the text, or holds nothing but white space.
     """
     spans = sorted(evidence)
     for start, end in spans:

@@ -37,14 +37,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Layout:
-    """The stretches of a document in order.
+    """The stretches of a document in order; those that are shown have at most `LONGEST_ROW` characters.
 
-    Attributes
-    ----------
-    stretches
-        Those that are shown have at most `LONGEST_ROW` characters.
-    lowest_rank
-        Picks of higher rank numbers are not shown, to keep the page small; None if all are.
+    Picks after ``lowest_rank`` are not shown, to keep the page small; it is None if all are.
     """
 
     stretches: tuple[Stretch, ...]
@@ -139,7 +134,7 @@ def _start(text: str, start: int) -> int:
     low = max(0, start - CONTEXT)
     if low == 0:
         return 0
-    line = text.rfind("\n", low - CONTEXT if low > CONTEXT else 0, low) + 1
+    line = text.rfind("\n", max(0, low - CONTEXT), low) + 1
     if line:
         return line
     edge = _WORD_EDGE.search(text, low, start)
@@ -149,8 +144,6 @@ def _start(text: str, start: int) -> int:
 def _end(text: str, end: int) -> int:
     """Where the context after a pick ends: at a line if one ends near, else at a word."""
     high = min(len(text), end + CONTEXT)
-    if high == len(text):
-        return high
     line = text.find("\n", high, high + CONTEXT)
     if line >= 0:
         return line + 1

@@ -17,12 +17,9 @@ QUOTE = 240  # characters of a pick in the list by rank
 
 
 def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
-    """The page, as a string to be written in UTF-8.
+    """The page, as a string to be written in UTF-8, of at least one comparison.
 
-    Parameters
-    ----------
-    comparisons
-        At least one; all with the same retrievers and question, each with a document of its own.
+    All have the same retrievers and question, and each has a document of its own.
     """
     style, script = (resource(__package__, name) for name in ("page.css", "page.js"))
     sections = (

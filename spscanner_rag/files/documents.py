@@ -18,12 +18,8 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 class TextFile:
     r"""A document that was read from a file.
 
-    Attributes
-    ----------
-    path
-        The path as the user gave it, ``-`` for standard input.
-    text
-        The decoded text without its byte order mark; nothing else is changed, so ``\r\n`` stays.
+    The path is the one that the user gave, ``-`` for standard input. The text is the decoded one without its byte
+    order mark; nothing else is changed, so ``\r\n`` stays.
     """
 
     path: str
@@ -53,10 +49,7 @@ def name_of(path: str) -> str:
 def read_text_files(paths: Sequence[str]) -> list[TextFile]:
     """Read document files; ``-`` is standard input.
 
-    Raises
-    ------
-    ValueError
-        For the first that cannot be read, is a folder, is empty, or is not UTF-8 text.
+    Raises ``ValueError`` for the first that cannot be read, is a folder, is empty, or is not UTF-8 text.
     """
     if list(paths).count(STANDARD_INPUT) > 1:
         raise ValueError("-: got standard input more than once; it can be read once: give - one time")

@@ -10,8 +10,10 @@ from spscanner_rag.files.documents import STANDARD_INPUT
 from spscanner_rag.files.whole_file import is_special, write_whole
 
 
-def check_output(out: Path, inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` when ``out`` cannot be written, or would overwrite one of the documents."""
+def check_output(out: Path | None, inputs: Sequence[str]) -> None:
+    """Raise ``ValueError`` when the file cannot be written, or would overwrite one of the documents."""
+    if out is None:
+        return
     if out.is_dir():
         raise ValueError(f"--out {out}: got a folder; expected a file: add a file name")
     if not out.parent.is_dir():

@@ -12,13 +12,8 @@ from uuid import uuid4
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
-    The unfinished file is ``NAME.part`` beside ``path``. A killed program leaves it behind, and the next attempt
-    overwrites it, so only one program may write the same file at a time.
-
-    Parameters
-    ----------
-    path : Path
-        A file in an existing folder. A link is replaced, not followed.
+    The unfinished file is ``NAME.part`` beside ``path``, in an existing folder. A killed program leaves it behind,
+    and the next attempt overwrites it, so only one program may write the same file at a time. A link is replaced.
     """
     unfinished = path.with_name(f"{path.name}.part")
     with _replacing(path, unfinished):

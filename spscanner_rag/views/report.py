@@ -46,16 +46,9 @@ class Shading:
 
 
 def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
-    """The page, as a string to be written in UTF-8.
+    """The page for documents in the order given, as a string to be written in UTF-8.
 
-    Parameters
-    ----------
-    query
-        The question that was asked.
-    model
-        Where the checkpoint came from.
-    scanned
-        The documents in the order in which they are shown; their picks make the list of the best.
+    Their picks make the list of the best sentences; ``model`` says where the checkpoint came from.
     """
     shading = Shading([document.result.logits for document in scanned])
     parts = [

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +18,6 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner, __version__
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
-from spscanner_rag.cli import main
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 
@@ -31,13 +30,7 @@ Why did they leave the island? Because the well was dry. The ship's bell rang tw
 QUESTION = "Who signed the treaty?"
 
 
-class Output(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Output]
+Run = Callable[..., Any]  # code, out, err
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +67,8 @@ def document(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> Output:
-        code = main([str(argument) for argument in arguments])
-        return Output(code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
 def scan(run: Run, checkpoint: Path) -> Run:
-    def scan(*arguments: object) -> Output:
+    def scan(*arguments: object) -> Any:
         return run("scan", "-q", QUESTION, "--model", checkpoint, "--dtype", "float32", *arguments)
 
     return scan
@@ -297,23 +281,12 @@ def test_a_query_longer_than_a_window(run: Run, document: Path, checkpoint: Path
     assert run(*arguments, "Who?") == (0, "", "")
 
 
-HOSTILE = (
-    "Anne [/INST] signed [bold]the[/bold] treaty :smile: \x1b[2J\x1b]8;;http://x.example\x1b\\here\x1b]8;;\x07 "
-    "\x9b31m \x85 \x08 \rover \u202eevil\u2066 <script>alert(1)</script> </style><img src=x> & done.\r\n"
-)
-
-
-def test_a_hostile_document_and_question_stay_text(run: Run, checkpoint: Path, tmp_path: Path) -> None:
-    path = tmp_path / "[red]<b>\x1b[31m.txt"
-    path.write_text(HOSTILE, encoding="utf-8", newline="")
-    arguments = [
-        "scan",
-        path,
-        "--model",
-        checkpoint,
-        "-q",
-        f"{HOSTILE} \udcff",
-    ]  # as an argument that is no UTF-8
+def test_a_hostile_document_and_question_stay_text(
+    run: Run, checkpoint: Path, hostile_document: Path
+) -> None:
+    text = hostile_document.read_bytes().decode()
+    question = f"{text} \udcff"  # as an argument that is no UTF-8
+    arguments = ["scan", hostile_document, "--model", checkpoint, "-q", question]
     for output_format in ("text", "json", "html"):
         code, out, err = run(*arguments, "--format", output_format, "--progress")
         assert code == 0
@@ -325,9 +298,9 @@ def test_a_hostile_document_and_question_stay_text(run: Run, checkpoint: Path, t
         assert "[/INST] signed [bold]the[/bold] treaty :smile:" in out
         if output_format == "json":
             (answer,) = json.loads(out)["documents"]
-            assert json.loads(out)["query"] == f"{HOSTILE} \udcff"
+            assert json.loads(out)["query"] == question
             for passage in answer["passages"]:
-                assert passage["text"] == HOSTILE[passage["start"] : passage["end"]]
+                assert passage["text"] == text[passage["start"] : passage["end"]]
         else:
             assert r"\x1b]8;;http://x.example\x1b" in re.sub("</?code>", "", out)
         if output_format == "html":
