@@ -14,7 +14,7 @@ from spscanner_rag.retrieval.language_models import language_model_of
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """A question with its reference answers and what it is to be answered from.
+    """A question with its reference answers and the texts to answer it from.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class AnswerScore:
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuality:
-    """The scores of many questions; what failed is counted, and in no mean.
+    """The scores of many questions; failures are counted, and no mean includes them.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def answer_quality(
     asker: Asker | None = None,
     length: AnswerLength = "sentence",
 ) -> AnswerQuality:
-    """Have questions answered and the answers scored.
+    """Let a language model answer questions, and score the answers.
 
     Parameters
     ----------

@@ -28,16 +28,10 @@ WINDOW_TOKENS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """A question and what it is to be answered from.
+    """A question, the texts to answer it from, and the options of a multiple-choice question.
 
-    Attributes
-    ----------
-    question
-    contexts
-        One text: the answer comes from it at once. Several: windows of a document, which are answered one by
-        one and then together.
-    choices
-        The options of a multiple-choice question, empty for others.
+    The answer comes from a single text at once. Several are windows of a document: each gets an answer, and then
+    all of them together.
     """
 
     question: str
@@ -73,7 +67,7 @@ def retrieved_context(
         The scanner or a baseline.
     question, text
     units : sequence of Unit, optional
-        What is scored. By default the sentences that the scorer cuts.
+        The units to score. Default: the sentences that the scorer cuts.
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
@@ -132,10 +126,10 @@ def answer_questions(
     requests : iterable of AnswerRequest
         Taken as the work goes on: a generator need not hold all documents.
     asker : Asker, optional
-        How the model is asked. By default `Asker()`, which stores nothing.
+        How the model is asked. Default: `Asker()`, which stores nothing.
     length : {"phrase", "sentence", "paragraph"}, default "sentence"
-        What the model is asked for. The paper's are a sentence or a paragraph, by benchmark; for token F1 and
-        exact match against short answers take "phrase".
+        The form of the answer. The paper asks for a sentence or a paragraph, by benchmark; "phrase" suits token F1
+        and exact match against short answers.
 
     Raises
     ------

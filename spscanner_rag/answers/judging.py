@@ -118,7 +118,7 @@ def judge_answers(
     judgements : iterable of Judgement
         In the order of the verdicts.
     asker : Asker, optional
-        How the judge is asked. By default `Asker()`, which stores nothing.
+        How the judge is asked. Default: `Asker()`, which stores nothing.
 
     Raises
     ------

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spscanner_rag.cli.arguments import (
-    Device,
-    Files,
-    Out,
-    OutputFormat,
-    Query,
-    ShowProgress,
-    names_in,
-    optional,
-)
+from spscanner_rag.cli import arguments
+from spscanner_rag.cli.arguments import OutputFormat, names_in, optional
 from spscanner_rag.files.documents import TextFile, read_text_files
 from spscanner_rag.files.output import check_output, json_text, write_output
 from spscanner_rag.scorers import check_query
@@ -45,16 +37,15 @@ picked; found says of each evidence sentence whether at least half of it lies in
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
 """About as much text of each; chunks and sentences stand 1 to 10, as in the paper."""
 
-_SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
-
-
 Settings = dict[str, tuple[str, str, int]]
 """Retriever string, unit and number of picks, by the name to show."""
 
+_SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
+
 
 def compare(
-    files: Files,
-    query: Query,
+    files: arguments.Files,
+    query: arguments.Query,
     retrievers: Annotated[
         str,
         typer.Option(
@@ -93,7 +84,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    out: Out = None,
+    out: arguments.Out = None,
     count_tokens: Annotated[
         str | None,
         optional(
@@ -102,12 +93,12 @@ def compare(
             "ENCODING",
         ),
     ] = None,
-    device: Device = "auto",
+    device: arguments.Device = "auto",
     dtype: Annotated[str, typer.Option(help="For scanners: auto, float32, bfloat16 or int8.")] = "auto",
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
     ] = False,
-    progress: ShowProgress = None,
+    progress: arguments.ShowProgress = None,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
@@ -233,19 +224,13 @@ def _described(comparisons: "Sequence[Comparison]") -> dict[str, object]:
 
 
 def _retrieval(document: TextFile, retrieval: "Retrieval") -> dict[str, object]:
-    return {
-        "name": retrieval.name,
-        "units": retrieval.units,
-        "seconds": retrieval.seconds,
-        "tokens": retrieval.tokens,
-        "only": retrieval.only,
-        "found": retrieval.found,
-        "picks": [
-            {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
-            | _quoted(document, pick.start, pick.end)
-            for pick in retrieval.picks
-        ],
-    }
+    picks = [
+        {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
+        | _quoted(document, pick.start, pick.end)
+        for pick in retrieval.picks
+    ]
+    facts = ("name", "units", "seconds", "tokens", "only", "found")
+    return {**{fact: getattr(retrieval, fact) for fact in facts}, "picks": picks}
 
 
 def _quoted(document: TextFile, start: int, end: int) -> dict[str, object]:

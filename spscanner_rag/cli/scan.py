@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spscanner_rag.cli.arguments import (
-    Device,
-    Dtype,
-    Files,
-    Out,
-    OutputFormat,
-    Query,
-    ShowProgress,
-    optional,
-    optional_number,
-)
+from spscanner_rag.cli import arguments
+from spscanner_rag.cli.arguments import OutputFormat, optional, optional_number
 from spscanner_rag.files.documents import TextFile, read_text_files
 from spscanner_rag.files.output import check_output, json_text, write_output
 from spscanner_rag.scorers import check_query
@@ -60,8 +51,8 @@ def _parse_top_k(value: str) -> float | None:
 
 
 def scan(
-    files: Files,
-    query: Query,
+    files: arguments.Files,
+    query: arguments.Query,
     top_k: Annotated[
         str, typer.Option(help='Sentences to show: a number, a share below 1 (at least 10), or "all".')
     ] = "10",
@@ -78,8 +69,7 @@ def scan(
         ),
     ] = None,
     context: Annotated[
-        int | None,
-        optional_number("Neighbours on each side of a sentence; default 1 for text, else 0."),
+        int | None, optional_number("Neighbours on each side of a sentence; default 1 for text, else 0.")
     ] = None,
     order: Annotated[
         OutputOrder, typer.Option(help="Best first, or as in the document.")
@@ -87,16 +77,16 @@ def scan(
     output_format: Annotated[
         OutputFormat, typer.Option("--format", help="Text, JSON, or one HTML page.")
     ] = OutputFormat.TEXT,
-    out: Out = None,
+    out: arguments.Out = None,
     model: Annotated[
         str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")
     ] = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
+    device: arguments.Device = "auto",
+    dtype: arguments.Dtype = "auto",
     segment_tokens: Annotated[
         int | None, optional_number("Tokens the model reads at a time; default the scanner's.")
     ] = None,
-    progress: ShowProgress = None,
+    progress: arguments.ShowProgress = None,
 ) -> None:
     """Show the sentences of documents that answer a question.
 

@@ -14,13 +14,8 @@ from spscanner_rag.results.selection import rank
 class ScannedDocument:
     """A document, its scores and what was selected from it.
 
-    Attributes
-    ----------
-    document, result
-    passages
-        The selected sentences and their neighbours, unmerged, in the order asked for.
-    picks
-        Those of them that were selected for their score, in the same order.
+    The passages are the selected sentences and their neighbours, unmerged, in the order asked for. The picks are
+    those passages that were selected for their score, in the same order.
     """
 
     document: TextFile
