@@ -1,4 +1,4 @@
-"""Answers against reference answers without a judge: token F1, exact match, and the option that was picked."""
+"""Answers compared with reference answers without a judge: token F1, exact match, and the option picked."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ def normalized(answer: str) -> str:
 
 def exact_match(answer: str, references: Iterable[str]) -> float:
     """1.0 if the answer equals one of the references once both are `normalized`, else 0.0."""
-    return float(normalized(answer) in _normalized(references))
+    return float(normalized(answer) in _all_normalized(references))
 
 
 def token_f1(answer: str, references: Iterable[str]) -> float:
@@ -30,7 +30,9 @@ def token_f1(answer: str, references: Iterable[str]) -> float:
     Words that occur several times count as often as they do in both. If either side has no words, it is 1 when
     both have none.
     """
-    return max(_f1(normalized(answer).split(), reference.split()) for reference in _normalized(references))
+    return max(
+        _f1(normalized(answer).split(), reference.split()) for reference in _all_normalized(references)
+    )
 
 
 def choice_in(answer: str, choices: Sequence[str]) -> int | None:
@@ -64,7 +66,7 @@ def _words(text: str) -> str:
     return " ".join(text.lower().translate(_NO_PUNCTUATION).split())
 
 
-def _normalized(references: Iterable[str]) -> list[str]:
+def _all_normalized(references: Iterable[str]) -> list[str]:
     if not (found := [normalized(reference) for reference in references]):
         raise ValueError("got no reference answer; expected at least one")
     return found

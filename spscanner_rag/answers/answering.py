@@ -159,8 +159,8 @@ def answer_questions(
         aggregation_prompt(
             question, [without_thoughts(part.text or "") for part in parts[i]], choices, length
         )
-        for i in to_join
-        for question, choices, _ in [asked[i]]
+        for i, (question, choices, _) in enumerate(asked)
+        if whole[i] is None
     )
     for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
         whole[i] = reply

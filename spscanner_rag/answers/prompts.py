@@ -1,4 +1,4 @@
-"""Prompts with documents in them that a document cannot break out of, and the answer in a reply."""
+"""Prompts that hold documents which cannot break out of their fence, and the answer in a reply."""
 
 import hashlib
 import json
@@ -96,7 +96,7 @@ def window_prompt(
 def aggregation_prompt(
     question: str, replies: Sequence[str], choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
-    """The prompt that makes one answer of the replies to the windows of a document."""
+    """The prompt that makes one answer from the replies to the windows of a document."""
     parts = [
         Section(f"PART {number} OF {len(replies)}", reply.strip()) for number, reply in enumerate(replies, 1)
     ]

@@ -35,7 +35,7 @@ picked; found says of each evidence sentence whether at least half of it lies in
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
-"""About as much text of each; chunks and sentences stand 1 to 10, as in the paper."""
+"""Default picks of each unit, for about the same amount of text; 1 chunk for 10 sentences, as in the paper."""
 
 Settings = dict[str, tuple[str, str, int]]
 """Retriever string, unit and number of picks, by the name to show."""

@@ -8,7 +8,7 @@ from spscanner_rag.comparison.retrievals import Pick, Retrievals
 from spscanner_rag.views.escaping import escaped, escaped_line
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
-THINNEST, REACH = 5, 20  # of a tick, and of where it can be clicked, in the strip's units
+THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in the strip's units
 
 
 class Columns:
@@ -23,7 +23,7 @@ class Columns:
         ]
 
     def link(self, column: int, pick: Pick) -> str:
-        """Where a pick stands on the page; empty if only its place is shown."""
+        """The link to a pick on the page; empty if the page shows only its place."""
         return f"#{self._id(column, pick)}" if self.layout.shows(pick.start) else ""
 
     def strip(self, column: int) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from spscanner_rag.comparison.retrievals import Retrievals, merged
 
-CONTEXT = 240  # characters on each side of a pick, about
-LONGEST = 4_000  # characters of a pick or an evidence span; of a longer one, its two ends are shown
-SHORTEST_GAP = 400  # less is not worth eliding
+CONTEXT = 240  # characters on each side of a pick, approximately
+LONGEST = 4_000  # characters of a pick or an evidence span; a longer one shows its two ends
+SHORTEST_GAP = 400  # characters; fewer are not worth eliding
 ROW = 1_600  # characters after which a row ends at the next line break
-LONGEST_ROW = 16_000  # or anywhere
+LONGEST_ROW = 16_000  # characters after which a row ends anywhere
 SHOWN = 2_000_000  # characters in all columns together
 KEPT = 600_000  # characters of elided stretches that can be unfolded
 
@@ -69,8 +69,8 @@ class Layout:
 class Breaks:
     """Tells line breaks that only wrap a paragraph from those that end something.
 
-    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; such a break is
-    shown as a space.
+    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; the page shows such a
+    break as a space.
     """
 
     def __init__(self, text: str) -> None:

@@ -52,7 +52,7 @@ def read_text_files(paths: Sequence[str]) -> list[TextFile]:
     Raises ``ValueError`` for the first that cannot be read, is a folder, is empty, or is not UTF-8 text.
     """
     if list(paths).count(STANDARD_INPUT) > 1:
-        raise ValueError("-: got standard input more than once; it can be read once: give - one time")
+        raise ValueError("-: got standard input more than once; expected it once: give a single -")
     return [TextFile(path, _decoded(name_of(path), _read(path))) for path in paths]
 
 

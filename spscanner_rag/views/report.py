@@ -15,7 +15,7 @@ from spscanner_rag.views.escaping import escaped, escaped_line
 from spscanner_rag.views.html_page import page_head, question_header, resource
 from spscanner_rag.views.scanned_document import ScannedDocument
 
-LEVELS = 8  # shades, beside none
+LEVELS = 8  # shades, not counting none
 _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
 

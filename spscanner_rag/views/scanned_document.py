@@ -1,4 +1,4 @@
-"""A document with its scores and what was selected of it, as terminal and page show it."""
+"""A document with its scores and what was selected from it, as terminal and page show it."""
 
 from dataclasses import dataclass
 from functools import cached_property

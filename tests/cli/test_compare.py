@@ -17,25 +17,13 @@ from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.cli.compare import TOP_K
 from spscanner_rag.text.token_counts import resolve_counter
 
-TEXT = """\
-The keeper of the lighthouse wrote the date in his book. Anne signed the treaty, and the captain left.
-Nobody answered her question. The harbour must be widened! It rained the whole night.
-
-Why did they leave the island? Because the well was dry. The ship's bell rang twice. Then the rain began.
-"""
+TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
 QUESTION = "Who signed the treaty?"
 SIGNED = f"{TEXT.index('Anne')}-{TEXT.index('Anne') + 4}"
 DRY = f"{TEXT.index('dry')}-{TEXT.index('dry') + 3}"
 
 
 Run = Callable[..., Any]  # code, out, err
-
-
-@pytest.fixture
-def document(tmp_path: Path) -> Path:
-    path = tmp_path / "treaty.txt"
-    path.write_text(TEXT, encoding="utf-8")
-    return path
 
 
 @pytest.fixture
