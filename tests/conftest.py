@@ -7,6 +7,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+import io
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -198,3 +199,70 @@ def browser() -> Iterator[Any]:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+class Visit:
+    """A page that was opened, with all that it logged and asked for."""
+
+    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+        self.context = browser.new_context(**context)
+        self.page = self.context.new_page()
+        self.troubles: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.troubles.append(message.text))
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.troubles.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.address = path.as_uri()
+
+    def top_of(self, selector: str) -> float:
+        return float(self.page.locator(selector).bounding_box()["y"])
+
+    def style(self, selector: str, name: str) -> str:
+        script = "([selector, name]) => getComputedStyle(document.querySelector(selector))[name]"
+        return str(self.page.evaluate(script, [selector, name]))
+
+    def brightness(self, selector: str, name: str) -> float:
+        """A colour's brightness, 0 to 1."""
+        red, green, blue = self.style(selector, name).split("(")[1].rstrip(")").split(",")[:3]
+        return (float(red) + float(green) + float(blue)) / 765
+
+    def finish(self) -> None:
+        self.context.close()
+        assert self.troubles == []
+        assert {address.partition("#")[0] for address in self.requests} == {self.address}
+
+
+@pytest.fixture
+def visit(browser: Any) -> Callable[..., Visit]:
+    """Opens a file in Chromium, with the options of a browser context."""
+    return lambda path, **context: Visit(browser, path, **context)
+
+
+@pytest.fixture
+def hostile_markup() -> str:
+    """What must not act in a browser."""
+    return (
+        "<script>document.title='owned'</script><img src='http://x.example/a.png' onerror=\"alert('owned')\">"
+        "<style>body{display:none}</style></style><a href=\"javascript:alert('owned')\">click</a>"
+        "<link rel=stylesheet href=//x.example/a.css><iframe src=http://x.example></iframe>"
+        " \x1b]8;;x\x07 \u202eevil\u202c \ud800 \x00"
+    )
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal with colours, 60 columns wide."""
+    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
+    return Terminal()

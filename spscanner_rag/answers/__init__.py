@@ -1,1 +1,1 @@
-"""Answers of a language model to questions, and their judgement."""
+"""Answers of a language model to questions, and how they are judged."""

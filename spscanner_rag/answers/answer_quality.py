@@ -1,7 +1,7 @@
 """How good the answers are that a language model gives from what a retriever found."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from spscanner_rag.answers.answer_scores import choice_in, exact_match, token_f1
@@ -14,12 +14,12 @@ from spscanner_rag.retrieval.language_models import language_model_of
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """A question with its reference answers and what it is to be answered from.
+    """A question with its reference answers and the texts to answer it from.
 
     Attributes
     ----------
     qid
-        What the result calls it.
+        Id of the question in the result.
     question
     contexts
         ``(retrieved_context(...),)``, ``(document,)`` or ``document_windows(document)``.
@@ -43,17 +43,14 @@ class AnswerScore:
     Attributes
     ----------
     qid
-    answer
-        None, as all scores then, if the model failed; ``error`` says why.
-    error
-    marked
-        False if the reply did not mark its answer as asked, so that all of it was taken.
+    answer, error, marked
+        As in `Answer`. Without an answer, all scores are None.
     token_f1
         0 to 1; None for a multiple-choice question.
     exact_match
-        0 or 1; of a multiple-choice question, whether the right option was picked.
+        0 or 1; for a multiple-choice question, whether the right option was picked.
     correct
-        The judge's decision; None without a judge and where the judge gave no readable one.
+        The judge's decision; None without a judge, and if the judge gave no readable one.
     verdict
         What the judge wrote; None if it was not asked.
     """
@@ -70,7 +67,7 @@ class AnswerScore:
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuality:
-    """The scores of many questions; what failed is counted, and in no mean.
+    """The scores of many questions; failures are counted, and no mean includes them.
 
     Attributes
     ----------
@@ -107,16 +104,14 @@ class AnswerQuality:
         could not be read, and ``judge_failed`` ones lack a reply (an answer can be in both).
         ``without_reference`` questions were not asked.
         """
-        open_verdicts = [
-            score.verdict for score in self.scores if score.verdict is not None and score.correct is None
-        ]
+        undecided = [each.verdict for each in self.scores if each.verdict and each.correct is None]
         return {
             "questions": len(self.scores),
             "failed": sum(score.answer is None for score in self.scores),
             "unmarked": sum(not score.marked for score in self.scores),
             "judged": sum(score.correct is not None for score in self.scores),
-            "unparsable": sum(verdict.unparsable > 0 for verdict in open_verdicts),
-            "judge_failed": sum(bool(verdict.errors) for verdict in open_verdicts),
+            "unparsable": sum(verdict.unparsable > 0 for verdict in undecided),
+            "judge_failed": sum(bool(verdict.errors) for verdict in undecided),
             "without_reference": self.without_reference,
         }
 
@@ -129,7 +124,7 @@ def answer_quality(
     asker: Asker | None = None,
     length: AnswerLength = "sentence",
 ) -> AnswerQuality:
-    """Have questions answered and the answers scored.
+    """Let a language model answer questions, and score the answers.
 
     Parameters
     ----------
@@ -139,25 +134,21 @@ def answer_quality(
     tasks : iterable of AnswerTask
         Taken as the work goes on: a generator of them need not hold all documents.
     asker : Asker, optional
-        How the models are asked and where replies are kept. With the same file of replies, a run that was
-        killed goes on where it was, and a finished one gives the same result without asking.
+        How the models are asked and where replies are kept. With the same file of replies, an interrupted run
+        resumes, and a finished one gives the same result without asking.
     length : {"phrase", "sentence", "paragraph"}, default "sentence"
         As for `answer_questions`.
-
-    Returns
-    -------
-    AnswerQuality
 
     Raises
     ------
     TypeError, ValueError
-        For a model that cannot be asked or has no name, a task without a context, one with more than 26
-        choices, and one with a reference that is none of its choices.
+        For a model that cannot be asked or has no name, and for a task without a context, with more than 26
+        choices, or with a reference that is not among its choices.
     """
     model = language_model_of(generator)
     judging_model = None if judge is None else language_model_of(judge)
     asker = asker or Asker()
-    kept: list[_Asked] = []
+    kept: list[AnswerTask] = []  # without their contexts, which may be large
     without_reference = 0
 
     def requests() -> Iterator[AnswerRequest]:
@@ -172,7 +163,7 @@ def answer_quality(
                     f"question {task.qid!r}: got the references {references!r:.80}; expected each to be one of "
                     "the choices, in words"
                 )
-            kept.append(_Asked(task.qid, task.question, references, task.choices))
+            kept.append(replace(task, contexts=(), references=references))
             yield AnswerRequest(task.question, task.contexts, task.choices)
 
     answers = answer_questions(model, requests(), asker, length)
@@ -184,46 +175,19 @@ def answer_quality(
             for i in answered
         )
         verdicts = dict(zip(answered, judge_answers(judging_model, judgements, asker), strict=True))
-    scores = (
-        _score(asked, answer, verdicts.get(i))
-        for i, (asked, answer) in enumerate(zip(kept, answers, strict=True))
-    )
+    scores = (_score(kept[i], answer, verdicts.get(i)) for i, answer in enumerate(answers))
     return AnswerQuality(tuple(scores), without_reference)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A task without its contexts, which may be large."""
-
-    qid: str
-    question: str
-    references: tuple[str, ...]
-    choices: tuple[str, ...]
-
-
-def _score(asked: _Asked, answer: Answer, verdict: Verdict | None) -> AnswerScore:
+def _score(task: AnswerTask, answer: Answer, verdict: Verdict | None) -> AnswerScore:
     f1 = match = None
-    if answer.text is not None:
-        if asked.choices:
-            match = float(_picks_right(answer.text, asked.choices, asked.references))
-        else:
-            f1 = token_f1(answer.text, asked.references)
-            match = exact_match(answer.text, asked.references)
-    return AnswerScore(
-        qid=asked.qid,
-        answer=answer.text,
-        error=answer.error,
-        marked=answer.marked,
-        token_f1=f1,
-        exact_match=match,
-        correct=None if verdict is None else verdict.correct,
-        verdict=verdict,
-    )
-
-
-def _picks_right(answer: str, choices: Sequence[str], references: Sequence[str]) -> bool:
-    picked = choice_in(answer, choices)
-    return picked is not None and choices[picked].strip() in references
+    if answer.text is not None and task.choices:
+        picked = choice_in(answer.text, task.choices)
+        match = float(picked is not None and task.choices[picked].strip() in task.references)
+    elif answer.text is not None:
+        f1, match = (score(answer.text, task.references) for score in (token_f1, exact_match))
+    correct = None if verdict is None else verdict.correct
+    return AnswerScore(task.qid, answer.text, answer.error, answer.marked, f1, match, correct, verdict)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""Answers against reference answers without a judge: token F1, exact match, and the option that was picked."""
+"""Answers compared with reference answers without a judge: token F1, exact match, and the option picked."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ def normalized(answer: str) -> str:
 
 def exact_match(answer: str, references: Iterable[str]) -> float:
     """1.0 if the answer equals one of the references once both are `normalized`, else 0.0."""
-    return float(normalized(answer) in {normalized(reference) for reference in _given(references)})
+    return float(normalized(answer) in _all_normalized(references))
 
 
 def token_f1(answer: str, references: Iterable[str]) -> float:
@@ -31,12 +31,12 @@ def token_f1(answer: str, references: Iterable[str]) -> float:
     both have none.
     """
     return max(
-        _f1(normalized(answer).split(), normalized(reference).split()) for reference in _given(references)
+        _f1(normalized(answer).split(), reference.split()) for reference in _all_normalized(references)
     )
 
 
 def choice_in(answer: str, choices: Sequence[str]) -> int | None:
-    """The option that an answer picks, counted from 0; None if it picks none or several, or is not clear.
+    """The option that an answer picks, counted from 0; None if it picks none or several, or is unclear.
 
     It may give the option's letter, with or without its words, or the words alone. Case, ASCII punctuation and
     extra white space do not matter.
@@ -66,11 +66,10 @@ def _words(text: str) -> str:
     return " ".join(text.lower().translate(_NO_PUNCTUATION).split())
 
 
-def _given(references: Iterable[str]) -> list[str]:
-    references = list(references)
-    if not references:
+def _all_normalized(references: Iterable[str]) -> list[str]:
+    if not (found := [normalized(reference) for reference in references]):
         raise ValueError("got no reference answer; expected at least one")
-    return references
+    return found
 
 
 def _f1(answer: list[str], reference: list[str]) -> float:

@@ -23,21 +23,15 @@ from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import window_ranges
 
 WINDOW_TOKENS = 120_000
-"""The paper's windows for reading a whole document; each begins half a window, 60,000 tokens, after the last."""
+"""The paper's windows over a whole document; each begins 60,000 tokens, half a window, after the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """A question and what it is to be answered from.
+    """A question, the texts to answer it from, and the options of a multiple-choice question.
 
-    Attributes
-    ----------
-    question
-    contexts
-        One text: the answer comes from it at once. Several: windows of a document, which are answered one by
-        one and then together.
-    choices
-        The options of a multiple-choice question, empty for others.
+    The answer comes from a single text at once. Several are windows of a document: each gets an answer, and then
+    all of them together.
     """
 
     question: str
@@ -46,21 +40,12 @@ class AnswerRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the model answered.
+class Answer(Reply):
+    """The answer in a reply; none if the model failed, also if it did so for one window of several.
 
-    Attributes
-    ----------
-    text
-        The answer; None if the model failed, also where it did so for one window of several.
-    error
-        Why it failed; None if it did not.
-    marked
-        False for a reply that did not mark its answer as asked, so that all of it is the answer.
+    ``marked`` is False for a reply that did not mark its answer as asked, so that all of it is the answer.
     """
 
-    text: str | None
-    error: str | None = None
     marked: bool = True
 
 
@@ -82,20 +67,15 @@ def retrieved_context(
         The scanner or a baseline.
     question, text
     units : sequence of Unit, optional
-        What is scored. By default the sentences that the scorer cuts.
+        The units to score. Default: the sentences that the scorer cuts.
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
     units = segment(scorer, text) if units is None else units
     (logits,) = score_batch(scorer, [(question, text, units)])
-    result = ScanResult(
-        query=question,
-        text=text,
-        starts=np.array([unit.start for unit in units], np.int64),
-        ends=np.array([unit.end for unit in units], np.int64),
-        logits=logits,
-        count_tokens=getattr(scorer, "count_tokens", None),
-    )
+    starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
+    own = getattr(scorer, "count_tokens", None)
+    result = ScanResult(question, text, starts, ends, logits, count_tokens=own)
     return result.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
 
 
@@ -146,10 +126,10 @@ def answer_questions(
     requests : iterable of AnswerRequest
         Taken as the work goes on: a generator need not hold all documents.
     asker : Asker, optional
-        How the model is asked. By default `Asker()`, which stores nothing.
+        How the model is asked. Default: `Asker()`, which stores nothing.
     length : {"phrase", "sentence", "paragraph"}, default "sentence"
-        What the model is asked for. The paper's are a sentence or a paragraph, by benchmark; for token F1 and
-        exact match against short answers take "phrase".
+        The form of the answer. The paper asks for a sentence or a paragraph, by benchmark; "phrase" suits token F1
+        and exact match against short answers.
 
     Raises
     ------
@@ -157,40 +137,34 @@ def answer_questions(
         For a request without a context, or more than 26 choices.
     """
     asker = asker or Asker()
-    asked: list[tuple[str, tuple[str, ...], int]] = []
+    asked: list[tuple[str, tuple[str, ...], int]] = []  # without the contexts, which may be large
 
     def first_prompts() -> Iterator[str]:
         for request in requests:
-            windows = len(request.contexts)
-            if not windows:
-                raise ValueError(
-                    f"question {request.question!r:.80} has no context; expected at least one text"
-                )
-            asked.append((request.question, request.choices, windows))
-            yield from _prompts(request, length)
+            question, contexts, choices = request.question, request.contexts, request.choices
+            if not contexts:
+                raise ValueError(f"question {question!r:.80} has no context; expected at least one text")
+            asked.append((question, choices, len(contexts)))
+            if len(contexts) == 1:
+                yield answer_prompt(question, contexts[0], choices, length)
+                continue
+            for number, window in enumerate(contexts, 1):
+                yield window_prompt(question, window, number, len(contexts), choices, length)
 
     replies = iter(asker.ask(model, first_prompts()))
-    partial = [[next(replies) for _ in range(windows)] for _, _, windows in asked]
-    whole = [_first_failure(each) if len(each) > 1 else each[0] for each in partial]
+    parts = [[next(replies) for _ in range(windows)] for _, _, windows in asked]
+    whole = [_first_failure(each) if len(each) > 1 else each[0] for each in parts]
     to_join = [i for i, reply in enumerate(whole) if reply is None]
     joining = (
         aggregation_prompt(
-            asked[i][0], [without_thoughts(reply.text or "") for reply in partial[i]], asked[i][1], length
+            question, [without_thoughts(part.text or "") for part in parts[i]], choices, length
         )
-        for i in to_join
+        for i, (question, choices, _) in enumerate(asked)
+        if whole[i] is None
     )
     for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
         whole[i] = reply
     return [_answer(reply) for reply in whole if reply is not None]
-
-
-def _prompts(request: AnswerRequest, length: AnswerLength) -> Iterator[str]:
-    windows = len(request.contexts)
-    if windows == 1:
-        yield answer_prompt(request.question, request.contexts[0], request.choices, length)
-        return
-    for number, window in enumerate(request.contexts, 1):
-        yield window_prompt(request.question, window, number, windows, request.choices, length)
 
 
 def _first_failure(replies: Sequence[Reply]) -> Reply | None:

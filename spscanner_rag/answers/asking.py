@@ -17,15 +17,7 @@ _ERROR_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for a prompt.
-
-    Attributes
-    ----------
-    text
-        The reply; None if the model failed.
-    error
-        Why it failed; None if it did not.
-    """
+    """What came back for a prompt: a text, or None and the error that the model failed with."""
 
     text: str | None
     error: str | None = None
@@ -42,10 +34,10 @@ class Asker:
     workers
         Prompts that are under way at the same time, at least 1.
     retries
-        How often a prompt is asked again after a failure, at least 0. A blank reply is a failure. How long one
-        call may take is the model's own setting.
+        How often a prompt is asked again after a failure, at least 0. A blank reply is a failure. The model's own
+        settings say how long one call may take.
     pause
-        Seconds before the first of them; each further pause is twice as long.
+        Seconds before the first retry; each further pause is twice as long.
     progress
         Called with the number of prompts that are done so far in this call of `ask`, in the thread that asks.
 
@@ -117,14 +109,13 @@ class Asker:
             if stop.wait(self.pause * 2 ** (attempt - 1)):
                 break
         if self.replies is not None:
-            seconds = time.perf_counter() - began
             self.replies.add(
                 model.name,
                 prompt,
                 reply=reply.text,
                 error=reply.error,
                 attempts=attempt,
-                seconds=seconds,
+                seconds=time.perf_counter() - began,
             )
         return reply
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spscanner_rag.answers.asking import Asker, Reply
-from spscanner_rag.answers.prompts import Section, fenced_prompt, listed, without_thoughts
+from spscanner_rag.answers.prompts import Section, fenced_prompt, question_sections, without_thoughts
 from spscanner_rag.retrieval.language_models import LanguageModel
 
 _FREEFORM_RULES = """\
@@ -37,17 +37,9 @@ _NOTHING_MORE = re.compile(r"\W*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An answer to be judged.
+    """An answer to be judged, with what an `AnswerTask` has besides.
 
-    Attributes
-    ----------
-    question
-    answer
-        The candidate.
-    references
-        Right answers; to agree with one of them is enough. At least one that is not blank.
-    choices
-        The options of a multiple-choice question, empty for others.
+    To agree with one of the references is enough; at least one must not be blank.
     """
 
     question: str
@@ -69,7 +61,7 @@ class Verdict:
     unparsable
         How many of the replies hold no decision.
     errors
-        Why the others did not come.
+        Why the missing replies did not come.
     """
 
     correct: bool | None
@@ -80,10 +72,8 @@ class Verdict:
 
 def judge_prompt(question: str, reference: str, answer: str, choices: Sequence[str] = ()) -> str:
     """The prompt for the judge; question, options and both answers are fenced as documents are."""
-    options = [Section("OPTIONS", listed(choices))] if choices else []
     sections = [
-        Section("QUESTION", question),
-        *options,
+        *question_sections(question, choices),
         Section("REFERENCE ANSWER", reference),
         Section("CANDIDATE ANSWER", answer),
     ]
@@ -101,9 +91,11 @@ def decision_in(reply: str) -> bool | None:
     if bare := _BARE.fullmatch(reply):
         return bare[1].lower() == "yes"
     found = list(_DECISION.finditer(reply))
-    if not found or _EITHER.search(reply, _line_start(reply, found[-1].start())):
+    if not found:
         return None
     last = found[-1]
+    if _EITHER.search(reply, reply.rfind("\n", 0, last.start()) + 1):
+        return None
     if len({match[1].lower() for match in found}) > 1 and not _NOTHING_MORE.match(reply, last.end()):
         return None
     return last[1].lower() == "yes"
@@ -122,15 +114,11 @@ def judge_answers(
     Parameters
     ----------
     judge : LanguageModel
-        From `language_model_of`; at temperature 0 in the paper.
+        From `language_model_of`. The paper's script sets its temperature to 0.
     judgements : iterable of Judgement
+        In the order of the verdicts.
     asker : Asker, optional
-        How it is asked. By default `Asker()`, which stores nothing.
-
-    Returns
-    -------
-    list of Verdict
-        In the order of ``judgements``.
+        How the judge is asked. Default: `Asker()`, which stores nothing.
 
     Raises
     ------
@@ -161,7 +149,3 @@ def _verdict(replies: Sequence[Reply]) -> Verdict:
         unparsable=unknown - len(errors),
         errors=errors,
     )
-
-
-def _line_start(text: str, position: int) -> int:
-    return text.rfind("\n", 0, position) + 1

@@ -1,4 +1,4 @@
-"""Prompts with documents in them that a document cannot break out of, and the answer in a reply."""
+"""Prompts that hold documents which cannot break out of their fence, and the answer in a reply."""
 
 import hashlib
 import json
@@ -37,13 +37,16 @@ def fenced_prompt(instructions: str, sections: Sequence[Section], closing: str) 
     Parameters
     ----------
     instructions
-        What comes first.
+        Text before the sections.
     sections
         The material, in order.
     closing
-        What comes last: how to reply.
+        Text after the sections: how to reply.
     """
-    code = _code(instructions, sections, closing)
+    texts = [instructions, closing, *(part for section in sections for part in section)]
+    code = hashlib.sha256(json.dumps(texts).encode("ascii")).hexdigest()[:32]
+    while any(code in text for text in texts):
+        code = hashlib.sha256(code.encode("ascii")).hexdigest()[:32]
     blocks = (
         f"[BEGIN {section.title} {code}]\n{section.text}\n[END {section.title} {code}]"
         for section in sections
@@ -55,6 +58,12 @@ def fenced_prompt(instructions: str, sections: Sequence[Section], closing: str) 
     return "\n\n".join([instructions, notice, *blocks, closing])
 
 
+def question_sections(question: str, choices: Sequence[str]) -> list[Section]:
+    """The sections that every prompt has: the question and, of a multiple-choice question, the options."""
+    options = [Section("OPTIONS", listed(choices))] if choices else []
+    return [Section("QUESTION", question), *options]
+
+
 def answer_prompt(
     question: str, context: str, choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
@@ -62,7 +71,7 @@ def answer_prompt(
     return fenced_prompt(
         "Answer a question from a text. The text may be a selection of sentences of a longer document: connect "
         "what belongs together.",
-        [*_asked(question, choices), Section("TEXT", context)],
+        [*question_sections(question, choices), Section("TEXT", context)],
         _closing("the text", choices, length),
     )
 
@@ -79,7 +88,7 @@ def window_prompt(
     return fenced_prompt(
         f"Answer a question from part {number} of {windows} of a long document; neighbouring parts overlap. If "
         "this part does not hold the answer, say so, and say what in it bears on the question.",
-        [*_asked(question, choices), Section("PART", window)],
+        [*question_sections(question, choices), Section("PART", window)],
         _closing("this part", choices, length, or_none=True),
     )
 
@@ -87,7 +96,7 @@ def window_prompt(
 def aggregation_prompt(
     question: str, replies: Sequence[str], choices: Sequence[str] = (), length: AnswerLength = "sentence"
 ) -> str:
-    """The prompt that makes one answer of the replies to the windows of a document."""
+    """The prompt that makes one answer from the replies to the windows of a document."""
     parts = [
         Section(f"PART {number} OF {len(replies)}", reply.strip()) for number, reply in enumerate(replies, 1)
     ]
@@ -95,19 +104,13 @@ def aggregation_prompt(
         "A long document was read in overlapping parts, and a question was answered from each part alone, with "
         "reasons. Weigh these answers against each other and give the answer for the whole document. A "
         "part that lacks the answer says nothing about the others.",
-        [*_asked(question, choices), *parts],
+        [*question_sections(question, choices), *parts],
         _closing("these answers", choices, length),
     )
 
 
 def listed(choices: Sequence[str]) -> str:
-    """The options of a multiple-choice question, a letter before each.
-
-    Raises
-    ------
-    ValueError
-        If there are more options than letters.
-    """
+    """The options of a multiple-choice question, a letter before each; at most 26."""
     if len(choices) > len(ascii_uppercase):
         raise ValueError(f"choices: got {len(choices)}; expected at most {len(ascii_uppercase)}")
     return "\n".join(f"{letter}. {choice}" for letter, choice in zip(ascii_uppercase, choices, strict=False))
@@ -130,11 +133,6 @@ def answer_in(reply: str) -> tuple[str, bool]:
     return reply[marks[-1].end() :].strip().partition("\n")[0].strip(" \t\r*_`"), True
 
 
-def _asked(question: str, choices: Sequence[str]) -> list[Section]:
-    options = [Section("OPTIONS", listed(choices))] if choices else []
-    return [Section("QUESTION", question), *options]
-
-
 def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none: bool = False) -> str:
     if length not in _KINDS:
         raise ValueError(f"length: got {length!r}; expected one of {', '.join(_KINDS)}")
@@ -146,11 +144,3 @@ def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none:
         f"Reason step by step from {source}: write your reasons after the word REASON and a colon. Then write, "
         f"on the last line, the word ANSWER, a colon and your answer: {form}{none}."
     )
-
-
-def _code(instructions: str, sections: Sequence[Section], closing: str) -> str:
-    texts = [instructions, closing, *(part for section in sections for part in section)]
-    code = hashlib.sha256(json.dumps(texts).encode("ascii")).hexdigest()[:32]
-    while any(code in text for text in texts):
-        code = hashlib.sha256(code.encode("ascii")).hexdigest()[:32]
-    return code

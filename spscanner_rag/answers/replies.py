@@ -2,23 +2,23 @@
 
 import hashlib
 import json
-import os
 import sys
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
+
+from spscanner_rag.files.json_lines import append_records, complete_lines
 
 if sys.platform != "win32":
     import fcntl
 
 
 class ReplyFileError(ValueError):
-    """A file of replies that cannot be used; names file, line and reason."""
+    """A file of replies cannot be used; names file, line and reason."""
 
 
 def digest_of(model: str, prompt: str) -> str:
-    """What a prompt to a model is known by: SHA-256 of both, in hexadecimal."""
+    """The key of a prompt to a model: SHA-256 of both, in hexadecimal."""
     return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
 
 
@@ -32,7 +32,8 @@ class ReplyFile:
     Parameters
     ----------
     path : Path
-        Made with its folder if it is not there. A last line without its ``\n``, which a kill leaves, is cut off.
+        Created with its folder if it is not there. A last line without its ``\n``, which a killed program leaves,
+        is cut off.
 
     Raises
     ------
@@ -43,12 +44,13 @@ class ReplyFile:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._replies: dict[str, str] = {}  # without the prompts, which may be whole documents
-        self._file = self.path.open("a+b", buffering=0)
+        self._file = self.path.open("ab")  # holds the lock against other processes
         try:
             self._lock_file()
-            self._read()
+            for number, line in complete_lines(self.path):
+                self._take(line, number)
         except BaseException:
             self._file.close()
             raise
@@ -76,32 +78,22 @@ class ReplyFile:
         record: dict[str, Any] = {"digest": digest, "model": model, "prompt": prompt}
         record |= {"error": error} if reply is None else {"reply": reply}
         record |= {"attempts": attempts, "seconds": round(seconds, 3)}
-        line = memoryview(json.dumps(record).encode("ascii") + b"\n")
-        with self._lock:
-            self._write(line)
+        with self._writing:
+            if self._file.closed:
+                raise ValueError(f"{self.path}: got a reply for a closed file; open it with ReplyFile again")
+            append_records(self.path, [record])
             if reply is not None:
                 self._replies[digest] = reply
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, so that another process may use it."""
         self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _write(self, line: memoryview) -> None:
-        whole = os.fstat(self._file.fileno()).st_size
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-        except BaseException:  # a full disk: leave no half line for the next one to be glued to
-            self._file.truncate(whole)
-            raise
 
     def _lock_file(self) -> None:
         if sys.platform == "win32":
@@ -113,18 +105,6 @@ class ReplyFile:
                 f"{self.path} is in use by another run; wait for it, or give another file"
             ) from None
 
-    def _read(self) -> None:
-        self._file.seek(0)
-        whole = 0
-        # Through a buffered reader of its own: the file itself has none.
-        with os.fdopen(os.dup(self._file.fileno()), "rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.endswith(b"\n"):
-                    self._file.truncate(whole)
-                    break
-                self._take(line, number)
-                whole += len(line)
-
     def _take(self, line: bytes, number: int) -> None:
         try:
             record = json.loads(line)
@@ -134,7 +114,7 @@ class ReplyFile:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ReplyFileError(
                 f"{self.path}, line {number}: expected a prompt and its reply, got {line[:60]!r} ({error}); "
-                "take the line out, and it is asked again"
+                "remove the line, and the prompt is asked again"
             ) from None
         if reply is not None:
             self._replies[digest] = reply

@@ -14,7 +14,7 @@ from spscanner_rag.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.cli.info import info
 from spscanner_rag.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.cli.train import train
-from spscanner_rag.views.escaping import one_line
+from spscanner_rag.views.escaping import encodable, one_line
 
 app = typer.Typer(
     name="spscanner",
@@ -68,11 +68,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # typer turns the first, and nothing else, into the second
-        return _reader_gone()
+        _discard_output()
+        return 141
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except (ValueError, OSError, ImportError) as error:
-        _drop_unwritten()
+        try:
+            sys.stdout.flush()
+        except OSError:  # as on a full disk
+            _discard_output()
         return _fail(str(error) or type(error).__name__, 2)
     except Exception as error:
         return _usage_or_memory(error)
@@ -84,10 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _usage_or_memory(error: Exception) -> int:
     # A usage error is a class of click in older versions of typer and of its own in newer ones.
     format_message = getattr(error, "format_message", None)
-    if type(error).__name__ == "NoArgsIsHelpError" and format_message is not None:
-        sys.stderr.write(f"{format_message()}\n")
-        return 2
     if format_message is not None:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stderr.write(f"{format_message()}\n")
+            return 2
         return _fail(f"{str(format_message()).rstrip('.')}: see `spscanner --help`", 2)
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
         return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
@@ -95,24 +99,10 @@ def _usage_or_memory(error: Exception) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    line = f"spscanner: {one_line(message)}\n"
-    encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stderr.write(encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8"))
     return code
 
 
-def _reader_gone() -> int:
-    _discard_output()
-    return 141
-
-
-def _drop_unwritten() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError:  # as on a full disk
-        _discard_output()
-
-
 def _discard_output() -> None:
-    # What is still buffered goes nowhere, instead of failing once more when the interpreter ends.
+    """Send what is still buffered nowhere, instead of failing once more when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,14 +1,52 @@
-"""Options that several commands read in the same way."""
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+class OutputFormat(StrEnum):
+    """How results are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+def optional(meaning: str, metavar: str | None = None, parser: Callable[[str], object] | None = None) -> Any:  # noqa: ANN401 - as typer.Option
+    """An option that may be left out; its help says what happens then."""
+    return typer.Option(help=meaning, metavar=metavar, parser=parser, show_default=False)
+
+
+def optional_number(meaning: str, kind: Callable[[str], float] = int) -> Any:  # noqa: ANN401 - as typer.Option
+    """An option for an ``int`` or a ``float`` that may be left out."""
+
+    def parsed(value: str) -> float:
+        try:
+            return kind(value)
+        except ValueError:
+            expected = "a whole number" if kind is int else "a number"
+            raise typer.BadParameter(f"got {value!r}; expected {expected}") from None
+
+    return optional(meaning, "NUMBER", parsed)
+
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="UTF-8 text files; - is standard input.")]
+Query = Annotated[str, typer.Option("--query", "-q", help="The question.")]
+Out = Annotated[Path | None, optional("File to write instead of standard output.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
+Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")]
+ShowProgress = Annotated[
+    bool | None,
+    typer.Option("--progress/--no-progress", help="Progress on standard error; default if a terminal."),
+]
 
 
 def names_in(option: str, value: str) -> list[str]:
-    """The names in a comma-separated option.
-
-    Raises
-    ------
-    ValueError
-        For an empty name, or one that is given twice.
-    """
+    """The names in a comma-separated option; ``ValueError`` for an empty one, and one that is given twice."""
     names = [name.strip() for name in value.split(",")]
     if not all(names):
         raise ValueError(f"{option}: got {value!r}; expected names with a comma between two")

@@ -2,22 +2,22 @@
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spscanner_rag.cli.arguments import names_in
+from spscanner_rag.cli import arguments
+from spscanner_rag.cli.arguments import OutputFormat, names_in, optional
 from spscanner_rag.files.documents import TextFile, read_text_files
-from spscanner_rag.files.output import check_output, write_output
+from spscanner_rag.files.output import check_output, json_text, write_output
 from spscanner_rag.scorers import check_query
+from spscanner_rag.text.token_counts import check_counter
 
 if TYPE_CHECKING:
-    from spscanner_rag.comparison.comparison import Comparison
-    from spscanner_rag.scorers import Scorer
+    from spscanner_rag.comparison import Comparison, Retrieval
 
 JSON_LAYOUT = """JSON is one object:
 
@@ -35,24 +35,17 @@ picked; found says of each evidence sentence whether at least half of it lies in
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
-"""About as much text of each; chunks and sentences stand 1 to 10, as in the paper."""
+"""Default picks of each unit, for about the same amount of text; 1 chunk for 10 sentences, as in the paper."""
+
+Settings = dict[str, tuple[str, str, int]]
+"""Retriever string, unit and number of picks, by the name to show."""
 
 _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
 
-class ComparisonFormat(StrEnum):
-    """How a comparison is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
-
-
 def compare(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="UTF-8 text files; - is standard input.")
-    ],
-    query: Annotated[str, typer.Option("--query", "-q", help="The question.")],
+    files: arguments.Files,
+    query: arguments.Query,
     retrievers: Annotated[
         str,
         typer.Option(
@@ -71,80 +64,86 @@ def compare(
     ] = "sentence",
     top_k: Annotated[
         str | None,
-        typer.Option(
-            metavar="NUMBER,...",
-            help="Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, 3 "
-            "passages, 1 document.",
-            show_default=False,
+        optional(
+            "Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, "
+            "3 passages, 1 document.",
+            "NUMBER,...",
         ),
     ] = None,
     evidence: Annotated[
         str | None,
-        typer.Option(
-            metavar="START-END,...",
-            help="Characters of the one FILE that answer the question, from 0, END excluded.",
-            show_default=False,
+        optional(
+            "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
         ),
     ] = None,
     output_format: Annotated[
-        ComparisonFormat | None,
+        OutputFormat | None,
         typer.Option(
             "--format",
             help="Text, JSON, or one HTML page; default by the ending of --out, else text.",
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write instead of standard output.", show_default=False)
-    ] = None,
+    out: arguments.Out = None,
     count_tokens: Annotated[
         str | None,
-        typer.Option(
-            metavar="ENCODING",
-            help="What counts tokens: a tiktoken encoding such as o200k_base; default the first scanner, else "
-            "the bundled checkpoint.",
-            show_default=False,
+        optional(
+            "What counts tokens: a tiktoken encoding such as o200k_base; default the first scanner, else the "
+            "bundled checkpoint.",
+            "ENCODING",
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="Of scanners: auto, float32, bfloat16 or int8.")] = "auto",
+    device: arguments.Device = "auto",
+    dtype: Annotated[str, typer.Option(help="For scanners: auto, float32, bfloat16 or int8.")] = "auto",
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
     ] = False,
-    progress: Annotated[
-        bool | None,
-        typer.Option("--progress/--no-progress", help="Progress on standard error; default if a terminal."),
-    ] = None,
+    progress: arguments.ShowProgress = None,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
     A column for each retriever, with what only that one found and, where evidence is given, what it missed.
     Each FILE is a document of its own.
     """
+    from spscanner_rag.baselines.named import Options, scorer_of
+    from spscanner_rag.comparison import comparison
+    from spscanner_rag.comparison.terminal import retriever_progress
+
     check_query(query, "--query")
     settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
-    _check(settings, count_tokens)
+    check_counter(count_tokens)
     spans = _parse_evidence(evidence, len(files))
     documents = read_text_files(files)
-    _check_evidence(spans, documents)
-    if out is not None:
-        check_output(out, files)
-    scorers = _load(settings, device, dtype, trust_remote_code)
-    numbers = [number for _, _, number in settings.values()]
+    comparison.check_evidence_spans(spans, documents[0].text)
+    check_output(out, files)
+    scorers = {
+        label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
+        for label, (name, unit, _) in settings.items()
+    }
     show_progress = sys.stderr.isatty() if progress is None else progress
-    comparisons = _compare_all(query, documents, scorers, numbers, spans, count_tokens, show_progress)
+    with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
+        comparisons = [
+            comparison.compare(
+                query,
+                document.text,
+                scorers,
+                top_k=[number for _, _, number in settings.values()],
+                evidence=spans,
+                count_tokens=count_tokens,
+                path=document.path,
+                started=started,
+            )
+            for document in documents
+        ]
     chosen = output_format or _format_of(out)
-    content = _render(chosen, comparisons, out)
-    write_output(content, out, is_page=chosen is ComparisonFormat.HTML)
-
-
-Settings = dict[str, tuple[str, str, int]]
-"""Retriever string, unit and number of picks, by the name to show."""
+    write_output(_rendered(chosen, comparisons, out), out, is_page=chosen is OutputFormat.HTML)
 
 
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
-    from spscanner_rag.baselines.named import units_for
+    """What is compared; raises ``ValueError`` for what needs no file and no model to be found."""
+    from spscanner_rag.baselines.named import check_names, units_for
     from spscanner_rag.baselines.units import segmenter_of
+    from spscanner_rag.comparison.comparison import check_top_k
 
     for unit in units:
         segmenter_of(unit)  # type: ignore[arg-type]  # which says what it takes
@@ -154,6 +153,8 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
         for unit in units_for(name, units):
             label = name if unit == "sentence" else f"{name} ({unit})"
             settings[label] = (name, unit, numbers.get(unit, TOP_K[unit]))
+    check_top_k([number for _, _, number in settings.values()], len(settings))
+    check_names(names)
     return settings
 
 
@@ -161,10 +162,8 @@ def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
     if value is None:
         return {}
     words = value.split(",")
-    if not all(re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII) for word in words) or len(words) not in (
-        1,
-        len(units),
-    ):
+    are_numbers = all(re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII) for word in words)
+    if not are_numbers or len(words) not in (1, len(units)):
         raise ValueError(
             f"--top-k: got {value!r}; expected one whole number, or one for each of {', '.join(units)}"
         )
@@ -190,77 +189,49 @@ def _parse_evidence(value: str | None, files: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _check(settings: Settings, count_tokens: str | None) -> None:
-    """Raise ``ValueError`` for what needs no file and no model to be found."""
-    from spscanner_rag.baselines.named import check_name
-    from spscanner_rag.comparison.arguments import check_top_k
-    from spscanner_rag.text.token_counts import check_counter
-
-    check_top_k([number for _, _, number in settings.values()], len(settings))
-    check_counter(count_tokens)
-    for name, _, _ in settings.values():
-        check_name(name)
+def _format_of(out: Path | None) -> OutputFormat:
+    endings = {".html": OutputFormat.HTML, ".htm": OutputFormat.HTML, ".json": OutputFormat.JSON}
+    return endings.get(out.suffix.lower() if out else "", OutputFormat.TEXT)
 
 
-def _check_evidence(spans: list[tuple[int, int]], documents: Sequence[TextFile]) -> None:
-    from spscanner_rag.comparison.arguments import check_evidence_spans
-
-    check_evidence_spans(spans, documents[0].text)
-
-
-def _load(settings: Settings, device: str, dtype: str, trust_remote_code: bool) -> "dict[str, Scorer]":
-    from spscanner_rag.baselines.named import Options, scorer_of
-
-    return {
-        label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
-        for label, (name, unit, _) in settings.items()
-    }
-
-
-def _compare_all(
-    query: str,
-    documents: Sequence[TextFile],
-    scorers: "Mapping[str, Scorer]",
-    numbers: list[int],
-    evidence: list[tuple[int, int]],
-    count_tokens: str | None,
-    show_progress: bool,
-) -> "list[Comparison]":
-    from spscanner_rag.comparison import comparison
-    from spscanner_rag.comparison.terminal import retriever_progress
-
-    with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
-        return [
-            comparison.compare(
-                query,
-                document.text,
-                scorers,
-                top_k=numbers,
-                evidence=evidence,
-                count_tokens=count_tokens,
-                path=document.path,
-                started=started,
-            )
-            for document in documents
-        ]
-
-
-def _format_of(out: Path | None) -> ComparisonFormat:
-    ending = out.suffix.lower() if out else ""
-    if ending in (".html", ".htm"):
-        return ComparisonFormat.HTML
-    return ComparisonFormat.JSON if ending == ".json" else ComparisonFormat.TEXT
-
-
-def _render(output_format: ComparisonFormat, comparisons: "Sequence[Comparison]", out: Path | None) -> str:
-    if output_format is ComparisonFormat.JSON:
-        from spscanner_rag.comparison.json_output import render_json
-
-        return render_json(comparisons)
-    if output_format is ComparisonFormat.HTML:
+def _rendered(output_format: OutputFormat, comparisons: "Sequence[Comparison]", out: Path | None) -> str:
+    if output_format is OutputFormat.JSON:
+        return json_text(_described(comparisons))
+    if output_format is OutputFormat.HTML:
         from spscanner_rag.comparison.page import render_comparisons
 
         return render_comparisons(comparisons)
     from spscanner_rag.comparison.terminal import render_text
 
     return render_text(comparisons, StringIO() if out else sys.stdout)
+
+
+def _described(comparisons: "Sequence[Comparison]") -> dict[str, object]:
+    return {
+        "query": comparisons[0].query,
+        "counted_by": comparisons[0].counted_by,
+        "documents": [
+            {
+                "path": each.path,
+                "characters": len(each.text),
+                "evidence": each.evidence,
+                "evidence_sentences": [_quoted(each.document, *span) for span in each.evidence_sentences],
+                "retrievers": [_retrieval(each.document, retrieval) for retrieval in each.retrievals],
+            }
+            for each in comparisons
+        ],
+    }
+
+
+def _retrieval(document: TextFile, retrieval: "Retrieval") -> dict[str, object]:
+    picks = [
+        {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
+        | _quoted(document, pick.start, pick.end)
+        for pick in retrieval.picks
+    ]
+    facts = ("name", "units", "seconds", "tokens", "only", "found")
+    return {**{fact: getattr(retrieval, fact) for fact in facts}, "picks": picks}
+
+
+def _quoted(document: TextFile, start: int, end: int) -> dict[str, object]:
+    return {**document.place(start, end), "text": document.text[start:end]}

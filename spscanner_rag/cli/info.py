@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spscanner_rag import __version__
+from spscanner_rag.cli.arguments import Device, Dtype
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
@@ -24,8 +25,8 @@ def info(
         str | None,
         typer.Argument(help="Checkpoint: a folder or a Hub id; default the bundled one.", show_default=False),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")] = "auto",
+    device: Device = "auto",
+    dtype: Dtype = "auto",
 ) -> None:
     """Show versions, the device and dtype chosen, and checkpoint facts."""
     from spscanner_rag import Scanner
@@ -41,17 +42,14 @@ def info(
 
 
 def _versions() -> Facts:
-    facts = [
-        ("spscanner-rag", __version__),
-        ("Python", f"{platform.python_version()} on {platform.platform()}"),
-    ]
+    python = f"{platform.python_version()} on {platform.platform()}"
+    facts = [("spscanner-rag", __version__), ("Python", python)]
     for package in (*_PACKAGES, *_OPTIONAL_PACKAGES):
         try:
             facts.append((package, version(package)))
         except PackageNotFoundError:
-            facts.append(
-                (package, "not installed" + (" (optional)" if package in _OPTIONAL_PACKAGES else ""))
-            )
+            optional = " (optional)" if package in _OPTIONAL_PACKAGES else ""
+            facts.append((package, f"not installed{optional}"))
     return facts
 
 
@@ -84,7 +82,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
 
 
 def _flattened(values: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the leaves of nested JSON as dotted names with their values; a list of leaves is one line."""
+    """The leaves of nested JSON as dotted names with their values; a list of leaves is one line."""
     if isinstance(values, dict):
         for key, value in values.items():
             yield from _flattened(value, f"{name}.{key}" if name else str(key))

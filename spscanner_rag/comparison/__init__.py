@@ -1,5 +1,6 @@
 """Several retrievers asked one question of one document, side by side."""
 
-from spscanner_rag.comparison.comparison import Comparison, Pick, Retrieval, compare
+from spscanner_rag.comparison.comparison import Comparison, compare
+from spscanner_rag.comparison.retrievals import Pick, Retrieval
 
 __all__ = ["Comparison", "Pick", "Retrieval", "compare"]

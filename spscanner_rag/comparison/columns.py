@@ -1,46 +1,35 @@
 """The columns of a comparison page: strips, highlighted text and elided stretches of one document."""
 
-import html
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
 
-from spscanner_rag.comparison.comparison import Comparison, Pick
-from spscanner_rag.comparison.layout import Breaks, Layout, Stretch, lay_out
-from spscanner_rag.files.documents import TextFile
-from spscanner_rag.views.escaping import escaped, one_line
+from spscanner_rag.comparison.layout import Breaks, Stretch, lay_out
+from spscanner_rag.comparison.retrievals import Pick, Retrievals
+from spscanner_rag.views.escaping import escaped, escaped_line
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
-THINNEST, REACH = 5, 20  # of a tick, and of where it can be clicked, in the strip's units
+THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in the strip's units
 
 
 class Columns:
-    """One document of a comparison as HTML.
+    """One document of a comparison, the ``number``-th on the page from 1, as HTML."""
 
-    Parameters
-    ----------
-    number
-        Of the document on the page, from 1.
-    comparison
-    """
-
-    def __init__(self, number: int, comparison: Comparison) -> None:
+    def __init__(self, number: int, comparison: Retrievals) -> None:
         self.number, self.comparison = number, comparison
-        self.document = TextFile(comparison.path, comparison.text)
         self._breaks = Breaks(comparison.text)
-        self.layout: Layout = lay_out(comparison, self._breaks)
+        self.layout = lay_out(comparison, self._breaks)
         self._in_order = [
             sorted(retrieval.picks, key=lambda pick: pick.start) for retrieval in comparison.retrievals
         ]
 
     def link(self, column: int, pick: Pick) -> str:
-        """Where a pick stands on the page; empty if only its place is shown."""
+        """The link to a pick on the page; empty if the page shows only its place."""
         return f"#{self._id(column, pick)}" if self.layout.shows(pick.start) else ""
 
     def strip(self, column: int) -> str:
-        """The document from left to right with a retriever's picks, the better the higher, over the evidence."""
+        """The document from left to right with a retriever's picks, better ones higher, above the evidence."""
         retrieval = self.comparison.retrievals[column - 1]
-        name = html.escape(one_line(retrieval.name))
+        name = escaped_line(retrieval.name)
         parts = [
             f'<svg class="strip" viewBox="0 0 {STRIP_WIDTH} {STRIP_HEIGHT}" preserveAspectRatio="none" role="img" '
             f'aria-label="Where the picks of {name} stand in the document">'
@@ -98,11 +87,11 @@ class Columns:
 
     def _gap(self, stretch: Stretch) -> str:
         characters = stretch.end - stretch.start
-        first, _ = self.document.position(stretch.start)
-        last, _ = self.document.position(stretch.end - 1)
+        first, _ = self.comparison.document.position(stretch.start)
+        last, _ = self.comparison.document.position(stretch.end - 1)
         lines = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
         inside = [
-            f"pick {pick.rank} of {html.escape(one_line(retrieval.name))}"
+            f"pick {pick.rank} of {escaped_line(retrieval.name)}"
             for retrieval, picks in zip(self.comparison.retrievals, self._in_order, strict=True)
             for pick in picks
             if pick.start < stretch.end and pick.end > stretch.start
@@ -151,15 +140,11 @@ class Columns:
         return f"p{self.number}-{column}-{pick.rank}"
 
     def _facts(self, pick: Pick) -> str:
-        line, _ = self.document.position(pick.start)
+        line, _ = self.comparison.document.position(pick.start)
         return f"rank {pick.rank} · {pick.score:.3f} · line {line:,}"
 
     def _extent(self, start: int, end: int, least: float = THINNEST) -> str:
-        scale = STRIP_WIDTH / self._characters
+        scale = STRIP_WIDTH / max(1, len(self.comparison.text))
         width = max(least, (end - start) * scale)
         left = (start + end) / 2 * scale - width / 2
         return f'x="{min(max(0, left), STRIP_WIDTH - width):.1f}" width="{width:.1f}"'
-
-    @cached_property
-    def _characters(self) -> int:
-        return max(1, len(self.comparison.text))

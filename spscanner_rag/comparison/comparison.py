@@ -6,104 +6,26 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spscanner_rag.comparison.arguments import check_evidence_spans, check_top_k
+from spscanner_rag.comparison.page import framed, render_comparisons
+from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals, merged
 from spscanner_rag.evidence.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Scorer, check_query, score_batch, segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
+from spscanner_rag.text.units import Unit
+
+MOST_PICKS = 500
+"""Picks of one retriever: a comparison is there to be read."""
+
+MOST_RETRIEVERS = 8
+"""Retrievers that stand side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """One unit that a retriever picked.
-
-    Attributes
-    ----------
-    start, end
-        Its span in the document, in characters.
-    score
-        From 0 to 1; the scores of two retrievers cannot be compared.
-    rank
-        1 is the retriever's best.
-    tokens
-        Of the unit by itself.
-    only
-        No other retriever picked it: none of their picks shares half of the shorter of the two.
-    """
-
-    start: int
-    end: int
-    score: float
-    rank: int
-    tokens: int
-    only: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """What one retriever did.
-
-    Attributes
-    ----------
-    name
-        Of the retriever, as the caller gave it.
-    units
-        Pieces that it cut the document into and scored.
-    picks
-        The best of them, best first.
-    seconds
-        That cutting and scoring took; loading a model is not in it.
-    found
-        Of each evidence sentence, whether at least half of it lies inside the picks.
-    """
-
-    name: str
-    units: int
-    picks: tuple[Pick, ...]
-    seconds: float
-    found: tuple[bool, ...]
-
-    @property
-    def tokens(self) -> int:
-        """Of all picks together."""
-        return sum(pick.tokens for pick in self.picks)
-
-    @property
-    def only(self) -> int:
-        """Picks that no other retriever has."""
-        return sum(pick.only for pick in self.picks)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Retrievers held against each other on one question and document; a notebook shows it as a page.
-
-    Attributes
-    ----------
-    query, text
-        The question and the document.
-    retrievals
-        One for each retriever, in the order given.
-    evidence
-        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
-    evidence_sentences
-        Spans of the sentences that overlap the evidence.
-    counted_by
-        Whose tokens are counted.
-    path
-        Where the document was read from; empty if nowhere.
-    """
-
-    query: str
-    text: str
-    retrievals: tuple[Retrieval, ...]
-    evidence: tuple[tuple[int, int], ...]
-    evidence_sentences: tuple[tuple[int, int], ...]
-    counted_by: str
-    path: str = ""
+@dataclass(frozen=True, repr=False)
+class Comparison(Retrievals):
+    """Retrievers held against each other on one question and document; a notebook shows it as a page."""
 
     def __repr__(self) -> str:
         names = ", ".join(retrieval.name for retrieval in self.retrievals)
@@ -112,13 +34,9 @@ class Comparison:
     @cached_property
     def page(self) -> str:
         """The comparison as one self-contained HTML page."""
-        from spscanner_rag.comparison.page import render_comparisons
-
         return render_comparisons([self])
 
     def _repr_html_(self) -> str:
-        from spscanner_rag.comparison.page import framed
-
         return framed(self.page)
 
 
@@ -155,10 +73,6 @@ def compare(
     started : callable, optional
         Called with the name of each retriever when its turn comes.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     ValueError
@@ -170,32 +84,62 @@ def compare(
     spans = check_evidence_spans(evidence, text)
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
-    sentences = _evidence_sentences(text, spans)
-    results, seconds = [], []
-    for name, scorer in scorers.items():
+    # The same sentences for every retriever, whatever units it has.
+    sentences = evidence_sentences(Spans.of(SentenceSegmenter().segment(text) if spans else []), spans)
+    results, best, seconds = [], [], []
+    for (name, scorer), number in zip(scorers.items(), numbers, strict=True):
         if started is not None:
             started(name)
-        result, spent = _scan(query, text, scorer)
-        results.append(result)
-        seconds.append(spent)
-    chosen = [_best(result, number) for result, number in zip(results, numbers, strict=True)]
-    retrievals = tuple(
-        Retrieval(
-            name,
-            len(results[i].logits),
-            _picks(results[i], chosen[i], _only(i, chosen), counter),
-            seconds[i],
-            tuple((evidence_ranks(chosen[i], _falling(chosen[i]), sentences) < NEVER).tolist()),
+        began = time.perf_counter()
+        units = segment(scorer, text)
+        logits = next(score_batch(scorer, [(query, text, units)]))
+        seconds.append(time.perf_counter() - began)
+        results.append(ScanResult(query, text, *Spans.of(units), logits))
+        best.append(results[-1].select(top_k=number, order="score"))
+    chosen = [Spans.of([Unit(each.start, each.end, "") for each in passages]) for passages in best]
+    retrievals = []
+    for i, name in enumerate(scorers):
+        picks = tuple(
+            Pick(each.start, each.end, each.score, rank, counter(each.text), alone)
+            for rank, (each, alone) in enumerate(zip(best[i], _only(i, chosen), strict=True), start=1)
         )
-        for i, name in enumerate(scorers)
-    )
+        by_rank = -np.arange(len(picks), dtype=np.float64)
+        found = tuple((evidence_ranks(chosen[i], by_rank, sentences) < NEVER).tolist())
+        retrievals.append(Retrieval(name, len(results[i].logits), picks, seconds[i], found))
     evidence_spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
-    return Comparison(query, text, retrievals, spans, evidence_spans, counted_by, path)
+    return Comparison(query, text, tuple(retrievals), spans, evidence_spans, counted_by, path)
 
 
-def _evidence_sentences(text: str, evidence: tuple[tuple[int, int], ...]) -> Spans:
-    # The same sentences for every retriever, whatever units it has.
-    return evidence_sentences(Spans.of(SentenceSegmenter().segment(text) if evidence else []), evidence)
+def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
+    """One number of picks for each retriever; ``ValueError`` for bad numbers, and too few or many retrievers."""
+    if not 1 <= retrievers <= MOST_RETRIEVERS:
+        raise ValueError(f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}")
+    numbers = list(top_k) if isinstance(top_k, Sequence) else [top_k] * retrievers
+    if len(numbers) != retrievers:
+        raise ValueError(
+            f"top_k: got {len(numbers)} numbers for {retrievers} retrievers; expected one, or one for each"
+        )
+    for number in numbers:
+        if type(number) is not int or not 1 <= number <= MOST_PICKS:
+            raise ValueError(f"top_k: got {number!r}; expected a whole number from 1 to {MOST_PICKS}")
+    return numbers
+
+
+def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tuple[tuple[int, int], ...]:
+    """The spans in order, with those that overlap or touch merged.
+
+    Raises ``ValueError`` for a span that is empty, leaves the text, or holds nothing but white space.
+    """
+    spans = sorted(evidence)
+    for start, end in spans:
+        if not 0 <= start < end <= len(text):
+            raise ValueError(
+                f"evidence: got {start}-{end}; expected START-END with 0 <= START < END <= {len(text)}, the "
+                "characters of the document"
+            )
+        if text[start:end].isspace():
+            raise ValueError(f"evidence: got {start}-{end}, which is white space; expected words that answer")
+    return tuple(merged(spans, 1))
 
 
 def _counter(
@@ -213,28 +157,8 @@ def _counter(
     return "the bundled checkpoint", bundled_token_counter()
 
 
-def _scan(query: str, text: str, scorer: Scorer) -> tuple[ScanResult, float]:
-    """All units with their scores, and the seconds that took."""
-    began = time.perf_counter()
-    units = segment(scorer, text)
-    logits = next(score_batch(scorer, [(query, text, units)]))
-    spent = time.perf_counter() - began
-    return ScanResult(query, text, *Spans.of(units), logits), spent
-
-
-def _best(result: ScanResult, number: int) -> Spans:
-    """Spans of the best units, best first."""
-    passages = result.select(top_k=number, order="score")
-    starts = np.array([passage.start for passage in passages], np.int64)
-    return Spans(starts, np.array([passage.end for passage in passages], np.int64))
-
-
-def _falling(spans: Spans) -> NDArray[np.float64]:
-    return -np.arange(len(spans.starts), dtype=np.float64)
-
-
 def _only(number: int, chosen: Sequence[Spans]) -> list[bool]:
-    """Of each pick of a retriever, whether no other has it."""
+    """For each pick of a retriever, whether no other has it."""
     mine = chosen[number]
     shared = np.zeros(len(mine.starts), bool)
     for other in (*chosen[:number], *chosen[number + 1 :]):
@@ -244,12 +168,3 @@ def _only(number: int, chosen: Sequence[Spans]) -> list[bool]:
         shared |= (2 * common >= shorter).any(axis=1)
     alone: list[bool] = (~shared & (len(chosen) > 1)).tolist()
     return alone
-
-
-def _picks(result: ScanResult, best: Spans, only: list[bool], count: CountTokens) -> tuple[Pick, ...]:
-    places = np.searchsorted(result.starts, best.starts)
-    spans = zip(best.starts.tolist(), best.ends.tolist(), result.scores[places].tolist(), only, strict=True)
-    return tuple(
-        Pick(start, end, score, rank, count(result.text[start:end]), alone)
-        for rank, (start, end, score, alone) in enumerate(spans, start=1)
-    )

@@ -8,32 +8,26 @@ from functools import cached_property
 
 import numpy as np
 
-from spscanner_rag.comparison.comparison import Comparison
+from spscanner_rag.comparison.retrievals import Retrievals, merged
 
-CONTEXT = 240  # characters on each side of a pick, about
-LONGEST = 4_000  # characters of a pick or an evidence span; of a longer one, its two ends are shown
-SHORTEST_GAP = 400  # less is not worth eliding
+CONTEXT = 240  # characters on each side of a pick, approximately
+LONGEST = 4_000  # characters of a pick or an evidence span; a longer one shows its two ends
+SHORTEST_GAP = 400  # characters; fewer are not worth eliding
 ROW = 1_600  # characters after which a row ends at the next line break
-LONGEST_ROW = 16_000  # or anywhere
+LONGEST_ROW = 16_000  # characters after which a row ends anywhere
 SHOWN = 2_000_000  # characters in all columns together
 KEPT = 600_000  # characters of elided stretches that can be unfolded
 
-_BEGINS = re.compile(
-    r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s"
-)  # a paragraph or an item of a list
+# How a paragraph or an item of a list begins.
+_BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
 _WORD_EDGE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the document; all of them together are the document.
+    """A part of the document, from character ``start`` to ``end``, either ``shown`` or elided.
 
-    Attributes
-    ----------
-    start, end
-        Its span in characters.
-    shown
-        False: elided, and the same for all retrievers.
+    All stretches together are the document, and they are the same for all retrievers.
     """
 
     start: int
@@ -43,14 +37,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Layout:
-    """The stretches of a document in order.
+    """The stretches of a document in order; those that are shown have at most `LONGEST_ROW` characters.
 
-    Attributes
-    ----------
-    stretches
-        Of these, those that are shown are at most `LONGEST_ROW` characters long.
-    lowest_rank
-        Picks of higher rank numbers are not shown, to keep the page small; None if all are.
+    Picks after ``lowest_rank`` are not shown, to keep the page small; it is None if all are.
     """
 
     stretches: tuple[Stretch, ...]
@@ -80,8 +69,8 @@ class Layout:
 class Breaks:
     """Tells line breaks that only wrap a paragraph from those that end something.
 
-    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; such a break is
-    shown as a space.
+    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; the page shows such a
+    break as a space.
     """
 
     def __init__(self, text: str) -> None:
@@ -98,7 +87,7 @@ class Breaks:
         return place - line >= self.shortest and (line > 0 or place < 200)
 
 
-def lay_out(comparison: Comparison, breaks: Breaks) -> Layout:
+def lay_out(comparison: Retrievals, breaks: Breaks) -> Layout:
     """Choose the stretches to show: evidence, and the picks of all retrievers from rank 1 on, with context."""
     text, columns = comparison.text, len(comparison.retrievals)
     wanted: list[tuple[int, int]] = []
@@ -113,7 +102,7 @@ def lay_out(comparison: Comparison, breaks: Breaks) -> Layout:
         wanted += [(_start(text, start), _end(text, end)) for start, end in ends]
     stretches: list[Stretch] = []
     cursor = 0
-    for start, end in _merged(wanted, len(text)):
+    for start, end in _worth_gaps(wanted, len(text)):
         if start > cursor:
             stretches.append(Stretch(cursor, start, False))
         stretches += [Stretch(*row, True) for row in _rows(text, breaks, start, end)]
@@ -123,7 +112,7 @@ def lay_out(comparison: Comparison, breaks: Breaks) -> Layout:
     return Layout(tuple(stretches), lowest)
 
 
-def _by_rank(comparison: Comparison) -> Iterator[list[tuple[int, int]]]:
+def _by_rank(comparison: Retrievals) -> Iterator[list[tuple[int, int]]]:
     """The evidence, then the spans of rank 1, then those of rank 2 and so on."""
     yield list(comparison.evidence)
     for rank in range(max(len(retrieval.picks) for retrieval in comparison.retrievals)):
@@ -145,7 +134,7 @@ def _start(text: str, start: int) -> int:
     low = max(0, start - CONTEXT)
     if low == 0:
         return 0
-    line = text.rfind("\n", low - CONTEXT if low > CONTEXT else 0, low) + 1
+    line = text.rfind("\n", max(0, low - CONTEXT), low) + 1
     if line:
         return line
     edge = _WORD_EDGE.search(text, low, start)
@@ -155,8 +144,6 @@ def _start(text: str, start: int) -> int:
 def _end(text: str, end: int) -> int:
     """Where the context after a pick ends: at a line if one ends near, else at a word."""
     high = min(len(text), end + CONTEXT)
-    if high == len(text):
-        return high
     line = text.find("\n", high, high + CONTEXT)
     if line >= 0:
         return line + 1
@@ -164,19 +151,14 @@ def _end(text: str, end: int) -> int:
     return edge.end() if edge else high
 
 
-def _merged(spans: list[tuple[int, int]], characters: int) -> list[tuple[int, int]]:
-    """Ascending and with gaps worth eliding between them, at the start and at the end."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start - merged[-1][1] < SHORTEST_GAP:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    if merged and merged[0][0] < SHORTEST_GAP:
-        merged[0] = (0, merged[0][1])
-    if merged and characters - merged[-1][1] < SHORTEST_GAP:
-        merged[-1] = (merged[-1][0], characters)
-    return merged
+def _worth_gaps(wanted: list[tuple[int, int]], characters: int) -> list[tuple[int, int]]:
+    """The spans with gaps worth eliding between them, at the start and at the end."""
+    spans = merged(wanted, SHORTEST_GAP)
+    if spans and spans[0][0] < SHORTEST_GAP:
+        spans[0] = (0, spans[0][1])
+    if spans and characters - spans[-1][1] < SHORTEST_GAP:
+        spans[-1] = (spans[-1][0], characters)
+    return spans
 
 
 def _rows(text: str, breaks: Breaks, start: int, end: int) -> Iterator[tuple[int, int]]:

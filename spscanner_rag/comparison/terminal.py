@@ -9,47 +9,39 @@ from rich.progress import TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.comparison.comparison import Comparison, Pick, Retrieval
-from spscanner_rag.comparison.page import name_of
-from spscanner_rag.files.documents import TextFile
-from spscanner_rag.views.escaping import one_line
+from spscanner_rag.comparison.retrievals import Retrieval, Retrievals
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.views.progress import open_console, progress_bars
-from spscanner_rag.views.terminal import encodable
+from spscanner_rag.views.terminal import captured, line_of
 
 LONGEST = 400  # characters shown of a pick
 COLUMN = 48  # characters, where the output is no terminal
 
 
-def render_text(comparisons: Sequence[Comparison], stream: TextIO) -> str:
-    """Return the text view, in the colours and width of ``stream``."""
+def render_text(comparisons: Sequence[Retrievals], stream: TextIO) -> str:
+    """The text view, in the colours and width of ``stream``."""
     console = open_console(stream)
-    encoding = getattr(stream, "encoding", None) or "utf-8"
     if not console.is_terminal:
         console.width = 8 + COLUMN * max(2, len(comparisons[0].retrievals))
-    with console.capture() as capture:
-        for place, comparison in enumerate(comparisons):
-            if place:
-                console.print()
-            _View(console, comparison, encoding).show()
-    return capture.get()
+    return captured(console, comparisons, lambda comparison: _View(console, comparison).show())
 
 
 class _View:
-    def __init__(self, console: Console, comparison: Comparison, encoding: str) -> None:
-        self.console, self.comparison, self.encoding = console, comparison, encoding
-        self.document = TextFile(comparison.path, comparison.text)
+    def __init__(self, console: Console, comparison: Retrievals) -> None:
+        self.console, self.comparison = console, comparison
 
     def show(self) -> None:
         comparison = self.comparison
         facts = f"{len(comparison.text):,} characters, tokens as counted by {comparison.counted_by}"
-        self.console.print(self.text(name_of(comparison), "bold"), self.text(facts, "dim"), soft_wrap=True)
+        name = self.text(name_of(comparison.path), "bold")
+        self.console.print(name, self.text(facts, "dim"), soft_wrap=True)
         self.console.print(self.summary())
         self.console.print(self.picks())
         for number, (start, end) in enumerate(comparison.evidence_sentences):
             self.console.print(self.evidence(number, start, end), soft_wrap=not self.console.is_terminal)
 
     def text(self, content: str, style: str = "") -> Text:
-        return Text(encodable(one_line(content), self.encoding), style=style)
+        return line_of(self.console, content, style)
 
     def summary(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
@@ -83,34 +75,27 @@ class _View:
         if rank >= len(retrieval.picks):
             return Text("")
         pick = retrieval.picks[rank]
-        line, column = self.document.position(pick.start)
+        line, column = self.comparison.document.position(pick.start)
         cell = Text(f"{pick.score:.3f}", style="bold green")
         cell.append(f"  {line}:{column}", style="not bold cyan")
         if pick.only:
             cell.append("  only", style="bold yellow")
-        if self._is_evidence(pick):
+        if any(start < pick.end and end > pick.start for start, end in self.comparison.evidence):
             cell.append("  evidence", style="bold green")
-        cell.append("\n")
         shown = self.comparison.text[pick.start : min(pick.end, pick.start + LONGEST)]
         more = f" [{pick.end - pick.start:,} characters]" if pick.end > pick.start + LONGEST else ""
-        cell.append(encodable(one_line(shown), self.encoding) + more, style="not bold default")
+        cell.append("\n").append(self.text(shown).plain + more, style="not bold default")
         return cell
 
-    def _is_evidence(self, pick: Pick) -> bool:
-        return any(start < pick.end and end > pick.start for start, end in self.comparison.evidence)
-
     def evidence(self, number: int, start: int, end: int) -> Text:
-        line, column = self.document.position(start)
-        missed = [each.name for each in self.comparison.retrievals if not each.found[number]]
-        found = [each.name for each in self.comparison.retrievals if each.found[number]]
+        line, column = self.comparison.document.position(start)
         shown = Text(f"evidence {line}:{column}", style="cyan")
-        if found:
-            shown.append("  ").append_text(self.text(f"found by {', '.join(found)}", "green"))
-        if missed:
-            shown.append("  ").append_text(self.text(f"missed by {', '.join(missed)}", "red"))
+        for is_found, verb, style in ((True, "found", "green"), (False, "missed", "red")):
+            names = [each.name for each in self.comparison.retrievals if each.found[number] == is_found]
+            if names:
+                shown.append("  ").append_text(self.text(f"{verb} by {', '.join(names)}", style))
         sentence = self.comparison.text[start : min(end, start + LONGEST)]
-        shown.append("\n  ").append(encodable(one_line(sentence), self.encoding), style="default")
-        return shown
+        return shown.append("\n  ").append_text(self.text(sentence, "default"))
 
 
 @contextmanager
@@ -125,7 +110,7 @@ def retriever_progress(enabled: bool, turns: int, stream: TextIO) -> Iterator[Ca
         begun = iter(range(turns))
 
         def started(name: str) -> None:
-            shown = encodable(one_line(name), getattr(stream, "encoding", None) or "utf-8")
-            progress.update(task, description=shown[-40:], completed=next(begun), refresh=True)
+            shown = line_of(console, name).plain[-40:]
+            progress.update(task, description=shown, completed=next(begun), refresh=True)
 
         yield started

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 STANDARD_INPUT = "-"
-
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
@@ -19,12 +18,8 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 class TextFile:
     r"""A document that was read from a file.
 
-    Attributes
-    ----------
-    path
-        The path as the user gave it, ``-`` for standard input.
-    text
-        The decoded text without its byte order mark; nothing else is changed, so ``\r\n`` stays.
+    The path is the one that the user gave, ``-`` for standard input. The text is the decoded one without its byte
+    order mark; nothing else is changed, so ``\r\n`` stays.
     """
 
     path: str
@@ -40,18 +35,25 @@ class TextFile:
         line = int(np.searchsorted(self._line_starts, offset, side="right"))
         return line, offset - int(self._line_starts[line - 1]) + 1
 
+    def place(self, start: int, end: int) -> dict[str, object]:
+        """A span as JSON results give it: ``start``, ``end``, and the ``line`` and ``column`` of the start."""
+        line, column = self.position(start)
+        return {"start": start, "end": end, "line": line, "column": column}
+
+
+def name_of(path: str) -> str:
+    """What to call a document in messages and views."""
+    return "standard input" if path == STANDARD_INPUT else path
+
 
 def read_text_files(paths: Sequence[str]) -> list[TextFile]:
     """Read document files; ``-`` is standard input.
 
-    Raises
-    ------
-    ValueError
-        For the first that cannot be read, is a folder, is empty, or is not UTF-8 text.
+    Raises ``ValueError`` for the first that cannot be read, is a folder, is empty, or is not UTF-8 text.
     """
     if list(paths).count(STANDARD_INPUT) > 1:
-        raise ValueError("-: got standard input more than once; it can be read once: give - one time")
-    return [TextFile(path, _decode(path, _read(path))) for path in paths]
+        raise ValueError("-: got standard input more than once; expected it once: give a single -")
+    return [TextFile(path, _decoded(name_of(path), _read(path))) for path in paths]
 
 
 def _read(path: str) -> bytes:
@@ -68,8 +70,7 @@ def _read(path: str) -> bytes:
         raise ValueError(f"{path}: cannot be read ({reason}); expected a readable text file") from None
 
 
-def _decode(path: str, data: bytes) -> str:
-    name = "standard input" if path == STANDARD_INPUT else path
+def _decoded(name: str, data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{name}: got UTF-16; expected UTF-8: convert it with `iconv -f UTF-16 -t UTF-8`")
     if data.startswith(b"%PDF-") or b"\0" in data:

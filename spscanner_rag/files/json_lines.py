@@ -9,7 +9,7 @@ from pathlib import Path
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     r"""The lines of a file with their numbers from 1; nothing if there is no file.
 
-    A last line without its ``\n``, which a killed program leaves, is cut off the file once all others were read.
+    A last line without its ``\n``, which a killed program leaves, is cut off the file after the others were read.
     """
     if not path.exists():
         return
@@ -24,13 +24,18 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> None:
-    """Append JSON objects in one write, all of them or, as on a full disk, none."""
+    """Append JSON objects in one write: all of them or, as on a full disk, none.
+
+    Several threads and programs may append to the same file; a system that appends in one step keeps their
+    lines apart.
+    """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
+    written = 0
     with path.open("ab", buffering=0) as file:
-        whole = os.fstat(file.fileno()).st_size
         try:
-            while lines:
-                lines = lines[file.write(lines) :]
+            while written < len(lines):
+                written += file.write(lines[written:])
         except BaseException:  # leave no half line for the next one to be glued to
-            file.truncate(whole)
+            if written:
+                file.truncate(file.tell() - written)
             raise

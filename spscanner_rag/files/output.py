@@ -1,5 +1,6 @@
 """Where a result goes: a file that is checked before the work and written after it, or standard output."""
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from spscanner_rag.files.documents import STANDARD_INPUT
 from spscanner_rag.files.whole_file import is_special, write_whole
 
 
-def check_output(out: Path, inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` when ``out`` cannot be written, or would overwrite one of the documents."""
+def check_output(out: Path | None, inputs: Sequence[str]) -> None:
+    """Raise ``ValueError`` when the file cannot be written, or would overwrite one of the documents."""
+    if out is None:
+        return
     if out.is_dir():
         raise ValueError(f"--out {out}: got a folder; expected a file: add a file name")
     if not out.parent.is_dir():
@@ -33,3 +36,8 @@ def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
     else:
         sys.stdout.write(content)
         sys.stdout.flush()
+
+
+def json_text(content: object) -> str:
+    """JSON in ASCII: no character of a document can act on a terminal, and any output can hold it."""
+    return json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

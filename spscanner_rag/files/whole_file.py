@@ -1,32 +1,25 @@
 """Files written whole or not at all: a file beside the target takes its place once it is complete."""
 
 import os
-import stat
-import tempfile
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """The path of an unfinished file to write to; it becomes ``path`` when the block ends without an error.
+    """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
-    The unfinished file is ``NAME.part`` beside ``path``. A killed program leaves it behind, and the next attempt
-    overwrites it, so only one program may write the same file at a time.
-
-    Parameters
-    ----------
-    path : Path
-        In an existing folder.
+    The unfinished file is ``NAME.part`` beside ``path``, in an existing folder. A killed program leaves it behind,
+    and the next attempt overwrites it, so only one program may write the same file at a time. A link is replaced.
     """
-    unfinished = path.with_name(path.name + ".part")
-    try:
+    unfinished = path.with_name(f"{path.name}.part")
+    with _replacing(path, unfinished):
         yield unfinished
-        _replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -40,16 +33,13 @@ def write_whole(path: Path, text: str) -> None:
         path.write_bytes(data)
         return
     target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
-    unfinished = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        unfinished.chmod(_mode(target))
-        _replace(unfinished, target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    unfinished = target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")
+    with _replacing(target, unfinished), unfinished.open("xb") as file:
+        if target.exists():  # before the text is in the file, so that nobody else can read it
+            shutil.copymode(target, unfinished)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def is_special(path: Path) -> bool:
@@ -57,16 +47,12 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _replace(unfinished: Path, target: Path) -> None:
-    with unfinished.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(unfinished, target)
-
-
-def _mode(target: Path) -> int:
-    """The permissions of an existing file, else those that a new one gets."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+@contextmanager
+def _replacing(target: Path, unfinished: Path) -> Iterator[None]:
+    """Let an unfinished file take the place of the target after the block, or remove it after an error."""
+    try:
+        yield
+        os.replace(unfinished, target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

@@ -16,28 +16,31 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay, and CR LF becomes a line feed.
     """
-    return _UNSHOWABLE.sub(lambda match: written_out(match.group()), text.replace("\r\n", "\n"))
-
-
-def split_unshowable(text: str) -> list[str]:
-    """Split at the characters that :func:`visible` writes out; these are at the odd places."""
-    return re.split(f"({_UNSHOWABLE.pattern})", text.replace("\r\n", "\n"))
-
-
-def written_out(character: str) -> str:
-    r"""Return the Python escape of a character, such as ``\x1b`` or ``\u202e``."""
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def one_line(text: str) -> str:
-    """Return the text visible and on one line, each run of white space as one space."""
-    return " ".join(visible(text).split())
+    return _UNSHOWABLE.sub(lambda match: _escape_of(match.group()), text.replace("\r\n", "\n"))
 
 
 def escaped(text: str) -> str:
     """Text of a document as HTML, with what would not be shown written out."""
-    pieces = split_unshowable(text)
-    for place, piece in enumerate(pieces):
-        pieces[place] = f"<code>{written_out(piece)}</code>" if place % 2 else html.escape(piece)
-    return "".join(pieces)
+    markup = html.escape(text.replace("\r\n", "\n"))
+    return _UNSHOWABLE.sub(lambda match: f"<code>{_escape_of(match.group())}</code>", markup)
+
+
+def one_line(text: str) -> str:
+    """The text visible and on one line, each run of white space as one space."""
+    return " ".join(visible(text).split())
+
+
+def escaped_line(text: str) -> str:
+    """Text of a document as HTML on one line, also for an attribute."""
+    return html.escape(one_line(text))
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Write out the characters that ``encoding`` cannot hold, as Python escapes."""
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _escape_of(character: str) -> str:
+    r"""The Python escape of a character, such as ``\x1b`` or ``\u202e``."""
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

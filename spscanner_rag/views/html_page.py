@@ -1,10 +1,11 @@
-"""What all pages begin with, and text on them: nothing is loaded, and documents stay text."""
+"""What all pages begin with: a policy by which nothing is loaded, and the question."""
 
 import base64
 import hashlib
 import html
+from importlib.resources import files
 
-from spscanner_rag.views.escaping import one_line
+from spscanner_rag.views.escaping import escaped, one_line
 
 _TITLE_CHARACTERS = 200
 
@@ -23,6 +24,19 @@ def page_head(title: str, style: str, script: str | None = None) -> str:
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{html.escape(one_line(title)[:_TITLE_CHARACTERS])}</title>\n<style>{style}</style>\n</head>\n"
     )
+
+
+def question_header(query: str, facts: str) -> str:
+    """The open header of a page: the question, and what it was asked of as HTML."""
+    return (
+        f'<header>\n<p class="label">Question</p>\n<h1 dir="auto">{escaped(query)}</h1>\n'
+        f'<p class="facts">{facts}</p>\n'
+    )
+
+
+def resource(package: str, name: str) -> str:
+    """A style sheet or a script that lies beside the modules of a package."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(content: str) -> str:

@@ -14,21 +14,14 @@ from rich.progress import (
 
 
 def open_console(stream: TextIO) -> Console:
-    """Return a console on ``stream`` that takes every string as it is."""
+    """A console on ``stream`` that takes every string as it is."""
     return Console(file=stream, markup=False, highlight=False, emoji=False)
 
 
 def progress_bars(console: Console, *further: ProgressColumn, **options: Any) -> Progress:  # noqa: ANN401 - of Progress
-    """Bars that show what is done, how much of it, and ``further`` columns.
+    """Bars that show what is done, how much of it, and ``further`` columns, by default the time that remains.
 
-    Parameters
-    ----------
-    console : Console
-        From `open_console`.
-    *further : ProgressColumn
-        Default: the time that remains.
-    **options
-        Of `rich.progress.Progress`.
+    The ``options`` are those of `rich.progress.Progress`.
     """
     name = TextColumn("{task.description}", markup=False)
     columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))

@@ -4,20 +4,18 @@ The page has no script and loads nothing; its policy (CSP) allows its own style 
 document is escaped, and its control characters are written out.
 """
 
-import html
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.files.documents import STANDARD_INPUT
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.views.escaping import escaped, one_line
-from spscanner_rag.views.html_page import page_head
+from spscanner_rag.views.escaping import escaped, escaped_line
+from spscanner_rag.views.html_page import page_head, question_header, resource
 from spscanner_rag.views.scanned_document import ScannedDocument
 
-LEVELS = 8  # shades, beside none
+LEVELS = 8  # shades, not counting none
 _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
 
@@ -41,46 +39,35 @@ class Shading:
         return np.clip(np.round(share * LEVELS), 0, LEVELS).astype(np.int64)
 
     def scores(self) -> list[float]:
-        """Return the score in the middle of each shade from 1 to 8."""
+        """The score in the middle of each shade from 1 to 8."""
         steps = np.arange(1, LEVELS + 1) / LEVELS
-        middles = self.median + steps * (self.best - self.median)
-        scores: list[float] = sigmoid(middles).tolist()
+        scores: list[float] = sigmoid(self.median + steps * (self.best - self.median)).tolist()
         return scores
 
 
 def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
-    """Return the page, as a string to be written in UTF-8.
+    """The page for documents in the order given, as a string to be written in UTF-8.
 
-    Parameters
-    ----------
-    query
-        The question that was asked.
-    model
-        Where the checkpoint came from.
-    scanned
-        The documents in the order in which they are shown; their picks make the list of the best.
+    Their picks make the list of the best sentences; ``model`` says where the checkpoint came from.
     """
-    style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     shading = Shading([document.result.logits for document in scanned])
     parts = [
-        page_head(query, style),
+        page_head(query, resource(__package__, "report.css")),
         "<body>\n",
         _header(query, model, scanned, shading),
-        '<div class="columns">\n',
+        '<div class="columns">\n<nav aria-label="Best sentences">\n<details open>\n'
+        "<summary>Best sentences</summary>\n",
     ]
-    parts.append('<nav aria-label="Best sentences">\n<details open>\n<summary>Best sentences</summary>\n')
     for number, document in enumerate(scanned, start=1):
         parts.append(_best_sentences(number, document, titled=len(scanned) > 1))
     parts.append("</details>\n</nav>\n<main>\n")
     for number, document in enumerate(scanned, start=1):
         parts.extend(_article(number, document, shading))
-    parts.append("</main>\n</div>\n</body>\n</html>\n")
-    return "".join(parts)
+    return "".join([*parts, "</main>\n</div>\n</body>\n</html>\n"])
 
 
 def _name(scanned: ScannedDocument) -> str:
-    path = scanned.document.path
-    return "standard input" if path == STANDARD_INPUT else html.escape(one_line(path))
+    return escaped_line(name_of(scanned.document.path))
 
 
 def _header(query: str, model: str, scanned: Sequence[ScannedDocument], shading: Shading) -> str:
@@ -92,36 +79,31 @@ def _header(query: str, model: str, scanned: Sequence[ScannedDocument], shading:
         f'<span class="s{level}">{score:.2f}</span>' for level, score in enumerate(shading.scores(), start=1)
     )
     return (
-        f'<header>\n<p class="label">Question</p>\n<h1 dir="auto">{escaped(query)}</h1>\n'
-        f'<p class="facts">{facts} · checkpoint {html.escape(one_line(model))}</p>\n'
-        f'<p class="legend">Score <span class="scale">{swatches}</span></p>\n</header>\n'
+        question_header(query, f"{facts} · checkpoint {escaped_line(model)}")
+        + f'<p class="legend">Score <span class="scale">{swatches}</span></p>\n</header>\n'
     )
 
 
 def _best_sentences(number: int, scanned: ScannedDocument, titled: bool) -> str:
-    ranks = scanned.ranks
-    parts = [f'<h2><a href="#d{number}">{_name(scanned)}</a></h2>\n'] if titled else []
-    parts.append("<ol>\n" if scanned.picks else "<p>No sentence was selected.</p>\n")
+    title = f'<h2><a href="#d{number}">{_name(scanned)}</a></h2>\n' if titled else ""
+    items = []
     for passage in scanned.picks:
         line, column = scanned.document.position(passage.start)
         sentence = scanned.number(passage)
-        parts.append(
+        items.append(
             f'<li id="l{number}-{sentence}"><a href="#d{number}-{sentence}">'
-            f'<span class="rank">{ranks[passage.start]}</span><span class="score">{passage.score:.3f}</span>'
-            f'<span class="place">{line}:{column}</span>'
-            f'<span class="quote" dir="auto">{html.escape(one_line(passage.text))}</span></a></li>\n'
+            f'<span class="rank">{scanned.ranks[passage.start]}</span>'
+            f'<span class="score">{passage.score:.3f}</span><span class="place">{line}:{column}</span>'
+            f'<span class="quote" dir="auto">{escaped_line(passage.text)}</span></a></li>\n'
         )
-    parts.append("</ol>\n" if scanned.picks else "")
-    return "".join(parts)
+    return title + (f"<ol>\n{''.join(items)}</ol>\n" if items else "<p>No sentence was selected.</p>\n")
 
 
 def _article(number: int, scanned: ScannedDocument, shading: Shading) -> Iterator[str]:
     # Blocks end at line breaks of the document; elsewhere only in a line that is far too long.
-    yield f'<article id="d{number}">\n<h2>{_name(scanned)}</h2>\n<div class="text" lang="" dir="auto">'
+    yield f'<article id="d{number}">\n<h2>{_name(scanned)}</h2>\n<div class="text" lang="" dir="auto"><div>'
     text = scanned.document.text
-    block = 0  # characters in the open block
-    yield "<div>"
-    cursor = 0
+    block = cursor = 0  # characters in the open block, and shown so far
     for start, end, marked in _marked_sentences(number, scanned, shading):
         gap = text[cursor:start].replace("\r\n", "\n")
         before, after = gap, None
@@ -142,7 +124,7 @@ def _article(number: int, scanned: ScannedDocument, shading: Shading) -> Iterato
 def _marked_sentences(
     number: int, scanned: ScannedDocument, shading: Shading
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the span of each sentence and its HTML; a sentence without a shade has no element."""
+    """The span of each sentence and its HTML; a sentence without a shade has no element."""
     result, ranks = scanned.result, scanned.ranks
     values = zip(shading.levels(result.logits).tolist(), result.scores.tolist(), strict=True)
     spans = zip(result.starts.tolist(), result.ends.tolist(), strict=True)

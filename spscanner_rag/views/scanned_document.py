@@ -1,4 +1,4 @@
-"""A document with its scores and what was selected of it, as terminal and page show it."""
+"""A document with its scores and what was selected from it, as terminal and page show it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +14,8 @@ from spscanner_rag.results.selection import rank
 class ScannedDocument:
     """A document, its scores and what was selected from it.
 
-    Attributes
-    ----------
-    passages
-        The selected sentences and their neighbours, unmerged, in the order asked for.
-    picks
-        Those of them that were selected for their score, in the same order.
+    The passages are the selected sentences and their neighbours, unmerged, in the order asked for. The picks are
+    those passages that were selected for their score, in the same order.
     """
 
     document: TextFile
@@ -28,13 +24,12 @@ class ScannedDocument:
     picks: tuple[Passage, ...]
 
     def number(self, passage: Passage) -> int:
-        """Return which sentence of the document, from 0, an unmerged passage is."""
+        """Which sentence of the document, from 0, an unmerged passage is."""
         return int(np.searchsorted(self.result.starts, passage.start))
 
     @cached_property
     def ranks(self) -> dict[int, int]:
         """Rank from 1 of each pick, by the offset at which it starts."""
-        best_first = rank(self.result.logits)
-        starts = self.result.starts[best_first].tolist()
         picked = {passage.start for passage in self.picks}
+        starts = self.result.starts[rank(self.result.logits)].tolist()
         return {start: place for place, start in enumerate(filter(picked.__contains__, starts), start=1)}

@@ -1,60 +1,62 @@
-"""What the terminal shows: selected sentences with their neighbours, and progress.
+"""What the terminal shows: selected sentences with their neighbours, facts, and progress.
 
 A document is never markup here: its control characters are written out, and rich's own markup, emoji and
 highlighting are off.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.files.documents import STANDARD_INPUT
+from spscanner_rag.files.documents import name_of
 from spscanner_rag.results import Passage
 from spscanner_rag.scorers import Progress
-from spscanner_rag.views.escaping import one_line
+from spscanner_rag.views.escaping import encodable, one_line
 from spscanner_rag.views.progress import open_console, progress_bars
 from spscanner_rag.views.scanned_document import ScannedDocument
 
+T = TypeVar("T")
 
-def encodable(text: str, encoding: str) -> str:
-    """Write out the characters that ``encoding`` cannot hold, as Python escapes."""
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+def line_of(console: Console, content: str, style: str = "") -> Text:
+    """Text of a document on one line, with what would not be shown and what the output cannot hold written out."""
+    return Text(encodable(one_line(content), console.encoding), style=style)
+
+
+def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]) -> str:
+    """What ``show`` prints of each document, with an empty line between two."""
+    with console.capture() as capture:
+        for number, document in enumerate(documents):
+            if number:
+                console.print()
+            show(document)
+    return capture.get()
 
 
 def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
-    """Return the text view of scanned documents, in the colours and width of ``stream``.
+    """The text view of scanned documents, in the colours and width of ``stream``.
 
     Each selected sentence stands under its rank, score and position (line:column), marked ``>``, between
     its neighbours, which are dimmed. Only a terminal gets colours and wrapped lines.
     """
     console = open_console(stream)
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    with console.capture() as capture:
-        for index, scanned in enumerate(documents):
-            if index:
-                console.print()
-            _print_document(console, scanned, context, encoding)
-    return capture.get()
+    return captured(console, documents, lambda scanned: _print_document(console, scanned, context))
 
 
-def _print_document(console: Console, scanned: ScannedDocument, context: int, encoding: str) -> None:
-    path, result = scanned.document.path, scanned.result
-    name = "standard input" if path == STANDARD_INPUT else one_line(path)
-    console.print(
-        Text(encodable(name, encoding), style="bold"),
-        Text(f"{len(result.text):,} characters, {len(result.logits):,} sentences", style="dim"),
-        soft_wrap=True,
-    )
+def _print_document(console: Console, scanned: ScannedDocument, context: int) -> None:
+    result, ranks = scanned.result, scanned.ranks
+    facts = f"{len(result.text):,} characters, {len(result.logits):,} sentences"
+    name = line_of(console, name_of(scanned.document.path), "bold")
+    console.print(name, Text(facts, style="dim"), soft_wrap=True)
     if not scanned.picks:
         best = f"the best score is {result.scores.max():.3f}" if len(result.scores) else "it has none"
         console.print(Text(f"No sentence was selected; {best}."))
-    ranks = scanned.ranks
-    chosen = {passage.start: passage for passage in scanned.passages}
+    chosen = {passage.start for passage in scanned.passages}
     for passage in scanned.picks:
         line, column = scanned.document.position(passage.start)
         heading = Text(f"{ranks[passage.start]:>3}  ", style="bold")
@@ -63,12 +65,11 @@ def _print_document(console: Console, scanned: ScannedDocument, context: int, en
         console.print()
         console.print(heading, soft_wrap=True)
         for number in _surroundings(scanned, passage, context, chosen):
-            _print_sentence(console, scanned, number, passage, encoding)
+            start, end = int(result.starts[number]), int(result.ends[number])
+            _print_sentence(console, scanned.document.text[start:end], start == passage.start)
 
 
-def _surroundings(
-    scanned: ScannedDocument, passage: Passage, context: int, chosen: dict[int, Passage]
-) -> list[int]:
+def _surroundings(scanned: ScannedDocument, passage: Passage, context: int, chosen: set[int]) -> range:
     """Numbers of the sentence and of the selected sentences that connect to it, up to ``context`` away."""
     number, starts = scanned.number(passage), scanned.result.starts
     first = last = number
@@ -76,23 +77,19 @@ def _surroundings(
         first -= 1
     while last < min(len(starts) - 1, number + context) and int(starts[last + 1]) in chosen:
         last += 1
-    return list(range(first, last + 1))
+    return range(first, last + 1)
 
 
-def _print_sentence(
-    console: Console, scanned: ScannedDocument, number: int, passage: Passage, encoding: str
-) -> None:
-    start, end = int(scanned.result.starts[number]), int(scanned.result.ends[number])
-    text = encodable(one_line(scanned.document.text[start:end]), encoding)
-    is_pick = start == passage.start
-    marker = "   > " if is_pick else "     "
+def _print_sentence(console: Console, sentence: str, is_pick: bool) -> None:
+    marker = Text("   > " if is_pick else "     ", style="bold green")
+    text = line_of(console, sentence, "" if is_pick else "dim")
     if not console.is_terminal:  # for grep and files: a sentence a line
-        console.print(Text(marker + text), soft_wrap=True)
+        console.print(marker + text, soft_wrap=True)
         return
     hanging = Table.grid()
     hanging.add_column(width=len(marker))
     hanging.add_column(overflow="fold")
-    hanging.add_row(Text(marker, style="bold green"), Text(text, style="" if is_pick else "dim"))
+    hanging.add_row(marker, text)
     console.print(hanging)
 
 
@@ -111,8 +108,7 @@ def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Pro
     with progress_bars(console, *columns, transient=console.is_terminal) as progress:
 
         def start(path: str) -> Progress:
-            name = encodable(one_line(path), getattr(stream, "encoding", None) or "utf-8")
-            task = progress.add_task(name[-40:], total=None)
+            task = progress.add_task(line_of(console, path).plain[-40:], total=None)
             return lambda done, total: progress.update(task, completed=done, total=total)
 
         yield start
@@ -121,12 +117,10 @@ def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Pro
 def print_facts(title: str, facts: Sequence[tuple[str, str]], stream: TextIO) -> None:
     """Print names and values, one a line, under a title."""
     console = open_console(stream)
-    encoding = getattr(stream, "encoding", None) or "utf-8"
     width = max(len(one_line(name)) for name, _ in facts) + 2
     with console.capture() as capture:
         console.print(Text(title, style="bold"), soft_wrap=True)
         for name, value in facts:
-            line = Text(f"  {encodable(one_line(name), encoding):<{width}}", style="cyan")
-            line.append(encodable(one_line(value), encoding), style="default")
-            console.print(line, soft_wrap=True)
+            line = Text(f"  {line_of(console, name).plain:<{width}}", style="cyan")
+            console.print(line.append_text(line_of(console, value, "default")), soft_wrap=True)
     stream.write(capture.get())

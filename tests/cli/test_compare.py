@@ -8,52 +8,32 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.cli import main
 from spscanner_rag.cli.compare import TOP_K
 from spscanner_rag.text.token_counts import resolve_counter
 
-TEXT = """\
-The keeper of the lighthouse wrote the date in his book. Anne signed the treaty, and the captain left.
-Nobody answered her question. The harbour must be widened! It rained the whole night.
-
-Why did they leave the island? Because the well was dry. The ship's bell rang twice. Then the rain began.
-"""
+TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
 QUESTION = "Who signed the treaty?"
 SIGNED = f"{TEXT.index('Anne')}-{TEXT.index('Anne') + 4}"
 DRY = f"{TEXT.index('dry')}-{TEXT.index('dry') + 3}"
 
 
-class Output(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Output]
+Run = Callable[..., Any]  # code, out, err
 
 
 @pytest.fixture
-def document(tmp_path: Path) -> Path:
-    path = tmp_path / "treaty.txt"
-    path.write_text(TEXT, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def compare(capsys: pytest.CaptureFixture[str], tiny_checkpoint: Path) -> Run:
-    def compare(*arguments: object) -> Output:
+def compare(run: Run, tiny_checkpoint: Path) -> Run:
+    def compare(*arguments: object) -> Any:
         given = [str(argument) for argument in arguments]
         if "--retrievers" not in given:
             given += ["--retrievers", f"scanner:{tiny_checkpoint},bm25"]
         options = ["-q", QUESTION, "--dtype", "float32", "--device", "cpu"]
-        code = main(["compare", *options, *given])
-        return Output(code, *capsys.readouterr())
+        return run("compare", *options, *given)
 
     return compare
 
@@ -260,19 +240,11 @@ def test_a_retriever_that_fails_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
 
 
-HOSTILE = (
-    "Anne [/INST] signed [bold]the[/bold] treaty :smile: \x1b[2J\x1b]8;;http://x.example\x1b\\here\x1b]8;;\x07 "
-    "\x9b31m \x85 \x08 \rover \u202eevil\u2066 <script>alert(1)</script> </style><img src=x> & done.\r\n"
-)
-
-
 @pytest.mark.parametrize("output_format", ["text", "json", "html"])
-def test_a_hostile_document_stays_text(compare: Run, tmp_path: Path, output_format: str) -> None:
-    path = tmp_path / "[red]<b>\x1b[31m.txt"
-    path.write_text(HOSTILE, encoding="utf-8", newline="")
-    code, out, err = compare(
-        path, "-q", f"{HOSTILE} \udcff", "--format", output_format, "--progress", "--evidence", "5-12"
-    )
+def test_a_hostile_document_stays_text(compare: Run, hostile_document: Path, output_format: str) -> None:
+    text = hostile_document.read_bytes().decode()
+    options = ["--format", output_format, "--progress", "--evidence", "5-12"]
+    code, out, err = compare(hostile_document, "-q", f"{text} \udcff", *options)
     assert code == 0
     for shown in (out, re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", err)):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
@@ -281,7 +253,7 @@ def test_a_hostile_document_stays_text(compare: Run, tmp_path: Path, output_form
         (answer,) = json.loads(out)["documents"]
         for retrieval in answer["retrievers"]:
             for pick in retrieval["picks"]:
-                assert pick["text"] == HOSTILE[pick["start"] : pick["end"]]
+                assert pick["text"] == text[pick["start"] : pick["end"]]
     else:
         joined = re.sub(r"[\s│]+", "", re.sub("</?(code|span)[^>]*>", "", out))
         assert r"\x1b]8;;http://x.example\x1b" in joined

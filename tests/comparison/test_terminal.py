@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from spscanner_rag.comparison import Comparison, compare
@@ -16,13 +15,6 @@ HOSTILE = (
     "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
     " \u202etfel \ud800."
 )
-
-
-class Terminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 class Backwards:
@@ -52,15 +44,6 @@ def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a
     )
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "70")
-    return Terminal()
-
-
 def test_a_pipe_gets_a_table_of_fixed_width() -> None:
     comparison = comparison_of("One is here. Two is there.\nThree is gone. Four came back.")
     lines = render_text([comparison], io.StringIO()).splitlines()
@@ -88,15 +71,15 @@ def test_unequal_numbers_of_picks_and_long_ones() -> None:
     assert re.search(r"│ 2 │ +│ 0\.\d{3}  1:", shown)
 
 
-def test_a_terminal_gets_colours_and_its_own_width(terminal: Terminal) -> None:
+def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> None:
     comparison = comparison_of("One is here. Two is there. " + "Many words are in this sentence " * 9 + ".")
     shown = render_text([comparison], terminal)
     assert "\x1b[" in shown
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
-    assert max(map(len, plain.splitlines())) <= 70
+    assert max(map(len, plain.splitlines())) <= 60
 
 
-def test_a_document_and_a_name_stay_text(terminal: Terminal) -> None:
+def test_a_document_and_a_name_stay_text(terminal: io.StringIO) -> None:
     comparison = comparison_of(f"Big {HOSTILE} Small {HOSTILE}", top_k=9, name=HOSTILE, path=HOSTILE)
     for stream in (terminal, io.StringIO()):
         shown = render_text([comparison, comparison], stream)
@@ -116,7 +99,7 @@ def test_any_output_can_hold_it() -> None:
     assert "Caf\\xe9 \\u6771" in shown
 
 
-def test_progress_names_the_retriever_at_work(terminal: Terminal) -> None:
+def test_progress_names_the_retriever_at_work(terminal: io.StringIO) -> None:
     with retriever_progress(True, 2, terminal) as started:
         assert started is not None
         started("[red]evil\x1b[31m")

@@ -5,24 +5,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
 from spscanner_rag.views.scanned_document import ScannedDocument
-from spscanner_rag.views.terminal import encodable, print_facts, render_documents, scan_progress
+from spscanner_rag.views.terminal import print_facts, render_documents, scan_progress
 
 HOSTILE = (
     "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
     " \u202etfel \ud800."
 )
-
-
-class Terminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 def view(
@@ -41,15 +32,6 @@ def view(
     best = {passage.start for passage in result.select(top_k=top_k, order="score", **options)}
     picks = tuple(passage for passage in passages if passage.start in best)
     return ScannedDocument(TextFile(path, text), result, passages, picks)
-
-
-@pytest.fixture
-def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "60")
-    return Terminal()
 
 
 def test_a_pipe_gets_one_line_a_sentence() -> None:
@@ -99,9 +81,9 @@ def test_nothing_selected_and_nothing_to_select() -> None:
     ]
 
 
-def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(wide_terminal: Terminal) -> None:
+def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.StringIO) -> None:
     scanned = view("Before. |" + "Many words are in this sentence. " * 5 + "|After.", logits=[0, 5, 0])
-    shown = render_documents([scanned], 1, wide_terminal)
+    shown = render_documents([scanned], 1, terminal)
     assert "\x1b[2mBefore." in shown
     assert "\x1b[2mAfter." in shown
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
@@ -112,9 +94,9 @@ def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(wide_terminal: Term
     assert all(line.startswith("     ") for line in rest)
 
 
-def test_a_document_stays_text_in_a_terminal(wide_terminal: Terminal) -> None:
+def test_a_document_stays_text_in_a_terminal(terminal: io.StringIO) -> None:
     scanned = view(f"{HOSTILE} |{HOSTILE}", path=HOSTILE)
-    shown = render_documents([scanned], 1, wide_terminal)
+    shown = render_documents([scanned], 1, terminal)
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)  # rich's own colours
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", plain)
     joined = "".join(plain.split())
@@ -135,7 +117,6 @@ def test_any_output_can_hold_it() -> None:
     shown = render_documents([view("Café 東京 naïve. |Ωμέγα.", path="é\udcff.txt")], 1, Ascii())
     shown.encode("ascii")
     assert "Caf\\xe9 \\u6771\\u4eac na\\xefve." in shown
-    assert encodable("é", "latin-1") == "é"
 
 
 def test_facts_are_text_too() -> None:
@@ -144,13 +125,13 @@ def test_facts_are_text_too() -> None:
     assert stream.getvalue() == "Title\n  [red]name  [bold]value\\x1b[0m\n  b          two lines\n"
 
 
-def test_progress_is_shown_and_escapes_names(wide_terminal: Terminal) -> None:
-    with scan_progress(True, wide_terminal) as start:
+def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
+    with scan_progress(True, terminal) as start:
         report = start("[red]evil\x1b[31m.txt")
         assert report is not None
         report(1, 4)
         report(4, 4)
-    shown = wide_terminal.getvalue()
+    shown = terminal.getvalue()
     assert "[red]evil\\x1b[31m.txt" in shown
     assert "4/4" in shown
 

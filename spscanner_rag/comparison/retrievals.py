@@ -1,0 +1,113 @@
+"""What several retrievers picked from one document, as data."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from spscanner_rag.files.documents import TextFile
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One unit that a retriever picked.
+
+    Attributes
+    ----------
+    start, end
+        Its span in the document, in characters.
+    score
+        From 0 to 1; the scores of two retrievers cannot be compared.
+    rank
+        1 is the retriever's best.
+    tokens
+        Tokens of the unit by itself.
+    only
+        No other retriever picked it: none of their picks shares half of the shorter of the two.
+    """
+
+    start: int
+    end: int
+    score: float
+    rank: int
+    tokens: int
+    only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What one retriever did.
+
+    Attributes
+    ----------
+    name
+        The retriever's name, as the caller gave it.
+    units
+        Pieces that it cut the document into and scored.
+    picks
+        The best of them, best first.
+    seconds
+        Time to cut and score the document; loading a model is not in it.
+    found
+        For each evidence sentence, whether at least half of it lies inside the picks.
+    """
+
+    name: str
+    units: int
+    picks: tuple[Pick, ...]
+    seconds: float
+    found: tuple[bool, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all picks together."""
+        return sum(pick.tokens for pick in self.picks)
+
+    @property
+    def only(self) -> int:
+        """Number of picks that no other retriever has."""
+        return sum(pick.only for pick in self.picks)
+
+
+@dataclass(frozen=True)
+class Retrievals:
+    """What retrievers did on one question and document.
+
+    Attributes
+    ----------
+    query, text
+        The question and the document.
+    retrievals
+        One for each retriever, in the order given.
+    evidence
+        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
+    evidence_sentences
+        Spans of the sentences that overlap the evidence.
+    counted_by
+        Whose tokens are counted.
+    path
+        Where the document was read from; empty if nowhere.
+    """
+
+    query: str
+    text: str
+    retrievals: tuple[Retrieval, ...]
+    evidence: tuple[tuple[int, int], ...]
+    evidence_sentences: tuple[tuple[int, int], ...]
+    counted_by: str
+    path: str = ""
+
+    @cached_property
+    def document(self) -> TextFile:
+        """The document, which knows its lines."""
+        return TextFile(self.path, self.text)
+
+
+def merged(spans: Iterable[tuple[int, int]], least_gap: int) -> list[tuple[int, int]]:
+    """The spans in order, as one where fewer than ``least_gap`` characters lie between two."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start - found[-1][1] < least_gap:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

@@ -1,0 +1,39 @@
+"""`spscanner info`: what runs here, and what a checkpoint holds."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from spscanner_rag import Scanner, __version__
+
+Run = Callable[..., Any]  # code, out, err
+
+
+def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
+    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32")
+    assert (code, err) == (0, "")
+    facts = {line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip() for line in out.splitlines()}
+    assert facts["spscanner-rag"] == __version__
+    assert facts["torch"] == torch.__version__
+    assert facts["device"] == "cpu (as asked for)"
+    assert facts["dtype"] == "float32 (as asked for)"
+    assert facts["backend"] == "torch (mamba-ssm's kernels are for NVIDIA GPUs)"
+    assert facts["source"] == str(checkpoint)
+    assert facts["layers"] == "1 of width 16, state 8"
+    assert facts["vocabulary"] == "384 tokens"
+    assert facts["windows"] == "none: one pass over any length"
+    assert facts["re-anchoring"] == "the question again every 64 tokens"
+    assert facts["lexical channel"] == "BM25 prior"
+    assert facts["sources"] == "stories, contracts"
+    assert facts["validation.recall@10"] == "0.25"
+    assert facts["[red]"] == "\\x1b[31m"
+    total = sum(p.numel() for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters())
+    assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} beside the embedding)"
+
+
+def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("info", tmp_path / "absent")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1

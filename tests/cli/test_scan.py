@@ -1,0 +1,280 @@
+"""`spscanner scan`, from its arguments to what it writes and its exit code."""
+
+import io
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spscanner_rag import Scanner
+
+TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
+QUESTION = "Who signed the treaty?"
+Run = Callable[..., Any]  # code, out, err
+
+
+def test_the_best_sentence_comes_first(scan: Run, document: Path) -> None:
+    code, out, err = scan(document, "--top-k", 2)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == f"{document} {len(TEXT)} characters, 9 sentences"
+    assert lines[2].split()[0] == "1"
+    assert lines[2].split()[2] == "1:58"
+    assert lines[3:6] == [
+        "     The keeper of the lighthouse wrote the date in his book.",
+        "   > Anne signed the treaty, and the captain left.",
+        "     Nobody answered her question.",
+    ]
+
+
+def test_json_says_the_same_as_the_library(scan: Run, document: Path, checkpoint: Path) -> None:
+    code, out, err = scan(document, "--format", "json", "--top-k", 3, "--context", 1)
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    result = Scanner.from_pretrained(checkpoint, dtype="float32").scan(QUESTION, TEXT)
+    selected = result.select(top_k=3, context=1, order="score")
+    picks = {passage.start for passage in result.select(top_k=3)}
+    logits = {sentence.start: sentence.logit for sentence in result.sentences}
+    assert answer == {
+        "query": QUESTION,
+        "model": str(checkpoint),
+        "documents": [
+            {
+                "path": str(document),
+                "characters": len(TEXT),
+                "sentences": 9,
+                "passages": [
+                    {
+                        "start": passage.start,
+                        "end": passage.end,
+                        "line": TEXT.count("\n", 0, passage.start) + 1,
+                        "column": passage.start - TEXT.rfind("\n", 0, passage.start),
+                        "score": pytest.approx(passage.score, abs=1e-6),
+                        "logit": pytest.approx(logits[passage.start], abs=1e-5),
+                        "neighbour": passage.start not in picks,
+                        "text": passage.text,
+                    }
+                    for passage in selected
+                ],
+            }
+        ],
+    }
+    for passage in answer["documents"][0]["passages"]:
+        assert TEXT[passage["start"] : passage["end"]] == passage["text"]
+
+
+def test_options_reach_the_selection(scan: Run, document: Path) -> None:
+    def texts(*options: object) -> list[str]:
+        out = scan(document, "--format", "json", *options).out
+        return [passage["text"] for passage in json.loads(out)["documents"][0]["passages"]]
+
+    everything = texts("--top-k", "all", "--order", "document")
+    assert len(everything) == 9
+    assert everything[0].startswith("The keeper")
+    assert everything[-1] == "Then the rain began."
+    assert texts("--top-k", "0.5") == texts("--top-k", "all")  # a share is at least ten sentences
+    assert texts("--threshold", 1) == []
+    assert texts("--threshold", 0, "--top-k", 4) == texts("--top-k", 4)
+    within = texts("--top-k", "all", "--max-tokens", 30, "--count-tokens", "o200k_base")
+    assert 0 < len(within) < 9
+    assert within[0] == "Anne signed the treaty, and the captain left."
+    assert texts("--top-k", "all", "--segment-tokens", 7) == texts("--top-k", "all")
+
+
+def test_files_and_standard_input_are_documents_of_their_own(
+    scan: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"\xef\xbb\xbfNo treaty here.\r\nNobody signed.\r\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα signed.".encode())))
+    out = scan(document, other, "-", "--format", "json").out
+    assert out.isascii()  # whatever the terminal, and whatever the document
+    answer = json.loads(out)
+    paths = [(entry["path"], entry["characters"], entry["sentences"]) for entry in answer["documents"]]
+    assert paths == [(str(document), len(TEXT), 9), (str(other), 33, 2), ("-", 13, 1)]
+    first = min(answer["documents"][1]["passages"], key=lambda passage: passage["start"])
+    assert (first["start"], first["line"], first["column"]) == (0, 1, 1)
+    assert answer["documents"][2]["passages"][0]["text"] == "Ωμέγα signed."
+    text = scan(document, other).out
+    assert f"\n\n{other} 33 characters, 2 sentences\n" in text
+
+
+def test_output_goes_to_a_file(scan: Run, document: Path, tmp_path: Path) -> None:
+    for output_format in ("text", "json", "html"):
+        expected = scan(document, "--format", output_format).out
+        out = tmp_path / f"out.{output_format}"
+        assert scan(document, "--format", output_format, "--out", out) == (0, "", "")
+        assert out.read_text(encoding="utf-8") == expected
+    assert expected.startswith("<!doctype html>")
+    assert expected.count("<mark") == 9
+
+
+def test_html_is_utf8_whatever_the_output_encoding(
+    scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "omega.txt").write_text("Ωμέγα signed the treaty.", encoding="utf-8")
+    for output_format, shown in (
+        ("html", "Ωμέγα signed"),
+        ("text", "\\u03a9\\u03bc\\u03ad\\u03b3\\u03b1 signed"),
+    ):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert scan(tmp_path / "omega.txt", "--format", output_format).code == 0
+        assert shown in stream.buffer.getvalue().decode()
+        monkeypatch.undo()
+
+
+def test_progress_when_asked_for(scan: Run, document: Path) -> None:
+    assert "tokens" in scan(document, "--progress").err
+    assert scan(document, "--no-progress").err == ""
+    assert scan(document).err == ""  # standard error is no terminal here
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-q", " \n"], "--query: got ' \\n'; expected a question"),
+        (["--top-k", "0"], "top_k: got 0; expected an integer of at least 1"),
+        (["--top-k", "-2"], "top_k: got -2"),
+        (["--top-k", "1.5"], "top_k: got 1.5"),
+        (["--top-k", "nan"], "top_k: got nan"),
+        (
+            ["--top-k", "many"],
+            "--top-k: got 'many'; expected an integer of at least 1, a share below 1, or \"all\"",
+        ),
+        (["--threshold", "1.5"], "threshold: got 1.5; expected a score from 0 to 1"),
+        (["--threshold", "nan"], "threshold: got nan"),
+        (["--threshold", "high"], "'--threshold': got 'high'; expected a number: see"),
+        (["--max-tokens", "0"], "max_tokens: got 0"),
+        (["--context", "-1"], "context: got -1"),
+        (["--context", "1.5"], "got '1.5'; expected a whole number"),
+        (["--count-tokens", "nope"], "use one of"),
+        (["--order", "best"], "'best' is not one of 'score', 'document'"),
+        (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html'"),
+        (["--device", "tpu"], "device is 'tpu'; expected"),
+        (["--device", "cuda:99"], "device is 'cuda:99', but"),
+        pytest.param(
+            ["--device", "cuda"],
+            "device is 'cuda', but CUDA is not available",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="CUDA is there"),
+        ),
+        (["--dtype", "int4"], "dtype is 'int4'; expected"),
+        (["--segment-tokens", "0"], "segment_tokens is 0; expected"),
+        (
+            ["--model", "./absent"],
+            "./absent: no such folder; expected the folder of a checkpoint, or a Hub id",
+        ),
+        (["--model", "nobody/none"], "cannot get nobody/none from the Hugging Face Hub: it is not"),
+        (["--out", "no-such-folder/out.html"], "there is no folder no-such-folder"),
+        (["--nonsense"], "No such option: --nonsense"),
+    ],
+)
+def test_bad_options_are_one_line_and_exit_code_2(
+    scan: Run, document: Path, options: list[str], message: str
+) -> None:
+    code, out, err = scan(document, *options)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("spscanner: ")
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("empty.txt", b"", "got an empty file; expected text"),
+        ("white.txt", b" \n", "got only white space"),
+        ("binary.bin", b"\x7fELF\0\0", "got binary data"),
+        ("latin1.txt", b"caf\xe9", "got byte 0xe9 at 3, not UTF-8; expected UTF-8 text"),
+        ("\x1b[31m.txt", b"", "\\x1b[31m.txt: got an empty file"),
+    ],
+)
+def test_bad_files_are_one_line_and_nothing_is_written(
+    scan: Run, document: Path, tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    out = tmp_path / "out.json"
+    code, shown, err = scan(document, tmp_path / name, "--format", "json", "--out", out)
+    assert (code, shown) == (2, "")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not out.exists()
+
+
+def test_a_query_longer_than_a_window(run: Run, document: Path, checkpoint: Path, tmp_path: Path) -> None:
+    windowed = tmp_path / "windowed"
+    shutil.copytree(checkpoint, windowed)
+    config = json.loads((windowed / "config.json").read_text())
+    config["spscanner"]["window_tokens"] = 16
+    (windowed / "config.json").write_text(json.dumps(config))
+    arguments = ["scan", document, "--model", windowed, "--out", tmp_path / "out.txt", "-q"]
+    code, out, err = run(*arguments, "Who signed the treaty, and when, and why? " * 9)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"spscanner: the query has \d+ tokens, expected at most 16 .*shorten it.*\n", err)
+    assert not (tmp_path / "out.txt").exists()
+    assert run(*arguments, "Who?") == (0, "", "")
+
+
+def test_a_hostile_document_and_question_stay_text(
+    run: Run, checkpoint: Path, hostile_document: Path
+) -> None:
+    text = hostile_document.read_bytes().decode()
+    question = f"{text} \udcff"  # as an argument that is no UTF-8
+    arguments = ["scan", hostile_document, "--model", checkpoint, "-q", question]
+    for output_format in ("text", "json", "html"):
+        code, out, err = run(*arguments, "--format", output_format, "--progress")
+        assert code == 0
+        for shown in (out, err):
+            assert not re.search(
+                "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown
+            )
+        assert "[red]" in out
+        assert "[/INST] signed [bold]the[/bold] treaty :smile:" in out
+        if output_format == "json":
+            (answer,) = json.loads(out)["documents"]
+            assert json.loads(out)["query"] == question
+            for passage in answer["passages"]:
+                assert passage["text"] == text[passage["start"] : passage["end"]]
+        else:
+            assert r"\x1b]8;;http://x.example\x1b" in re.sub("</?code>", "", out)
+        if output_format == "html":
+            assert "<script" not in out
+            assert out.count("</style>") == 1
+            assert "&lt;script&gt;alert(1)&lt;/script&gt;" in out
+
+
+def test_no_file_a_folder_and_an_absent_file(scan: Run, run: Run, tmp_path: Path, document: Path) -> None:
+    assert "got a folder; expected a text file" in scan(tmp_path).err
+    assert "no such file" in scan(tmp_path / "absent").err
+    assert "got a document to scan" in scan(document, "--out", document).err
+    assert document.read_text(encoding="utf-8") == TEXT
+    for arguments in (["scan", "-q", "x"], ["scan", str(document)], ["dance"]):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1
+
+
+def test_a_bad_option_is_found_before_the_model_is_loaded(
+    scan: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unexpected(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("loaded a model")
+
+    monkeypatch.setattr(Scanner, "from_pretrained", unexpected)
+    assert scan(document, "--threshold", 2).code == 2
+    assert scan(document, tmp_path).code == 2
+    assert scan(document, "--out", tmp_path).code == 2
+    assert scan(document, "--max-tokens", 5, "--count-tokens", "nope").code == 2
+    with pytest.raises(AssertionError, match="loaded a model"):
+        scan(document)

@@ -1,0 +1,105 @@
+"""JSON lines that survive a kill, a full disk and other writers."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.files.json_lines import append_records, complete_lines
+
+
+def records(path: Path) -> list[object]:
+    return [json.loads(line) for _, line in complete_lines(path)]
+
+
+def test_what_was_appended_is_read_with_its_line_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    append_records(path, [{"text": "é\u2028\ud800\n"}, {"number": 1}])
+    append_records(path, [])
+    append_records(path, iter([{"number": 2}]))
+    assert path.read_bytes().isascii()
+    assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
+    assert records(path) == [{"text": "é\u2028\ud800\n"}, {"number": 1}, {"number": 2}]
+
+
+def test_no_file_and_an_empty_one(tmp_path: Path) -> None:
+    assert list(complete_lines(tmp_path / "absent")) == []
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty").touch()
+    assert list(complete_lines(tmp_path / "empty")) == []
+
+
+@pytest.mark.parametrize("torn", ["{", '{"number": 2}', "x" * 100_000])
+def test_a_torn_line_is_cut_off(tmp_path: Path, torn: str) -> None:
+    path = tmp_path / "records.jsonl"
+    append_records(path, [{"number": 1}])
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn.encode())
+    assert records(path) == [{"number": 1}]
+    assert path.read_bytes() == whole
+    append_records(path, [{"number": 2}])
+    assert records(path) == [{"number": 1}, {"number": 2}]
+
+
+def test_a_file_that_is_read_in_part_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"{broken\n{}\n{torn")
+    for _, line in complete_lines(path):
+        assert line == b"{broken\n"
+        break
+    assert path.read_bytes() == b"{broken\n{}\n{torn"
+
+
+def test_a_record_that_is_no_json_appends_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    with pytest.raises(TypeError):
+        append_records(path, [{"number": 1}, {"path": path}])
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource limits")
+def test_a_full_disk_leaves_all_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    code = f"""
+import resource, signal
+from pathlib import Path
+from spscanner_rag.files.json_lines import append_records
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = Path({str(path)!r})
+append_records(path, [{{"number": 1}}])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+for text in ("x" * 2000, "y"):
+    try:
+        append_records(path, [{{"number": 2}}, {{"text": text}}])
+    except OSError:
+        print("full", flush=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+append_records(path, [{{"number": 3}}])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("full\n", "")
+    assert records(path) == [{"number": 1}, {"number": 2}, {"text": "y"}, {"number": 3}]
+
+
+def test_records_of_several_writers_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+
+    def write(writer: int) -> None:
+        for number in range(50):
+            batch: list[Mapping[str, object]] = [
+                {"writer": writer, "number": number, "text": "x" * 20_000}
+            ] * 2
+            append_records(path, batch)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [(record["writer"], record["number"]) for record in records(path)]  # type: ignore[index]
+    assert sorted(found) == sorted([(writer, number) for writer in range(4) for number in range(50)] * 2)
+    assert found[::2] == found[1::2]  # the two of one call side by side

@@ -1,0 +1,52 @@
+"""Where a result goes: checked before the work, written after it."""
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.files.output import check_output, json_text, write_output
+
+
+def test_output_is_checked_before_the_work(tmp_path: Path) -> None:
+    document = tmp_path / "document.txt"
+    document.write_text("text")
+    (tmp_path / "link.txt").symlink_to(document)
+    with pytest.raises(ValueError, match="got a folder; expected a file"):
+        check_output(tmp_path, [])
+    with pytest.raises(ValueError, match="there is no folder"):
+        check_output(tmp_path / "absent" / "out.html", [])
+    for same in (document, tmp_path / "link.txt"):
+        with pytest.raises(ValueError, match="got a document to scan"):
+            check_output(same, ["-", str(document)])
+    check_output(tmp_path / "new.html", [str(document)])
+    check_output(Path(os.devnull), [str(document)])
+
+
+def test_a_result_goes_to_the_file_or_to_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", stream)
+    write_output("é", tmp_path / "out", is_page=False)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "é"
+    write_output("é", None, is_page=False)
+    write_output("é", None, is_page=True)  # in UTF-8, as a page says of itself
+    assert stream.buffer.getvalue() == b"\xe9\xc3\xa9"
+
+
+def test_a_page_on_a_stream_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    write_output("é", None, is_page=True)
+    assert sys.stdout.getvalue() == "é"  # type: ignore[attr-defined]
+
+
+def test_json_is_ascii_and_strict() -> None:
+    content = {"text": "é\x1b\ud800", "number": 1.5}
+    assert json_text(content).isascii()
+    assert json.loads(json_text(content)) == content
+    with pytest.raises(ValueError, match="nan"):
+        json_text({"number": float("nan")})
