@@ -1,7 +1,9 @@
+import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +41,31 @@ class Lengths:
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
         self.pairs += len(questions) * len(texts)
         return np.array([[(len(q) + len(t)) / 100 for t in texts] for q in questions], np.float32)
+
+
+def test_two_processes_may_fill_the_same_file(
+    tmp_path: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units = SentenceSegmenter().segment(documents[0].text)
+    fork, save = multiprocessing.get_context("fork"), np.save
+    both = fork.Barrier(2)
+
+    def save_together(*arguments: Any) -> None:
+        both.wait(timeout=30)  # both have opened an unfinished file
+        save(*arguments)
+        both.wait(timeout=30)
+
+    def fill() -> None:
+        TeacherScores("lengths", tmp_path, Lengths(True)).of_question(documents[0], units, 1)
+
+    monkeypatch.setattr(np, "save", save_together)
+    processes = [fork.Process(target=fill) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".npy"]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
