@@ -1,4 +1,4 @@
-"""The model card of a trained checkpoint: what it is, what it learned from, how, and how well it does."""
+"""The model card of a trained checkpoint: its model, its training data, its recipe and its validation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
 
 
 def _opening(name: str, stage: str) -> list[str]:
-    """Title, what it is, and how to use it."""
+    """Title, description and usage."""
     if stage == "language-model":
         return [
             f"# {name}: a language model to train a scanner from",

@@ -6,11 +6,11 @@ from spscanner_rag.training.loop import StepReport
 from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.views.progress import open_console, progress_bars
 
-STEPS_PER_LINE = 20
+STEPS_PER_LINE = 20  # without a terminal
 
 
 class TrainingView:
-    """Shows steps and validations on standard error, within ``with view.bar:``: a bar, or a line every 20 steps.
+    """Shows steps and validations on standard error: in a terminal a bar, within ``with view.bar:``, else lines.
 
     Parameters
     ----------

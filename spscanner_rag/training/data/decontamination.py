@@ -1,4 +1,4 @@
-"""Training documents that share text with held-out ones, by a rule after the paper's.
+"""Training documents that share text with held-out ones, by a rule based on the paper's.
 
 The paper drops a training document when more than 1 % of its sentences also stand in some held-out document. It
 counts every sentence; here only those of ten words or more count. `SentenceSegmenter` cuts them, case and the kind
@@ -89,7 +89,7 @@ def shared_documents(
 def find_shared(
     training: Callable[[], Iterable[Document]], held_out: Iterable[Document], max_share: float, notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
-    """`shared_documents` by source and id, announced by a message; ``training`` reads the documents anew.
+    """`shared_documents` by source and id, with a message; each call of ``training`` reads the documents again.
 
     Raises ``ValueError`` if no training document is left.
     """
@@ -164,7 +164,7 @@ class _HeldOutIndex:
 
 
 def _hash(words: Iterable[str]) -> int:
-    """Hash words, ignoring case; 64 bits, so that 10^6 and 10^5 match by chance once in 10^8 runs."""
+    """Hash words, ignoring case; of 10^6 and 10^5 texts two have the same 64 bits by chance once in 10^8 runs."""
     normalized = " ".join(words).casefold()
     digest = blake2b(normalized.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

@@ -1,4 +1,4 @@
-"""The draw of a question and a document for an example."""
+"""The random choice of a question and a document for an example."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -19,19 +19,19 @@ class Drawn:
 
     document: int  # its number
     question: Question
-    place: int | None  # number among the document's own questions; None for another document's
+    place: int | None  # its number in the document; None for another document's question
     answered: bool  # whether the document holds the question's evidence
 
 
 class QuestionDraw:
-    """Draws a source by its weight, then any of its questions with unambiguous evidence.
+    """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely.
 
     The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
 
     Raises
     ------
     ValueError
-        If there is no question with evidence, or none without an answer though the recipe wants some.
+        If there is no question with evidence, or no unanswerable one although the recipe wants some.
     """
 
     def __init__(

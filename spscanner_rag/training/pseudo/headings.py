@@ -9,7 +9,7 @@ from itertools import pairwise
 from spscanner_rag.evidence.questions import Question
 
 SECTION_SENTENCES = 12
-"""Only so many sentences of a section, its first, are evidence: later ones stray from the heading."""
+"""Sentences at the start of a section that are evidence: later ones stray from the heading."""
 
 _LINE = re.compile(r"[^\n]+")
 _MOST_CHARACTERS, _MOST_WORDS = 80, 12

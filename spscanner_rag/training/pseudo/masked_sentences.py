@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spscanner_rag.evidence.questions import Question
 
 DROPPED_SHARE = 0.25
-"""Share of the other words: a question equal to the sentence would teach only to compare strings."""
+"""Share of the other words that are left out, since an unchanged sentence would teach only to compare strings."""
 
 _LEAST_WORDS, _MOST_WORDS = 8, 50
 _LEAST_KEPT = 3
@@ -38,7 +38,7 @@ def _masked(sentence: str, draw: random.Random) -> str | None:
     """The sentence as a question; None without an entity, and for a very short or long sentence."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return None
-    # the first word has a capital anyway
+    # a capital says nothing about the first word
     entities = [match for match in _ENTITY.finditer(sentence) if match.start() > 0]
     if not entities:
         return None

@@ -27,8 +27,8 @@ EMBEDDED_TOKENS = 128
 
 COSINE_SCALE = 4.0
 LOGIT_SCALE = 0.25
-"""Cosines of sentences differ by a few tenths, a cross-encoder's logits by about ten; scaled, both have a spread
-of about one."""
+"""Cosines of sentences differ by a few tenths, a cross-encoder's logits by about ten; times these, both have a
+spread of about one."""
 
 
 class Teacher(Protocol):
@@ -36,7 +36,7 @@ class Teacher(Protocol):
 
     @property
     def all_questions_at_once(self) -> bool:
-        """Whether all questions of a document cost little more than one of them."""
+        """Whether scoring all questions of a document costs little more than scoring one."""
         ...
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
@@ -108,7 +108,7 @@ def teacher_of(name: str, device: str = "cpu") -> Teacher:
 
 
 def short_name(name: str) -> str:
-    """A teacher's name without the folders before it."""
+    """A teacher's name without the folders in front of it."""
     kind = CROSS_ENCODER if name.startswith(CROSS_ENCODER) else ""
     return kind + Path(name.removeprefix(kind)).name
 

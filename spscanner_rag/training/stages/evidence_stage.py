@@ -11,7 +11,7 @@ import torch
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.evidence.questions import Document, read_documents
-from spscanner_rag.evidence.sampling import Asked, by_document, sample_questions
+from spscanner_rag.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
@@ -23,14 +23,14 @@ from spscanner_rag.training.pseudo.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.calibrate import calibrate, labelled_logits, loss_shift
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
-from spscanner_rag.training.stages.stage import Stage, Validation, is_set_aside
+from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, start_checkpoint
 
 CHOICE_CUTOFF = 10
 """Weights are chosen by macro recall at this many sentences."""
 
 _SHIFT_STEPS = 3
-"""The examples of so many steps decide the shift of a base's logits in the loss."""
+"""Steps whose examples decide the shift of a base's logits in the loss."""
 
 Recall = dict[int, float]  # by cut-off
 
@@ -65,7 +65,7 @@ class EvidenceStage(Stage):
         return start_checkpoint(self._files, self._recipe, self._documents, self._device)
 
     def objective(self, start: Checkpoint) -> EvidenceObjective:
-        """Relevance of sentences."""
+        """The relevance of sentences."""
         recipe = self._recipe
         teacher = None
         if recipe.teacher:
@@ -82,7 +82,7 @@ class EvidenceStage(Stage):
         return EvidenceObjective(self._source, recipe, start.model.config.d_model, shift)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Calibrated, if the recipe says on how many questions."""
+        """The checkpoint, calibrated if the recipe has ``calibration_questions``."""
         most = self._recipe.calibration_questions
         if most:
             fitted = calibrate(Scanner(checkpoint), self._labelled(most))

@@ -78,10 +78,9 @@ def test_only_the_first_documents_of_a_source_are_taught(
     assert 1 <= len(list(tmp_path.glob("*.npy"))) <= 4
 
 
-def test_sources_are_weighed(documents: list[Document], reading: Reading) -> None:
-    source = ExampleSource(DocumentStore(documents), reading, replace(RECIPE, source_weights={"roads": 0.5}))
+def test_questions_are_counted(documents: list[Document], reading: Reading) -> None:
+    source = ExampleSource(DocumentStore(documents), reading, RECIPE)
     assert source.questions_by_source == {"roads": 48, "walks": 24}
-    assert source.source_weights == {"roads": 0.5, "walks": pytest.approx((24 / 30) ** 0.7)}
 
 
 def test_questions_that_cannot_teach_are_left_out(documents: list[Document], reading: Reading) -> None:
