@@ -44,10 +44,7 @@ class Bins:
     def of(cls, probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> "Bins":
         """Gather the probabilities and marks, (sentences,) each, of one question.
 
-        Raises
-        ------
-        ValueError
-            If there are no bins, the lengths differ, or a number is not a probability.
+        Raises ``ValueError`` if there are no bins, the lengths differ, or a number is not a probability.
         """
         p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
         if bins < 1:

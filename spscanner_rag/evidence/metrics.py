@@ -20,10 +20,7 @@ class Measure(NamedTuple):
 def best_first(scores: NDArray[np.floating], units: int) -> NDArray[np.int64]:
     """Unit numbers from the highest score to the lowest, of equal ones the earlier unit first: (units,).
 
-    Raises
-    ------
-    ValueError
-        If there is not one score for each unit, or a score is NaN.
+    Raises ``ValueError`` if there is not one score for each unit, or a score is NaN.
     """
     scores = np.asarray(scores, np.float64)
     if scores.shape != (units,):

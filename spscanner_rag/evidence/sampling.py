@@ -73,10 +73,7 @@ def is_set_aside(document: Document, sources: Collection[str]) -> bool:
 def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
     """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents.
 
-    Raises
-    ------
-    ValueError
-        If ``sources`` is a string, since its letters would pass for sources.
+    Raises ``ValueError`` if ``sources`` is a string, since its letters would pass for sources.
     """
     if isinstance(sources, str):
         raise ValueError(f"got the sources {sources!r}; expected a list, such as [{sources!r}]")

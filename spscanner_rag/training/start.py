@@ -49,12 +49,7 @@ def start_checkpoint(
 
     A base that is a scanner keeps its settings and gains the parts of the lexical channel that the recipe adds. A
     base that is a language model gets a head and the recipe's settings. ``documents`` are read only to learn the
-    vocabulary of a model from nothing.
-
-    Raises
-    ------
-    ValueError
-        If the base or the stored vocabulary is damaged.
+    vocabulary of a model from nothing. Raises ``ValueError`` if the base or the stored vocabulary is damaged.
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device, head=True)

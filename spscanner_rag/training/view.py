@@ -12,12 +12,7 @@ STEPS_PER_LINE = 20  # without a terminal
 class TrainingView:
     """Shows steps and validations on standard error: in a terminal a bar, within ``with view.bar:``, else lines.
 
-    Parameters
-    ----------
-    steps : int
-        Steps of the whole run.
-    enabled : bool
-        False shows validations only.
+    ``steps`` is the number of steps of the whole run; only validations are shown unless ``enabled``.
     """
 
     def __init__(self, steps: int, enabled: bool) -> None:

@@ -58,13 +58,9 @@ class ExampleSource:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
         self._documents = documents
         self._draw = QuestionDraw(documents, recipe, pseudo_sources)
+        self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
         self._texts = PreparedTexts(documents, reading)
         self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
-
-    @property
-    def questions_by_source(self) -> dict[str, int]:
-        """Questions with usable evidence, by source."""
-        return self._draw.questions_by_source
 
     def example(self, number: int, length: int) -> Example:
         """Example ``number``, about ``length`` tokens long."""

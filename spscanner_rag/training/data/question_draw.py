@@ -28,10 +28,7 @@ class QuestionDraw:
 
     The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
 
-    Raises
-    ------
-    ValueError
-        If there is no question with evidence, or no unanswerable one although the recipe wants some.
+    Raises ``ValueError`` if there is no question with evidence, or no unanswerable one but a share of them.
     """
 
     def __init__(

@@ -58,14 +58,8 @@ def pseudo_question_file(
     """The question file of plain texts, in the format of ``--data``; written to the folder unless it exists.
 
     Its name is a hash of the texts, the recipe's ``pseudo_…`` numbers and its seed. ``notify`` is called with a
-    message after each text file.
-
-    Raises
-    ------
-    DataError
-        For a text file that cannot be read; names file and line.
-    ValueError
-        If no question could be made of the texts.
+    message after each text file. Raises `DataError` for a text file that cannot be read, with file and line, and
+    ``ValueError`` if no question could be made from the texts.
     """
     numbers = {key: value for key, value in recipe.to_dict().items() if key.startswith("pseudo_")}
     del numbers["pseudo_weight"]  # changes how questions are drawn, not how they are made

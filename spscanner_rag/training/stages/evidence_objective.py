@@ -24,13 +24,9 @@ class EvidenceObjective:
     def __init__(self, source: ExampleSource, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
         self._source, self._recipe, self._shift = source, recipe, shift
         self._teacher_head = nn.Linear(d_model, 1) if recipe.teacher and recipe.teacher_weight else None
+        self.extra = self._teacher_head or nn.Module()
         if self._teacher_head is not None:
             nn.init.zeros_(self._teacher_head.weight)
-
-    @property
-    def extra(self) -> nn.Module:
-        """The head for the teacher's scores, or an empty module."""
-        return nn.Module() if self._teacher_head is None else self._teacher_head
 
     def example(self, number: int, length: int) -> Example:
         """A question, a stretch of its document and its labels."""

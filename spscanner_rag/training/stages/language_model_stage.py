@@ -41,11 +41,7 @@ class LanguageModelObjective:
 
     def __init__(self, tokens: TokenCache, recipe: Recipe) -> None:
         self._tokens, self._recipe = tokens, recipe
-
-    @property
-    def extra(self) -> nn.Module:
-        """An empty module: only the model is trained."""
-        return nn.Module()
+        self.extra = nn.Module()  # empty: only the model is trained
 
     def example(self, number: int, length: int) -> NDArray[np.int64]:
         """Token ids, one more than the model reads, because the last one is only predicted."""
@@ -62,12 +58,9 @@ class LanguageModelObjective:
 
 
 class LanguageModelStage(Stage):
-    """Trains a model to predict the next token of the texts of ``--data``: plain text, or that of questions.
+    """Trains a model to predict the next token of ``--data``: plain text, or the documents of question files.
 
-    Raises
-    ------
-    ValueError
-        For files that cannot be used, and for a teacher or ``--text``, which this stage does not use.
+    Raises ``ValueError`` also for a teacher or ``--text``, which this stage does not use.
     """
 
     measured = "validation_loss"

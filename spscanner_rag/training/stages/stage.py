@@ -50,10 +50,7 @@ class Validation:
 class Stage(ABC):
     """One kind of training: its data, what it starts from, its objective and its validation.
 
-    Raises
-    ------
-    ValueError
-        For files that cannot be used.
+    Raises ``ValueError`` for files that cannot be used.
     """
 
     measured: str

@@ -43,7 +43,7 @@ class Lengths:
         return np.array([[(len(q) + len(t)) / 100 for t in texts] for q in questions], np.float32)
 
 
-def test_two_processes_may_fill_the_same_file(
+def test_two_processes_fill_the_same_file(
     tmp_path: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     units = SentenceSegmenter().segment(documents[0].text)
