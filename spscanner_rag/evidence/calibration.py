@@ -2,7 +2,7 @@
 
 A sentence's probability is the sigmoid of its logit. It is calibrated if seven in ten of all sentences that get
 0.7 are relevant. Most sentences of a long document are irrelevant, and their probabilities decide the error; the
-reliability table shows the others.
+reliability table shows every range of probabilities.
 """
 
 from collections.abc import Sequence

@@ -46,7 +46,7 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
     units : Spans
         The ranked units: sentences, chunks or windows; they may overlap.
     scores : (units,)
-        Higher is better; of equal scores the earlier unit comes first.
+        Higher is better; among equal scores the earlier unit comes first.
     sentences : Spans
         The evidence sentences.
 

@@ -18,7 +18,7 @@ class Measure(NamedTuple):
 
 
 def best_first(scores: NDArray[np.floating], units: int) -> NDArray[np.int64]:
-    """Unit numbers from the highest score to the lowest, of equal ones the earlier unit first: (units,).
+    """Unit numbers from the highest score to the lowest, among equal ones the earlier unit first: (units,).
 
     Raises ``ValueError`` if there is not one score for each unit, or a score is NaN.
     """
@@ -48,7 +48,7 @@ def ranking_metrics(
     Parameters
     ----------
     scores : (units,)
-        Higher is better; of equal scores the earlier unit comes first.
+        Higher is better; among equal scores the earlier unit comes first.
     relevant : (units,)
     cutoffs : sequence of int, default (1, 5, 10, 50)
         The numbers k, each at least 1.

@@ -134,7 +134,7 @@ class Trainer:
             started = time.perf_counter()
 
     def averaged_weights(self) -> dict[str, Tensor]:
-        """The weights to keep: their moving average, or the last ones if the recipe wants none."""
+        """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
         if self.recipe.ema_decay:
             return self.average
         return {name: value.detach() for name, value in self.model.named_parameters()}

@@ -38,8 +38,8 @@ class Recipe:
     sequences_per_step: int = 64
     """The effective batch."""
     tokens_per_pass: int = 16384
-    """Tokens of a step that one pass through the model reads at most (but at least one sequence): changes memory,
-    not the result."""
+    """Largest number of tokens that one pass through the model reads; a longer sequence is a pass of its own.
+    Changes memory, not the result."""
     learning_rate: float = 1e-4
     final_learning_rate: float = 1e-5
     """Peak and end of the cosine schedule."""
@@ -107,7 +107,7 @@ class Recipe:
     """Size of the vocabulary of a model that is trained from nothing."""
     reanchor_tokens: int = 0
     """Repeat the question after this many document tokens; 0 never. A base that is a scanner keeps its own
-    setting; one that is a language model takes this one."""
+    setting; a language model gets this one."""
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
@@ -189,7 +189,7 @@ def read_recipe(path: Path | None) -> Recipe:
     defaults = {field.name: field.default for field in fields(Recipe)}
     for key, value in values.items():
         if key not in defaults:
-            raise ValueError(f"{path}: unknown key {key!r}; expected some of {', '.join(defaults)}")
+            raise ValueError(f"{path}: unknown key {key!r}; expected one of {', '.join(defaults)}")
         if key != "positive_weight" or not isinstance(value, str):  # the only number that may be a string
             values[key] = _converted(value, defaults[key], f"{path}, {key}")
     try:

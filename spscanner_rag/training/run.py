@@ -15,9 +15,9 @@ from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
 from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.training import Notify
+from spscanner_rag.training.data.teacher import short_name
 from spscanner_rag.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.training.model_card import write_model_card
-from spscanner_rag.training.pseudo.teacher import short_name
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_stage import EvidenceStage
 from spscanner_rag.training.stages.language_model_stage import LanguageModelStage

@@ -1,4 +1,4 @@
-"""What a training run shows in the terminal: a progress bar, or a line now and then."""
+"""What a training run shows on standard error: a progress bar in a terminal, else a line now and then."""
 
 import sys
 
@@ -10,7 +10,7 @@ STEPS_PER_LINE = 20  # without a terminal
 
 
 class TrainingView:
-    """Shows steps and validations on standard error: in a terminal a bar, within ``with view.bar:``, else lines.
+    """Shows steps and validations on standard error; within ``with view.bar:`` a terminal has a bar.
 
     ``steps`` is the number of steps of the whole run; only validations are shown unless ``enabled``.
     """

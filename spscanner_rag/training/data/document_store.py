@@ -45,7 +45,7 @@ class DocumentStore:
         return (self.document(number) for number in range(len(self)))
 
     def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
-        """Forget documents, given by source and id; the others are numbered anew."""
+        """Forget documents, given by source and id; the others are renumbered."""
         self._entries = [entry for entry in self._entries if (entry[0].source, entry[0].doc_id) not in shared]
 
     def without_text(self, number: int) -> Document:

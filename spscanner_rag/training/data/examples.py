@@ -15,11 +15,11 @@ from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
-from spscanner_rag.training.pseudo.teacher import TeacherScores
+from spscanner_rag.training.data.teacher import TeacherScores
 from spscanner_rag.training.recipe import Recipe
 
 MAX_DRAWS = 1000
-"""Questions tried for one example; one that is too long for the sequence or has no relevant unit does not do."""
+"""Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""
 
 LEAST_STRETCH_SHARE = 0.5
 """Share of the room in a sequence that a stretch fills at least, if the document is long enough."""

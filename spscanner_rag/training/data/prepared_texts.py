@@ -13,7 +13,7 @@ KEPT_CHARACTERS = 20_000_000
 class PreparedTexts:
     """The documents of a store, cut into units and tokenized.
 
-    The most recently used texts stay in memory, up to ``kept_characters`` in total; the last one always does.
+    The most recently used texts stay in memory, up to ``kept_characters`` in total; the last one always stays.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class Drawn:
     document: int  # its number
     question: Question
     place: int | None  # its number in the document; None for another document's question
-    answered: bool  # whether the document holds the question's evidence
+    answered: bool  # whether the document contains the question's evidence
 
 
 class QuestionDraw:
@@ -28,7 +28,7 @@ class QuestionDraw:
 
     The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
 
-    Raises ``ValueError`` if there is no question with evidence, or no unanswerable one but a share of them.
+    Raises ``ValueError`` if no question has evidence, or if the recipe wants unanswerable ones and there are none.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class QuestionDraw:
         if recipe.unanswerable_share and not self._unanswered_sources:
             raise ValueError(
                 f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
-                '"answerable": false or two documents to exchange questions between; expected one, or 0'
+                '"answerable": false or two documents to exchange questions between; expected such a source, or 0'
             )
 
     def answered(self, draw: random.Random) -> Drawn:

@@ -1,4 +1,4 @@
-"""Key phrases of a text as questions: phrases that it repeats and other texts do not have."""
+"""Key phrases of a text as questions: phrases that it repeats and that are rare in other texts."""
 
 import math
 import random
@@ -38,7 +38,7 @@ class WordRarity:
 def phrase_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random, rarity: WordRarity
 ) -> list[Question]:
-    """Key phrases, drawn from the best; their evidence is the sentences that hold them: a `QuestionMaker`."""
+    """A `QuestionMaker` of key phrases, drawn from the best; their evidence is the sentences that contain them."""
     holders: dict[tuple[str, ...], list[int]] = {}  # phrase: sentences
     written: dict[tuple[str, ...], str] = {}
     for number, (start, end) in enumerate(spans):

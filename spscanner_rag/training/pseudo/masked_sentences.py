@@ -21,7 +21,7 @@ _ASKED = {"year": "which year", "number": "how many", "name": "who or what"}
 def masked_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
 ) -> list[Question]:
-    """Masked sentences; their evidence is the sentence and others with the same text: a `QuestionMaker`."""
+    """A `QuestionMaker` of masked sentences; their evidence is the sentence, wherever the text has it."""
     found: list[Question] = []
     for number in draw.sample(range(len(spans)), len(spans)):
         if len(found) == count:

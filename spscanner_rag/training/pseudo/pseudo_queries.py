@@ -2,10 +2,10 @@
 
 - Headings: the heading is the question, the sentences of its section are the evidence.
 - Key phrases: words that this document repeats together and that are rare in others; the evidence is the
-  sentences that hold them.
+  sentences that contain them.
 - Masked sentences: a sentence without its name or number and without some of its words; the evidence is that
   sentence.
-- Questions of other documents, which this one does not answer.
+- Negatives: questions of other documents, which this one does not answer.
 
 Such evidence is rough: sentences that are not marked may answer the question too. A teacher makes up for that.
 """

@@ -84,7 +84,7 @@ def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bo
     """The weight of a relevant sentence in the binary loss; irrelevant ones have 1.
 
     "balanced", as in the official train.py, is n-/n+: the number of irrelevant sentences in the step's batch over
-    the number of relevant ones, so that both kinds contribute equally; 1 if there is no relevant one. ``relevant``
+    the number of relevant ones, so that both kinds contribute equally; 1 without relevant ones. ``relevant``
     has all labels of the batch, (sentences,).
     """
     if positive_weight != "balanced":

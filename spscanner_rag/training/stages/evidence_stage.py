@@ -17,9 +17,9 @@ from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
+from spscanner_rag.training.data.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
 from spscanner_rag.training.pseudo.pseudo_queries import pseudo_question_file
-from spscanner_rag.training.pseudo.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.calibrate import calibrate, labelled_logits, loss_shift
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
@@ -160,7 +160,7 @@ def _check_files(files: RunFiles) -> None:
             raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
         if path.name.endswith(TEXT_SUFFIXES):
             raise ValueError(
-                f"{path}: plain text; expected questions in JSONL: give it as --text for pseudo-questions, or set "
-                'stage = "language-model" in the recipe'
+                f"{path}: got plain text; expected questions in JSONL: give it as --text for pseudo-questions "
+                'or set stage = "language-model" in the recipe'
             )
     refuse_other_files(files.text, TEXT_SUFFIXES)

@@ -1,4 +1,4 @@
-"""What a training run needs from a stage, and the training loop from its objective."""
+"""The interfaces of a training stage, which a run drives, and of its objective, which the loop drives."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence

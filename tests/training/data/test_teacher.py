@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.embedders import MINILM
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.training.pseudo.teacher import (
+from spscanner_rag.training.data.teacher import (
     COSINE_SCALE,
     EMBEDDED_TOKENS,
     LOGIT_SCALE,
