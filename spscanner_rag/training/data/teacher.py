@@ -114,7 +114,9 @@ def short_name(name: str) -> str:
 
 
 class TeacherScores:
-    """A teacher's scores of the sentences of documents, kept on disk; several processes may share the folder.
+    """A teacher's scores of the sentences of documents, kept on disk.
+
+    Several processes may share the folder: a score that another process overwrites is computed again.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class TokenCache:
     def spread(self, length: int, tokens: int) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """Sequences of about ``length`` tokens, spread evenly over each file, at most ``tokens`` of each file.
 
-        Yields the file's source and the ids, (length,).
+        Yields the file's source and the ids, (length,) or fewer.
         """
         begin = 0
         for source, total in self.tokens_by_source.items():

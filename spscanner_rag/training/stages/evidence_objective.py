@@ -46,9 +46,9 @@ class EvidenceObjective:
         weight = torch.tensor(weight_of_positives(self._recipe.positive_weight, labels), device=model.device)
         loss = torch.zeros((), device=model.device)
         for row, number in zip(hidden[: len(ids)], read.members, strict=True):
-            ends = row[torch.from_numpy(examples[number].sequence.positions).to(model.device)]
-            sizes = len(labels), len(examples)
-            loss = loss + self._example_loss(model, ends.float(), examples[number], weight, *sizes)
+            example = examples[number]
+            ends = row[torch.from_numpy(example.sequence.positions).to(model.device)].float()
+            loss = loss + self._example_loss(model, ends, example, weight, len(labels), len(examples))
         return loss
 
     def _example_loss(

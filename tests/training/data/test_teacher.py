@@ -89,7 +89,7 @@ def test_scores_are_computed_once_and_kept(at_once: bool, tmp_path: Path, docume
     )
 
 
-def test_another_teacher_text_or_segmentation_is_computed_anew(
+def test_another_teacher_text_or_segmentation_is_computed_again(
     tmp_path: Path, documents: list[Document]
 ) -> None:
     document = documents[0]
