@@ -1,9 +1,11 @@
-"""``spscanner train``: a language model, a scanner from it or from nothing, or a scanner fine-tuned."""
+"""``spscanner train``: trains a language model or a scanner, from nothing or from a base."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from spscanner_rag.cli.arguments import Device
 
 
 def train(
@@ -42,7 +44,7 @@ def train(
     teacher_cache: Annotated[
         Path | None, typer.Option(help="Folder of teacher scores; default OUT/teacher.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    device: Device = "auto",
     workers: Annotated[
         int, typer.Option(help="Processes that draw coming steps, so that a GPU does not wait for them.")
     ] = 0,

@@ -2,7 +2,7 @@
 
 A sentence's probability is the sigmoid of its logit. It is calibrated if seven in ten of all sentences that get
 0.7 are relevant. Most sentences of a long document are irrelevant, and their probabilities decide the error; the
-reliability table shows the others.
+reliability table shows every range of probabilities.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from spscanner_rag.results.selection import sigmoid
 
 BINS = 15
 THRESHOLD = 0.5
-"""A document is taken to answer a question if one of its sentences has at least this probability."""
+"""A document answers a question if the probability of one of its sentences is at least this."""
 
 _NEWTON_STEPS = 100
 
@@ -26,7 +26,7 @@ class Reliability(NamedTuple):
     """One bin of the probabilities."""
 
     low: float
-    high: float  # excluded, except 1
+    high: float  # exclusive, but 1 belongs to the last bin
     probability: float | None  # their mean; None in an empty bin
     relevant: float | None  # share of relevant sentences; None in an empty bin
     sentences: int
@@ -44,17 +44,14 @@ class Bins:
     def of(cls, probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> "Bins":
         """Gather the probabilities and marks, (sentences,) each, of one question.
 
-        Raises
-        ------
-        ValueError
-            If there are no bins, the lengths differ, or a number is not a probability.
+        Raises ``ValueError`` if there are no bins, the lengths differ, or a number is not a probability.
         """
         p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
         if bins < 1:
             raise ValueError(f"got {bins} bins; expected at least 1, such as {BINS}")
         if p.ndim != 1 or p.shape != marks.shape:
             raise ValueError(
-                f"got probabilities of shape {p.shape} and marks of {marks.shape}; expected one each"
+                f"got probabilities of shape {p.shape} and marks of {marks.shape}; expected one for each mark"
             )
         if not ((p >= 0) & (p <= 1)).all():
             raise ValueError("got a probability that is not from 0 to 1; expected the sigmoids of logits")
@@ -67,7 +64,7 @@ class Bins:
 
     def __add__(self, other: "Bins") -> "Bins":
         if len(self.counts) != len(other.counts):
-            raise ValueError(f"got {len(self.counts)} and {len(other.counts)} bins; expected as many")
+            raise ValueError(f"got {len(self.counts)} and {len(other.counts)} bins; expected the same number")
         return Bins(self.counts + other.counts, self.relevant + other.relevant, self.sums + other.sums)
 
     def filled(self) -> list[list[float]]:
@@ -123,7 +120,7 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     if not len(above) or not len(below):
         raise ValueError(f"got {len(above)} positive and {len(below)} negative scores; expected some of each")
     if np.isnan(above).any() or np.isnan(below).any():
-        raise ValueError("got a score that is not a number; expected all to be")
+        raise ValueError("got a score that is NaN; expected numbers")
     lower = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
     return float(lower.mean() / (2 * len(below)))
 
@@ -172,12 +169,12 @@ def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
         gradient = features.T @ (p - y) / len(y)
         curvature = (features * (p * (1 - p))[:, None]).T @ features / len(y)
         step = np.linalg.solve(curvature, gradient)
-        if gradient @ step < 1e-22:  # twice what the loss can still fall by
+        if gradient @ step < 1e-22:  # about twice what the loss is above its minimum
             break
         size, loss = 1.0, _log_loss(fitted, y)
         while size > 1e-10 and _log_loss(features @ (weights - size * step), y) > loss:
             size /= 2
-        if size <= 1e-10:  # as low as its digits allow
+        if size <= 1e-10:  # rounding errors hide any further decrease
             break
         weights -= size * step
     slope, shift = weights.tolist()

@@ -39,14 +39,14 @@ def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) ->
 
 
 def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
-    """How many of the best units must be read until each evidence sentence lies at least half inside them.
+    """How many of the best units it takes until each evidence sentence lies at least half inside them.
 
     Parameters
     ----------
     units : Spans
-        What was ranked: sentences, chunks, windows; they may overlap.
+        The ranked units: sentences, chunks or windows; they may overlap.
     scores : (units,)
-        Higher is better; of equal scores the earlier unit comes first.
+        Higher is better; among equal scores the earlier unit comes first.
     sentences : Spans
         The evidence sentences.
 
@@ -80,7 +80,12 @@ def coverage_recall_at(
 ) -> dict[int, float]:
     """Share of the evidence sentences that lie at least half inside the best k units, for each k.
 
-    See `evidence_ranks` for the arguments.
+    Parameters
+    ----------
+    units, scores, sentences
+        As for `evidence_ranks`.
+    cutoffs : sequence of int, default (1, 5, 10, 50)
+        The numbers k, each at least 1.
 
     Raises
     ------

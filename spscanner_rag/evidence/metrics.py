@@ -1,4 +1,4 @@
-"""How good a ranking of units is, for one question: each unit is relevant or it is not."""
+"""Metrics of one question's ranking of units, each of them relevant or not."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,19 +18,16 @@ class Measure(NamedTuple):
 
 
 def best_first(scores: NDArray[np.floating], units: int) -> NDArray[np.int64]:
-    """Unit numbers from the highest score to the lowest, of equal ones the earlier unit first: (units,).
+    """Unit numbers from the highest score to the lowest, among equal ones the earlier unit first: (units,).
 
-    Raises
-    ------
-    ValueError
-        If there is not one score for each unit, or a score is NaN.
+    Raises ``ValueError`` if there is not one score for each unit, or a score is NaN.
     """
     scores = np.asarray(scores, np.float64)
     if scores.shape != (units,):
         raise ValueError(f"got {len(scores)} scores for {units} units; expected one each")
     if np.isnan(scores).any():
         raise ValueError(
-            f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected all to be"
+            f"{int(np.isnan(scores).sum())} of {len(scores)} scores are not numbers; expected numbers"
         )
     return np.argsort(-scores, kind="stable").astype(np.int64)
 
@@ -51,18 +48,18 @@ def ranking_metrics(
     Parameters
     ----------
     scores : (units,)
-        Higher is better; of equal scores the earlier unit comes first.
+        Higher is better; among equal scores the earlier unit comes first.
     relevant : (units,)
-    cutoffs : sequence of int
-        Each at least 1.
+    cutoffs : sequence of int, default (1, 5, 10, 50)
+        The numbers k, each at least 1.
 
     Returns
     -------
     dict
         For each k ``recall`` (share of the relevant units found), ``precision`` (share of the k that are
-        relevant; places beyond the last unit count as not relevant), ``ndcg`` (gain 1, discount
-        ``log2(rank + 1)``), ``success`` (1 if a relevant one is among them) and ``mrr`` (1 / rank of the first
-        relevant one, 0 if that is beyond k); and ``Measure("mrr", None)``, over the whole ranking. The mean of
+        relevant; ranks beyond the last unit count as not relevant), ``ndcg`` (gain 1, discount
+        ``log2(rank + 1)``), ``success`` (1 if a relevant unit is among the k) and ``mrr`` (1 / rank of the first
+        relevant unit, 0 if that is beyond k); and ``Measure("mrr", None)``, over the whole ranking. The mean of
         the reciprocal ranks of many questions is the MRR.
 
     Raises
@@ -72,8 +69,9 @@ def ranking_metrics(
         cut-off is below 1.
     """
     order = best_first(scores, relevant.size)
-    if relevant.dtype != np.bool_:
-        raise ValueError(f"got relevance of type {relevant.dtype}; expected bool, one for each unit")
+    if relevant.dtype != np.bool_ or relevant.ndim != 1:
+        got = f"type {relevant.dtype} and shape {relevant.shape}"
+        raise ValueError(f"got relevance of {got}; expected a bool for each unit")
     check_cutoffs(cutoffs)
     if not relevant.any():
         raise ValueError("got no relevant unit; recall needs at least one")

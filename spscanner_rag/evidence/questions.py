@@ -1,4 +1,4 @@
-"""Question-answering files: one document a line, its questions, the character spans that answer them.
+"""Question-answering files: each line is a document with questions and the character spans that answer them.
 
     {"doc_id": str, "source": str, "split": str, "title": str, "text": str,
      "questions": [{"qid": str, "question": str, "evidence": [[start, end], ...]}]}
@@ -10,6 +10,7 @@ answer's text repeats, so the span may be the wrong place). Other keys are ignor
 
 import gzip
 import json
+import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -65,8 +66,8 @@ def read_documents(
     ----------
     paths : iterable of Path
     on_bad : callable, optional
-        Called with the error of every bad line, which is then left out; all that follows the damage in a
-        damaged ``.gz`` file is left out, too. By default the first error is raised.
+        Called with the error of every bad line, which is then left out; the rest of a damaged ``.gz`` file is
+        left out, too. By default the first error is raised.
 
     Raises
     ------
@@ -76,24 +77,36 @@ def read_documents(
     OSError
         For a file that cannot be read, with or without ``on_bad``.
     """
-
-    def refuse(error: DataError) -> None:
-        if on_bad is None:
-            raise error
-        on_bad(error)
-
     for path in paths:
-        number = 0
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        lines = numbered_lines(path)
+        while True:
             try:
-                for number, line in enumerate(file, 1):
-                    try:
-                        if line.strip():
-                            yield _document(line, f"{path}, line {number}")
-                    except DataError as error:
-                        refuse(error)
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                refuse(DataError(f"{path}, line {number + 1}: expected a complete gzip file, got {error}"))
+                number, line = next(lines)
+                if line.strip():
+                    yield _document(line, f"{path}, line {number}")
+            except StopIteration:  # also after damage
+                break
+            except DataError as error:
+                if on_bad is None:
+                    raise
+                on_bad(error)
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Lines of a file, which may be compressed (``.gz``, ``.xz``), with their numbers from 1.
+
+    Raises `DataError` for a damaged compressed file; names file and line.
+    """
+    number = 0
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+    with openers.get(path.suffix, open)(path, "rb") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line
+        except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
+            raise DataError(
+                f"{path}, line {number + 1}: expected a complete {path.suffix} file, got {error}"
+            ) from None
 
 
 def relevant_units(
@@ -111,7 +124,7 @@ def _document(line: bytes, where: str) -> Document:
         record = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: expected UTF-8, got {error}") from None
-    except (ValueError, RecursionError) as error:  # no JSON, or a number or nesting beyond all reason
+    except (ValueError, RecursionError) as error:  # not JSON, or too long a number or too deep a nesting
         raise DataError(f"{where}: expected one JSON object, got {error}") from None
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected a JSON object, got {type(record).__name__}")
@@ -146,7 +159,7 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
     answers, choices = (_strings(record, key, f"{where}, question {qid}") for key in ("answers", "choices"))
     if choices and not set(answers) <= set(choices):
         raise DataError(
-            f"{where}, question {qid}: got an answer that is none of the choices, expected each to be one"
+            f"{where}, question {qid}: got an answer that is not among the choices, expected each to be there"
         )
     if len(choices) > MOST_CHOICES:
         raise DataError(

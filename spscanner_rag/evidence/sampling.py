@@ -1,4 +1,4 @@
-r"""Which questions are asked: a sample that a seed decides, and the documents that training held out.
+r"""Which questions are asked: a seeded sample, and the documents that training holds out.
 
 The rule of ``--max-questions N --seed S``: the answerable questions with evidence of every source are sorted by
 the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and the first N are asked. The order does
@@ -25,13 +25,13 @@ def sample_questions(
         At least 1; None for all.
     seed : int, default 0
     answerable : bool, default True
-        False selects the questions that their document does not answer, by the same rule.
+        False samples, by the same rule, the questions that their document does not answer.
 
     Returns
     -------
     dict
-        Sources in alphabetical order, each one's questions in the seeded order. Sources without a question to
-        ask are left out.
+        The questions of each source in the seeded order, with their documents; sources in alphabetical order.
+        Sources without a question to ask are left out.
 
     Raises
     ------
@@ -60,18 +60,20 @@ def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Questio
 
 
 def is_held_out(doc_id: str) -> bool:
-    """Whether training leaves a document out: for a tenth of them the SHA-1 of the id ends in a decimal 0."""
+    """Whether a document is in the tenth that training leaves out: the SHA-1 of its id ends in a decimal 0."""
     digest = hashlib.sha1(doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     return int(digest, 16) % 10 == 0
+
+
+def is_set_aside(document: Document, sources: Collection[str]) -> bool:
+    """Whether a document is in the held-out tenth of one of ``sources``."""
+    return document.source in sources and is_held_out(document.doc_id)
 
 
 def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
     """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents.
 
-    Raises
-    ------
-    ValueError
-        If ``sources`` is a string, whose letters would be taken for sources.
+    Raises ``ValueError`` if ``sources`` is a string, since its letters would pass for sources.
     """
     if isinstance(sources, str):
         raise ValueError(f"got the sources {sources!r}; expected a list, such as [{sources!r}]")
@@ -83,5 +85,5 @@ def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> It
 def _sort_key(asked: Asked, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
     document, question = asked
     key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
-    # text and evidence, for files that give two questions one id
+    # text and evidence break the tie where a file gives two questions the same id
     return hashlib.sha256(key).hexdigest(), question.text, question.evidence

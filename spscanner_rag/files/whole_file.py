@@ -9,13 +9,15 @@ from uuid import uuid4
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
     """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
-    The unfinished file is ``NAME.part`` beside ``path``, in an existing folder. A killed program leaves it behind,
-    and the next attempt overwrites it, so only one program may write the same file at a time. A link is replaced.
+    The unfinished file is ``NAME.part`` in the folder of ``path``, which must exist. A killed program leaves it
+    behind, and the next attempt overwrites it, so only one program may write the same file at a time. With
+    ``shared`` each writer has an unfinished file of its own: the last one wins, and a killed one's file stays. A
+    link is replaced.
     """
-    unfinished = path.with_name(f"{path.name}.part")
+    unfinished = _own_unfinished(path) if shared else path.with_name(f"{path.name}.part")
     with _replacing(path, unfinished):
         yield unfinished
         with unfinished.open("rb+") as file:
@@ -33,7 +35,7 @@ def write_whole(path: Path, text: str) -> None:
         path.write_bytes(data)
         return
     target = path.resolve()
-    unfinished = target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")
+    unfinished = _own_unfinished(target)
     with _replacing(target, unfinished), unfinished.open("xb") as file:
         if target.exists():  # before the text is in the file, so that nobody else can read it
             shutil.copymode(target, unfinished)
@@ -45,6 +47,10 @@ def write_whole(path: Path, text: str) -> None:
 def is_special(path: Path) -> bool:
     """Whether a path is a device, a named pipe or a folder: there is no content to protect."""
     return path.exists() and not path.is_file()
+
+
+def _own_unfinished(target: Path) -> Path:
+    return target.with_name(f".{target.name[:50]}.{uuid4().hex}.part")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The optimization loop: examples in, weights and a log out; an interrupted run resumes."""
+"""The optimization loop: from examples to weights and a log; an interrupted run resumes."""
 
 import json
 import math
@@ -48,7 +48,7 @@ class StepReport:
 
 
 class TrainingLog:
-    """A file with a JSON object a line for every step and every validation, each with its ``step``."""
+    """A JSON Lines file: one object for each step and each validation, with its ``step``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class TrainingLog:
         append_records(self.path, [record])
 
     def keep_until(self, step: int) -> None:
-        """Drop the records after a step, which will be done again."""
+        """Drop the records after a step: the run will repeat those steps."""
         if self.path.exists():
             kept = [json.dumps(record) + "\n" for record in self._records() if record["step"] <= step]
             write_whole(self.path, "".join(kept))
@@ -102,7 +102,7 @@ class Trainer:
         self.model, self.recipe, self.out = model, recipe, out
         self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
-        self.step, self.seconds = 0, 0.0  # steps done, and the time that they took
+        self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
         parameters = [*model.parameters(), *self._extra.parameters()]
         groups: list[dict[str, Any]] = [
@@ -134,7 +134,7 @@ class Trainer:
             started = time.perf_counter()
 
     def averaged_weights(self) -> dict[str, Tensor]:
-        """The weights to keep: their moving average, or the last ones if the recipe wants none."""
+        """The weights to keep: their moving average or, without `ema_decay`, the last ones."""
         if self.recipe.ema_decay:
             return self.average
         return {name: value.detach() for name, value in self.model.named_parameters()}
@@ -154,7 +154,7 @@ class Trainer:
             torch.save(state, unfinished)
 
     def _one_step(self, length: int, examples: list[Any], started: float) -> StepReport:
-        """Train on a batch; ``started`` is when the loop began to draw it or to wait for it."""
+        """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""
         lengths = list(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
@@ -176,7 +176,7 @@ class Trainer:
         self.optimizer.step()
         self.step += 1
         if recipe.ema_decay:
-            # the plain mean of the first weights, so that the random start is forgotten
+            # about the plain mean in the first steps, so that the random start is forgotten
             decay = min(recipe.ema_decay, self.step / (self.step + 10))
             with torch.no_grad():
                 for name, value in self.model.named_parameters():
@@ -210,7 +210,7 @@ class Trainer:
 
 
 def check_workers(workers: int) -> None:
-    """Raise ``ValueError`` unless this system can run so many processes."""
+    """Raise ``ValueError`` for a negative number, and for processes on a system that cannot fork."""
     if workers < 0:
         raise ValueError(f"workers is {workers}; expected 0 or more processes")
     if workers and "fork" not in multiprocessing.get_all_start_methods():
@@ -222,15 +222,15 @@ def drawn_steps(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Length and examples of each step (from 0), in order; the same with any number of processes.
 
-    Without ``workers`` a step is drawn when it is asked for, else processes draw coming steps.
+    Without ``workers`` each step is drawn when the loop asks for it; otherwise processes draw steps in advance.
     """
     yield from DataLoader(
         _Steps(objective, recipe),
         batch_size=None,
         sampler=steps,
         num_workers=workers,
-        collate_fn=lambda drawn: drawn,  # torch's own makes tensors of arrays
-        multiprocessing_context="fork" if workers else None,  # documents and tokenizer are shared, not copied
+        collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
+        multiprocessing_context="fork" if workers else None,  # shares documents and tokenizer, not copies
         prefetch_factor=STEPS_AHEAD if workers else None,
     )
 

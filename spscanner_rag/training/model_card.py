@@ -1,4 +1,4 @@
-"""The model card of a trained checkpoint: what it is, what it learned from, how, and how well it does."""
+"""The model card of a trained checkpoint: its model, its training data, its recipe and its validation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +17,10 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
     training, config, reanchor = settings.training, model.config, settings.reanchor_tokens
     parameters = sum(parameter.numel() for parameter in model.parameters())
     best = training.get("best_step")
-    beside_embedding = parameters - model.backbone.embedding.weight.numel()
+    outside_embedding = parameters - model.backbone.embedding.weight.numel()
     facts = [
         ("Architecture", f"Mamba-2, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"),
-        ("Parameters", f"{parameters:,}, of which {beside_embedding:,} beside the token embedding"),
+        ("Parameters", f"{parameters:,}, of which {outside_embedding:,} outside the token embedding"),
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
         ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
         ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
@@ -42,7 +42,7 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
 
 
 def _opening(name: str, stage: str) -> list[str]:
-    """Title, what it is, and how to use it."""
+    """Title, description and usage."""
     if stage == "language-model":
         return [
             f"# {name}: a language model to train a scanner from",

@@ -17,9 +17,9 @@ from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Sequences that are read together, padded after their ends and by rows, which changes no hidden state."""
+    """Sequences that are read together; padding follows their ends or fills whole rows, and changes no state."""
 
-    members: Sequence[int]  # their numbers in the step
+    members: Sequence[int]  # the sequences' numbers in the step
     rows: int
     width: int
     compiled: bool = False  # whether layers were compiled for this shape
@@ -33,12 +33,12 @@ def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool
     lengths : sequence of int
         Tokens of each sequence.
     length : int
-        Tokens that the step's recipe asks for.
+        Length of the step's sequences by the recipe; a sequence may be shorter or longer.
     most_tokens : int
         Tokens of a pass, padding included; a single sequence may have more.
     compiled : bool
-        Whether all passes have one shape, since compiling for another takes half a minute or more. Sequences
-        longer than ``length`` are passes of their own, not compiled.
+        Whether all passes have one shape, since compiling for another takes half a minute or more. A sequence
+        that is too long for it is a pass of its own, not compiled.
     """
     if not compiled:
         groups = group_by_length(lengths, most_tokens)
@@ -73,7 +73,7 @@ def hidden_states(
     """
     rows = _stacked(ids, read, model.device)
     classes = None if match_classes is None else _stacked(match_classes, read, model.device)
-    # a shape that layers were not compiled for is computed without compiling them again
+    # run other shapes eagerly, so that layers are not compiled again
     stance = contextlib.nullcontext() if read.compiled else torch.compiler.set_stance("force_eager")
     with stance, torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
         hidden, _ = model(rows, None, classes)

@@ -34,12 +34,12 @@ class Recipe:
     steps: int = 15000
     """Optimizer steps. The paper trains 15,625, and its 1.3b model 6,250."""
     sequence_tokens: tuple[int, ...] = (2048, 5120, 10240)
-    """Lengths of training sequences; each step draws one of them, a repeated one as often as it is named."""
+    """Lengths of training sequences. Each step draws one of them; one listed twice is drawn twice as often."""
     sequences_per_step: int = 64
     """The effective batch."""
     tokens_per_pass: int = 16384
-    """A pass through the model reads at most this many tokens (and at least one sequence) of a step: changes
-    memory, not the result."""
+    """Largest number of tokens that one pass through the model reads; a longer sequence is a pass of its own.
+    Changes memory, not the result."""
     learning_rate: float = 1e-4
     final_learning_rate: float = 1e-5
     """Peak and end of the cosine schedule."""
@@ -59,9 +59,9 @@ class Recipe:
     of ``sequence_tokens``; passes are padded to one shape."""
     positive_weight: PositiveWeight = 10.0
     """Weight of a relevant sentence's binary loss; others have 1. "balanced", as in the official train.py, is
-    n-/n+ of the step's batch: sentences that are not relevant over those that are; 1 if none is."""
+    n-/n+ of the step's batch: irrelevant sentences over relevant ones; 1 without relevant ones."""
     ranking_weight: float = 0.0
-    """Weight of a softmax cross-entropy over a sequence's sentences, beside the binary one."""
+    """Weight of a softmax cross-entropy over a sequence's sentences, which is added to the binary loss."""
     teacher: str = ""
     """Embedding model of `sentence-transformers`, or ``cross-encoder:NAME``, that gives every sentence a soft
     target; empty for none."""
@@ -73,28 +73,28 @@ class Recipe:
     distillation_temperature: float = 0.2
     """Divides the teacher's scores, which have a spread of about one, before their softmax."""
     teacher_documents: int = 0
-    """Only so many documents of each source, its first, get teacher scores, the costly part; 0 for all."""
+    """Documents of each source, from its first on, that get teacher scores, which are costly; 0 for all."""
     random_place_share: float = 0.0
     """Share of sequences cut anywhere in the document instead of around a relevant sentence."""
     spread_share: float = 0.0
-    """Share of sequences that are cut shorter so that evidence from the start or end of a document stands
-    elsewhere in the sequence; the others are as long as they can be."""
+    """Share of sequences that are cut shorter, if necessary, so that evidence from the start or end of a document
+    is elsewhere in the sequence; the others are as long as possible."""
     unanswerable_share: float = 0.0
     """Share of sequences whose question the document does not answer: none of their sentences is relevant."""
     pseudo_headings: int = 3
     pseudo_phrases: int = 3
     pseudo_masked: int = 6
     pseudo_negatives: int = 2
-    """At most so many pseudo-questions of each of the four kinds for a document of plain text."""
+    """Largest numbers of pseudo-questions of the four kinds for a document of plain text."""
     pseudo_characters: int = 30_000
-    """Plain texts are cut, at ends of paragraphs, into documents of at most this length."""
+    """Length of the documents that plain texts are cut into, at ends of paragraphs: at most this."""
     pseudo_weight: float = 1.0
     """Factor on the weights of all sources of plain text."""
     source_smoothing: float = 0.7
     source_cap: int = 3000
     """A source with n questions is drawn with weight ``min(1, n / cap) ** smoothing``."""
     source_weights: dict[str, float] | None = None
-    """Factors on those weights by source name, for sources known to be noisy (0 leaves one out)."""
+    """Factors on those weights by source name, for sources with noisy labels (0 leaves one out)."""
     held_out_sources: tuple[str, ...] = ()
     """Sources without a validation file: the tenth of their documents whose ``int(sha1(doc_id), 16)`` is a
     multiple of 10 is validated on, not trained on."""
@@ -107,26 +107,26 @@ class Recipe:
     """Size of the vocabulary of a model that is trained from nothing."""
     reanchor_tokens: int = 0
     """Repeat the question after this many document tokens; 0 never. A base that is a scanner keeps its own
-    setting; one that is a language model takes this one."""
+    setting; a language model gets this one."""
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
     """Parts of the lexical channel: an embedding of the words that also occur in the question, the BM25 score of
-    each sentence, and those of the 3, 7 and 17 sentences around it, which need the one before. A base that is a
-    scanner keeps its own and gains what it lacks."""
+    each sentence, and the scores of the 3, 7 and 17 sentences around it, which need ``lexical_prior``. A base that
+    is a scanner keeps its own parts and gains those that it lacks."""
     lexical_least_units: int = 0
-    """The lexical channel treats a shorter document as if it had this many sentences, the added ones without a
-    word of the question. A base that is a scanner keeps its own, unless that is 0."""
+    """The lexical channel treats a shorter document as if it had this many sentences, the added ones without words
+    of the question. A base that is a scanner keeps its own number, unless that is 0."""
     validate_every: int = 500
     """Steps between validations."""
     validation_questions: int = 40
-    """At most so many of each source at a validation before the end."""
+    """Questions of each source, at most, in a validation before the end."""
     final_validation_questions: int = 300
-    """Of each source, at the end."""
+    """Questions of each source, at most, in the validation at the end."""
     calibration_questions: int = 0
-    """So many of each source, read at the end on whole training documents, calibrate the head; 0 for none."""
+    """Questions of each source that calibrate the head at the end, on whole training documents; 0 for none."""
     validation_tokens: int = 65_536
-    """A language model is validated on at most so many tokens of each file."""
+    """Tokens of each file, at most, on which a language model is validated."""
     keep_best: bool = False
     """Save the averaged weights with the best validation, by macro recall at 10 or by loss, not the last."""
     save_every: int = 100
@@ -189,8 +189,8 @@ def read_recipe(path: Path | None) -> Recipe:
     defaults = {field.name: field.default for field in fields(Recipe)}
     for key, value in values.items():
         if key not in defaults:
-            raise ValueError(f"{path}: unknown key {key!r}; expected some of {', '.join(defaults)}")
-        if key != "positive_weight" or not isinstance(value, str):  # the one number that may be a word
+            raise ValueError(f"{path}: unknown key {key!r}; expected one of {', '.join(defaults)}")
+        if key != "positive_weight" or not isinstance(value, str):  # the only number that may be a string
             values[key] = _converted(value, defaults[key], f"{path}, {key}")
     try:
         return Recipe(**values)
@@ -199,7 +199,7 @@ def read_recipe(path: Path | None) -> Recipe:
 
 
 def _converted(value: object, default: object, where: str) -> object:
-    """The value in its field's type; whole numbers serve as floats and lists as tuples."""
+    """The value in its field's type: an int may stand for a float, and a list becomes a tuple."""
     if isinstance(default, tuple) and isinstance(value, list) and value:
         example = default[0] if default else ""
         return tuple(_converted(item, example, where) for item in value)

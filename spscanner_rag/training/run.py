@@ -15,9 +15,9 @@ from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
 from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.training import Notify
+from spscanner_rag.training.data.teacher import short_name
 from spscanner_rag.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.training.model_card import write_model_card
-from spscanner_rag.training.pseudo.teacher import short_name
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_stage import EvidenceStage
 from spscanner_rag.training.stages.language_model_stage import LanguageModelStage
@@ -33,9 +33,9 @@ _STAGES: dict[str, type[Stage]] = {"evidence": EvidenceStage, "language-model": 
 
 
 class BestWeights:
-    """The weights with the highest validation so far, on disk.
+    """The weights with the best validation so far, on disk.
 
-    Weights found in ``folder`` are kept if they are this recipe's and the run, at ``step``, has begun.
+    Weights found in ``folder`` are used if they belong to this recipe and the run resumes (``step`` is not 0).
     """
 
     def __init__(self, folder: Path, recipe: Recipe, step: int) -> None:
@@ -52,7 +52,7 @@ class BestWeights:
             self._path.unlink()
 
     def offer(self, step: int, value: float, weights: Mapping[str, Tensor]) -> None:
-        """Keep these weights if their value is higher than that of those kept."""
+        """Keep these weights if their value is higher than the best so far."""
         if value > self.value:
             kept = {"step": step, "value": value, "recipe": self._recipe, "weights": dict(weights)}
             with whole_file(self._path) as unfinished:
@@ -60,7 +60,7 @@ class BestWeights:
             self.step, self.value = step, value
 
     def weights(self, device: torch.device) -> dict[str, Tensor] | None:
-        """The weights kept; None if there are none."""
+        """The best weights; None before the first `offer`."""
         if self.step is None:
             return None
         loaded: dict[str, Tensor] = torch.load(self._path, map_location=device, weights_only=True)["weights"]
@@ -74,7 +74,7 @@ class TrainingRun:
     ----------
     files, recipe, device
     notify : callable, optional
-        Called with messages about work that takes long before the first step.
+        Called with messages about lengthy work before the first step.
     workers : int, default 0
         Processes that draw the sequences of coming steps.
 
@@ -110,10 +110,10 @@ class TrainingRun:
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, then validate, save the checkpoint and write its model card.
 
-        Returns the last validation, None without documents for it.
+        Returns the last validation; None without documents to validate on.
         """
         at = self.trainer.step
-        # a base is validated before its first step; a resumed run may lack the validation of its last one
+        # a base is validated before its first step; a resumed run may lack the validation of its last step
         if self._is_due(at) and (at == 0 or not self.trainer.log.has_validation(at)):
             self._validate(on_validation)
         for report in self.trainer.run():

@@ -24,13 +24,13 @@ class RunFiles:
     validation: Sequence[Path]
     out: Path
     base: str | None  # a checkpoint to start from
-    config: Path | None  # or the shape of a model to start from nothing
+    config: Path | None  # or the configuration of a model to train from nothing
     teacher_cache: Path
-    text: Sequence[Path] = ()  # plain text to make pseudo-questions from
+    text: Sequence[Path] = ()  # plain text for pseudo-questions
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a run has either a base or a configuration, and it is valid."""
+    """Raise ``ValueError`` unless a run has either a base that exists or a valid configuration, not both."""
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
@@ -47,14 +47,9 @@ def start_checkpoint(
 ) -> Checkpoint:
     """The checkpoint of a scanner to train, in float32.
 
-    A base that is a scanner keeps its settings, and gains the parts of the lexical channel that only the recipe
-    has; one that is a language model gets a head and the recipe's settings. The vocabulary of a model from
-    nothing is learnt from ``documents``, which are read for nothing else.
-
-    Raises
-    ------
-    ValueError
-        If the base or the stored vocabulary is damaged.
+    A base that is a scanner keeps its settings and gains the parts of the lexical channel that the recipe adds. A
+    base that is a language model gets a head and the recipe's settings. ``documents`` are read only to learn the
+    vocabulary of a model from nothing. Raises ``ValueError`` if the base or the stored vocabulary is damaged.
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device, head=True)
@@ -104,7 +99,7 @@ def _from_nothing(
     files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device, head: bool
 ) -> Checkpoint:
     assert files.config is not None
-    stored = files.out / TOKENIZER  # a resumed run keeps its vocabulary
+    stored = files.out / TOKENIZER  # from the run that is resumed
     if stored.exists():
         tokenizer = read_tokenizer(stored)
     else:

@@ -1,4 +1,4 @@
-"""What a training run shows in the terminal: a progress bar, or a line now and then."""
+"""What a training run shows on standard error: a progress bar in a terminal, else a line now and then."""
 
 import sys
 
@@ -6,18 +6,13 @@ from spscanner_rag.training.loop import StepReport
 from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.views.progress import open_console, progress_bars
 
-STEPS_PER_LINE = 20
+STEPS_PER_LINE = 20  # without a terminal
 
 
 class TrainingView:
-    """Shows steps and validations on standard error, within ``with view.bar:``: a bar, or a line every 20 steps.
+    """Shows steps and validations on standard error; within ``with view.bar:`` a terminal has a bar.
 
-    Parameters
-    ----------
-    steps : int
-        Steps of the whole run.
-    enabled : bool
-        False shows validations only.
+    ``steps`` is the number of steps of the whole run; only validations are shown unless ``enabled``.
     """
 
     def __init__(self, steps: int, enabled: bool) -> None:

@@ -78,7 +78,7 @@ def test_bins_of_questions_add_up_and_are_kept(questions: list[list[tuple[float,
 def test_errors_of_bins() -> None:
     with pytest.raises(ValueError, match="got 0 bins"):
         Bins.of([0.5], [True], bins=0)
-    with pytest.raises(ValueError, match="expected one each"):
+    with pytest.raises(ValueError, match="expected one for each mark"):
         Bins.of([0.5], [True, False])
     for bad in (-0.1, 1.5, float("nan")):
         with pytest.raises(ValueError, match="not from 0 to 1"):
@@ -110,7 +110,7 @@ def test_auroc_against_scikit_learn(positive: list[float], negative: list[float]
 def test_errors_of_auroc() -> None:
     with pytest.raises(ValueError, match="got 1 positive and 0 negative scores"):
         auroc([0.5], [])
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="NaN"):
         auroc([0.5], [float("nan")])
 
 

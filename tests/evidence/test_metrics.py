@@ -62,13 +62,15 @@ def test_infinite_scores() -> None:
 
 
 def test_relevance_that_is_not_true_or_false() -> None:
-    with pytest.raises(ValueError, match="relevance of type int64; expected bool"):
+    with pytest.raises(ValueError, match=r"relevance of type int64 and shape \(3,\); expected a bool"):
         recall_at(np.zeros(3), np.array([0, 2, 1]))  # type: ignore[arg-type]
 
 
 def test_shapes_that_are_no_ranking() -> None:
     with pytest.raises(ValueError, match="expected one each"):
         recall_at(np.zeros((2, 2)), np.ones((2, 2), bool))
+    with pytest.raises(ValueError, match=r"shape \(3, 1\); expected a bool for each unit"):
+        recall_at(np.zeros(3), np.ones((3, 1), bool))
 
 
 def test_best_first() -> None:

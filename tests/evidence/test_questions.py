@@ -153,7 +153,7 @@ BAD_LINES = [
     (json.dumps(with_question(answers=None)), "question q1: expected 'answers' to be a list of strings"),
     (json.dumps(with_question(answers=["a", 1])), "question q1: expected 'answers' to be a list of strings"),
     (json.dumps(with_question(choices="ab")), "question q1: expected 'choices' to be a list of strings"),
-    (json.dumps(with_question(choices=["no"])), "question q1: got an answer that is none of the choices"),
+    (json.dumps(with_question(choices=["no"])), "question q1: got an answer that is not among the choices"),
     (json.dumps(with_question(answers=[], choices=["x"] * 27)), "got 27 choices, expected at most 26"),
     (json.dumps(with_question(evidence=None)), "question q1: expected 'evidence' to be a list"),
     (json.dumps(with_question(evidence={"0": 1})), "question q1: expected 'evidence' to be a list"),

@@ -13,7 +13,7 @@ from spscanner_rag.evidence.questions import Document, read_documents
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.pseudo.teacher import Teacher
+from spscanner_rag.training.data.teacher import Teacher
 
 ANIMALS = ("badger", "heron", "otter", "lynx", "marten", "stoat", "plover", "weasel", "beaver", "curlew")
 

@@ -12,6 +12,7 @@ from spscanner_rag.evidence.questions import Document
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import Example, ExampleSource
+from spscanner_rag.training.data.teacher import Teacher, TeacherScores
 from spscanner_rag.training.loop import (
     LOG_FILE,
     STATE_FILE,
@@ -21,7 +22,6 @@ from spscanner_rag.training.loop import (
     drawn_steps,
     learning_rate_at,
 )
-from spscanner_rag.training.pseudo.teacher import Teacher, TeacherScores
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 

@@ -443,7 +443,7 @@ def test_values_below_zero_count(tmp_path: Path) -> None:
     assert best.step == 20
 
 
-def test_another_run_begins_anew(tmp_path: Path) -> None:
+def test_another_run_starts_without_them(tmp_path: Path) -> None:
     offered(BestWeights(tmp_path, Recipe(), 0), 10, 0.9)
     assert BestWeights(tmp_path, replace(Recipe(), seed=1), 10).weights(torch.device("cpu")) is None
     assert not (tmp_path / BEST_FILE).exists()

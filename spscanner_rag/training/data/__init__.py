@@ -1,1 +1,1 @@
-"""What a run trains on: files, examples, questions drawn from them."""
+"""Training data: files, the questions drawn from them, a teacher's scores, and the examples made of these."""

@@ -1,11 +1,11 @@
-"""Training documents that share text with held-out ones, by a rule after the paper's.
+"""Training documents that share text with held-out ones, by a rule based on the paper's.
 
-The paper drops a training document when more than 1 % of its sentences also stand in some held-out document. It
+The paper drops a training document when more than 1 % of its sentences also occur in some held-out document. It
 counts every sentence; here only those of ten words or more count. `SentenceSegmenter` cuts them, case and the kind
 and amount of white space do not matter, and a repeated sentence counts once.
 
 Two rules are added. A training document is also dropped when more than 1 % of one held-out document's sentences
-stand in it, which finds a short held-out document inside a long training document; and when its whole text is that
+occur in it, which finds a short held-out document inside a long training document; and when its whole text is that
 of a held-out document, whatever its sentences are.
 """
 
@@ -19,7 +19,7 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.training import Notify
 
 MIN_WORDS = 10
-"""Documents with nothing else in common share shorter sentences ("He was born in Paris.")."""
+"""Shorter sentences ("He was born in Paris.") also occur in documents with nothing else in common."""
 
 MAX_SHARE = 0.01
 
@@ -33,11 +33,11 @@ class SharedDocument:
     doc_id, source
         The training document.
     share
-        Share of its long sentences that stand in any held-out document; 1 if the whole text is that of one.
+        Share of its long sentences that occur in any held-out document; 1 if the whole text is that of one.
     held_out_doc_id
         The held-out document that it shares most sentences with, the first of several.
     held_out_share
-        The largest share of one held-out document's long sentences that stand in the training document.
+        The largest share of one held-out document's long sentences that occur in the training document.
     example
         A shared sentence as the training document has it.
     """
@@ -89,7 +89,7 @@ def shared_documents(
 def find_shared(
     training: Callable[[], Iterable[Document]], held_out: Iterable[Document], max_share: float, notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
-    """`shared_documents` by source and id, announced by a message; ``training`` reads the documents anew.
+    """`shared_documents` by source and id, with a message; each call of ``training`` reads the documents again.
 
     Raises ``ValueError`` if no training document is left.
     """
@@ -101,7 +101,7 @@ def find_shared(
     if all((document.source, document.doc_id) in shared for document in training()):
         raise ValueError(
             f"every training document shares text with documents to validate on, such as {first.doc_id!r} with "
-            f"{first.held_out_doc_id!r}: {first.example!r}; expected others to validate on"
+            f"{first.held_out_doc_id!r}: {first.example!r}; expected other documents to validate on"
         )
     notify(
         f"{len(found):,} documents are not trained on: they share text with documents to validate on; the "
@@ -164,7 +164,7 @@ class _HeldOutIndex:
 
 
 def _hash(words: Iterable[str]) -> int:
-    """Hash words, ignoring case; 64 bits, so that 10^6 and 10^5 match by chance once in 10^8 runs."""
+    """Hash words, ignoring case; of 10^6 and 10^5 texts two have the same 64 bits by chance once in 10^8 runs."""
     normalized = " ".join(words).casefold()
     digest = blake2b(normalized.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

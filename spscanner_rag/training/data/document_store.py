@@ -5,7 +5,6 @@ import tempfile
 import weakref
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from itertools import compress
 from pathlib import Path
 
 from spscanner_rag.evidence.questions import Document
@@ -19,7 +18,7 @@ class DocumentStore:
     documents : iterable of Document
         Read once.
     folder : Path, optional
-        The file of texts is made here, without a name, so that it is gone when the process ends in whatever way.
+        Where to put the file of texts. It has no name, so that it vanishes even when the process is killed.
         Default: the system's folder for temporary files.
     """
 
@@ -28,38 +27,34 @@ class DocumentStore:
             folder.mkdir(parents=True, exist_ok=True)
         self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the store
         weakref.finalize(self, self._texts.close)
-        self._documents: list[Document] = []
-        self._spans: list[tuple[int, int]] = []  # bytes: start and length
+        self._entries: list[
+            tuple[Document, int, int]
+        ] = []  # without text; its first byte, its length in bytes
         position = 0
         for document in documents:
             encoded = document.text.encode("utf-8", "surrogatepass")  # lone surrogates are text too
             self._texts.write(encoded)
-            self._documents.append(replace(document, text=""))
-            self._spans.append((position, len(encoded)))
+            self._entries.append((replace(document, text=""), position, len(encoded)))
             position += len(encoded)
         self._texts.flush()
 
     def __len__(self) -> int:
-        return len(self._documents)
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[Document]:
         return (self.document(number) for number in range(len(self)))
 
     def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
-        """Forget documents, given by source and id; the others are numbered anew."""
-        kept = [(d.source, d.doc_id) not in shared for d in self._documents]
-        self._documents, self._spans = (
-            list(compress(self._documents, kept)),
-            list(compress(self._spans, kept)),
-        )
+        """Forget documents, given by source and id; the others are renumbered."""
+        self._entries = [entry for entry in self._entries if (entry[0].source, entry[0].doc_id) not in shared]
 
     def without_text(self, number: int) -> Document:
-        """Document ``number`` as it is in memory, with an empty text."""
-        return self._documents[number]
+        """Document ``number`` with an empty text, which spares reading it from disk."""
+        return self._entries[number][0]
 
     def document(self, number: int) -> Document:
         """Document ``number`` with its text."""
-        start, length = self._spans[number]
+        document, start, length = self._entries[number]
         # not seek and read: forked processes share the file's position
         text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
-        return replace(self._documents[number], text=text)
+        return replace(document, text=text)

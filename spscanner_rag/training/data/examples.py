@@ -1,4 +1,4 @@
-"""Documents to training sequences: a question, a stretch of its document, a label for every sentence."""
+"""Training examples from documents: a question, a stretch of its document and a label for every sentence."""
 
 import random
 from collections import Counter
@@ -15,14 +15,14 @@ from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
-from spscanner_rag.training.pseudo.teacher import TeacherScores
+from spscanner_rag.training.data.teacher import TeacherScores
 from spscanner_rag.training.recipe import Recipe
 
 MAX_DRAWS = 1000
-"""Questions tried for one example before giving up: too long for the sequence, or without a relevant unit."""
+"""Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""
 
 LEAST_STRETCH_SHARE = 0.5
-"""Of the room in a sequence, what is filled at least, if the document is that long."""
+"""Share of the room in a sequence that a stretch fills at least, if the document is long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,13 @@ class ExampleSource:
     """An endless, repeatable supply of training examples.
 
     Example number n is the same in every run with the same documents, reading and recipe, so that a resumed
-    run goes on as if it had never stopped.
-
-    Parameters
-    ----------
-    documents : DocumentStore
-    reading : Reading
-    recipe : Recipe
-    teacher : TeacherScores, optional
-    pseudo_sources : collection of str
-        Sources of plain text, whose weights the recipe's ``pseudo_weight`` multiplies.
+    run continues as if it had never stopped. ``pseudo_sources`` are the sources of plain text, whose weights the
+    recipe's ``pseudo_weight`` multiplies.
 
     Raises
     ------
     ValueError
-        If no document has a usable question, or the recipe names a source that is not there.
+        If no document has a usable question, or the recipe names a source that the documents do not have.
     """
 
     def __init__(
@@ -66,18 +58,9 @@ class ExampleSource:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
         self._documents = documents
         self._draw = QuestionDraw(documents, recipe, pseudo_sources)
+        self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
         self._texts = PreparedTexts(documents, reading)
         self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
-
-    @property
-    def questions_by_source(self) -> dict[str, int]:
-        """Questions with usable evidence, by source."""
-        return self._draw.questions_by_source
-
-    @property
-    def source_weights(self) -> dict[str, float]:
-        """How often each source is drawn, relative to the others."""
-        return self._draw.source_weights
 
     def example(self, number: int, length: int) -> Example:
         """Example ``number``, about ``length`` tokens long."""
@@ -119,7 +102,7 @@ class ExampleSource:
         return Example(sequence, relevant[inside], None if teacher is None else teacher[inside])
 
     def _teacher_scores(self, drawn: Drawn, text: str, prepared: PreparedText) -> NDArray[np.float32] | None:
-        """The teacher's scores, for a question of the document's own: (units,)."""
+        """The teacher's scores if the question is the document's own: (units,)."""
         if self.teacher is None or drawn.place is None or drawn.document not in self._taught:
             return None
         document = replace(self._documents.without_text(drawn.document), text=text)
@@ -129,20 +112,10 @@ class ExampleSource:
 def full_stretch(
     unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
 ) -> tuple[int, int]:
-    """First and last unit of a stretch of ``room`` tokens, as far as the document reaches, around a unit.
+    """First and last unit of a stretch around unit ``centre``: ``room`` tokens, or a shorter document whole.
 
-    Where the document has room on both sides, the unit may stand anywhere in the stretch. Near the document's
-    start or end it mostly stands as near to that of the stretch; a short document is read whole.
-
-    Parameters
-    ----------
-    unit_ends : (units,)
-        The token each unit ends at.
-    centre : int
-        The unit's number.
-    room : int
-        Tokens.
-    draw : random.Random
+    The unit is anywhere in the stretch if the document is long enough on both sides. A unit near the document's
+    start or end is usually as near to that of the stretch. ``unit_ends``, (units,), has the last token of each.
     """
     total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
     begin = min(max(0, before - draw.randrange(room)), max(0, total - room))
@@ -152,15 +125,15 @@ def full_stretch(
 def spread_stretch(
     unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
 ) -> tuple[int, int]:
-    """First and last unit of a stretch around a unit that may stand anywhere in it, also in short documents.
+    """As `full_stretch`, but a unit near the document's start or end may be anywhere in the stretch, too.
 
-    Near the document's start or end the stretch is cut shorter on the other side, down to `LEAST_STRETCH_SHARE`,
-    which leaves some places out; those that can be reached are all as likely. Parameters as for `full_stretch`.
+    For that the stretch is cut shorter on the other side, down to `LEAST_STRETCH_SHARE`. All places of the unit in
+    the stretch that this allows are equally likely.
     """
     total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
     after, room = total - before, min(room, total)
     least = LEAST_STRETCH_SHARE * room
-    # of the stretch, what is to lie before the unit
+    # the share of the stretch before the unit
     share = draw.uniform(max(0.0, 1 - after / least), min(1.0, before / least))
     tokens = float(room)
     if before < share * room:
@@ -183,13 +156,13 @@ def _units_within(unit_ends: NDArray[np.int64], centre: int, begin: int, tokens:
 
 
 def _room(asked: QueryOnText, length: int, reanchor_tokens: int | None) -> int:
-    """Document tokens that fit into a sequence beside the question and its repeats."""
+    """Document tokens that fit into a sequence together with the question and its repeats."""
     question = len(asked.question_ids)
     return int((length - question) / (1 + question / reanchor_tokens if reanchor_tokens else 1))
 
 
 def _taught(documents: DocumentStore, recipe: Recipe) -> frozenset[int]:
-    """Numbers of the documents that get teacher scores: the first so many of each source."""
+    """Numbers of the documents that get teacher scores: the first ``teacher_documents`` of each source."""
     most = recipe.teacher_documents or len(documents)
     seen: Counter[str] = Counter()
     taught = set()

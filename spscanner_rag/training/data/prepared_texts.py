@@ -1,4 +1,4 @@
-"""Texts cut and tokenized, the most recently used of them kept."""
+"""A cache of texts that are cut into units and tokenized."""
 
 from collections import OrderedDict
 
@@ -7,18 +7,13 @@ from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
 
 KEPT_CHARACTERS = 20_000_000
-"""Of texts that are kept prepared: some 300 MB."""
+"""Characters of the texts in memory, which take about 300 MB when they are prepared."""
 
 
 class PreparedTexts:
-    """Documents of a store, ready to be read.
+    """The documents of a store, cut into units and tokenized.
 
-    Parameters
-    ----------
-    documents : DocumentStore
-    reading : Reading
-    kept_characters : int, default 20,000,000
-        Of the texts that stay in memory, all together; the last one used always does.
+    The most recently used texts stay in memory, up to ``kept_characters`` in total; the last one always stays.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The draw of a question and a document for an example."""
+"""The random choice of a question and a document for an example."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -19,19 +19,16 @@ class Drawn:
 
     document: int  # its number
     question: Question
-    place: int | None  # number among the document's own questions; None for another document's
-    answered: bool  # whether the document holds the question's evidence
+    place: int | None  # its number in the document; None for another document's question
+    answered: bool  # whether the document contains the question's evidence
 
 
 class QuestionDraw:
-    """Draws a source by its weight, then any of its questions with unambiguous evidence.
+    """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely.
 
     The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
 
-    Raises
-    ------
-    ValueError
-        If there is no question with evidence, or none without an answer though the recipe wants some.
+    Raises ``ValueError`` if no question has evidence, or if the recipe wants unanswerable ones and there are none.
     """
 
     def __init__(
@@ -60,7 +57,7 @@ class QuestionDraw:
         if recipe.unanswerable_share and not self._unanswered_sources:
             raise ValueError(
                 f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
-                '"answerable": false or two documents to exchange questions between; expected one, or 0'
+                '"answerable": false or two documents to exchange questions between; expected such a source, or 0'
             )
 
     def answered(self, draw: random.Random) -> Drawn:

@@ -4,15 +4,11 @@ r"""Files of plain text, one document at a time.
 record separator; a file without such a line is one document.
 """
 
-import gzip
 import hashlib
-import lzma
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from spscanner_rag.evidence.questions import DataError, Document, read_documents
+from spscanner_rag.evidence.questions import DataError, Document, numbered_lines, read_documents
 
 SEPARATOR = "\x1e"
 """On a line of its own, between two documents."""
@@ -22,7 +18,7 @@ QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 def source_of(path: Path) -> str:
-    """A file's name without endings; that of a question file, often ``train``, after its folder's."""
+    """A file's name without endings; for a question file, often called ``train``, with its folder before it."""
     for suffix in TEXT_SUFFIXES:
         if path.name.endswith(suffix):
             return path.name.removesuffix(suffix)
@@ -42,10 +38,10 @@ def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
 
 
 def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
-    """Documents of plain text files, without questions, in order, except those of white space only.
+    """Documents of plain text files, in order, without questions; documents of white space only are left out.
 
-    A document's source is its file's name without endings, its id that name and its number. `DataError` names
-    file and line of text that is not UTF-8, and of damage in a compressed file.
+    A document's source is its file's name without endings; its id is that name and its number. Raises `DataError`
+    for text that is not UTF-8 and for a damaged compressed file; names file and line.
     """
     for path in paths:
         source = source_of(path)
@@ -56,11 +52,13 @@ def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
 
 def read_texts(path: Path) -> Iterator[Document]:
     """Documents of a file of plain text or of questions, whichever it is."""
-    return (read_documents if path.name.endswith(QUESTION_SUFFIXES) else read_text_documents)([path])
+    if path.name.endswith(QUESTION_SUFFIXES):
+        return read_documents([path])
+    return read_text_documents([path])
 
 
 def sampled_documents(paths: Sequence[Path], characters: int) -> Iterator[Document]:
-    """Documents from the start of every file, about ``characters`` in all and as many from each."""
+    """Documents from the start of every file: about ``characters`` in total, divided equally among the files."""
     for path in paths:
         read = 0
         for document in read_texts(path):
@@ -84,7 +82,7 @@ def content_key(paths: Iterable[Path], *more: str) -> str:
 
 def _texts(path: Path) -> Iterator[str]:
     lines: list[str] = []
-    for number, raw in _lines(path):
+    for number, raw in numbered_lines(path):
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -95,17 +93,3 @@ def _texts(path: Path) -> Iterator[str]:
         else:
             lines.append(line)
     yield "".join(lines)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines, the first being 1."""
-    number = 0
-    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-    with openers.get(path.suffix, open)(path, "rb") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, line
-        except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
-            raise DataError(
-                f"{path}, line {number + 1}: expected a complete {path.suffix} file, got {error}"
-            ) from None

@@ -21,7 +21,7 @@ from spscanner_rag.training.data.text_files import SEPARATOR, content_key, read_
 _PIECE_CHARACTERS = 32_768
 _FORMAT = "1"
 _GOLDEN = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: multiples of it, modulo 2^64, cover that range evenly from the first on."""
+"""2^64 over the golden ratio: its first n multiples, modulo 2^64, cover that range evenly for any n."""
 
 Wanted = Callable[[Document], bool]
 
@@ -49,7 +49,10 @@ class TokenCache:
         return self.read(start, start + length)
 
     def spread(self, length: int, tokens: int) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Sequences of about ``length`` tokens, evenly from each file, at most ``tokens`` of it: source, ids."""
+        """Sequences of about ``length`` tokens, spread evenly over each file, at most ``tokens`` of each file.
+
+        Yields the file's source and the ids, (length,) or fewer.
+        """
         begin = 0
         for source, total in self.tokens_by_source.items():
             take = min(length, total)
@@ -78,12 +81,12 @@ def open_token_cache(
     wanted: Wanted = lambda document: True,
     wanted_key: str = "",
 ) -> TokenCache:
-    """The tokens of files; written to the folder unless they are there.
+    """The tokens of files, written to the folder unless it has them already.
 
     Parameters
     ----------
     files : sequence of Path
-        Plain text, or questions, whose texts are read.
+        Plain text, or question files, of which only the documents' texts are read.
     folder : Path
         Holds caches, each named by its files' content and the tokenizer.
     notify : callable, optional
@@ -91,7 +94,7 @@ def open_token_cache(
     wanted : callable, optional
         Says which documents to read; default all.
     wanted_key : str, default ""
-        Tells this choice of documents from others.
+        Part of the cache's name that stands for the choice of ``wanted``.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def open_token_cache(
     kind = "uint16" if tokenizer.get_vocab_size() <= 65_536 else "uint32"
     path = folder / f"{content_key(files, _FORMAT, tokenizer.to_str(), wanted_key)}.{kind}"
     counts = path.with_suffix(".json")
-    if not path.exists():  # it appears last, so the counts are there too
+    if not path.exists():  # this file appears last, so its counts exist too
         folder.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as unfinished, unfinished.open("wb") as out:
             tokens = _write(files, tokenizer, out, kind, notify, wanted)

@@ -1,1 +1,1 @@
-"""Questions made from plain text, scored by a teacher."""
+"""Questions made from plain text."""

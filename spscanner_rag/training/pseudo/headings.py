@@ -9,7 +9,7 @@ from itertools import pairwise
 from spscanner_rag.evidence.questions import Question
 
 SECTION_SENTENCES = 12
-"""Only so many sentences of a section, its first, are evidence: later ones stray from the heading."""
+"""Sentences at the start of a section that are evidence: later ones stray from the heading."""
 
 _LINE = re.compile(r"[^\n]+")
 _MOST_CHARACTERS, _MOST_WORDS = 80, 12
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 def heading_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
 ) -> list[Question]:
-    """Headings; their evidence is one span, the heading and the sentences of its section: a `QuestionMaker`."""
+    """A `QuestionMaker` of headings; their evidence is one span, the heading and its section's first sentences."""
     found = []
     for start, body, stop in _sections(text):
         inside = [span for span in spans if span[1] > body and span[0] < stop][:SECTION_SENTENCES]

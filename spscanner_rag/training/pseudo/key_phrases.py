@@ -1,4 +1,4 @@
-"""Key phrases of a text as questions: phrases that it repeats and other texts do not have."""
+"""Key phrases of a text as questions: phrases that it repeats and that are rare in other texts."""
 
 import math
 import random
@@ -11,17 +11,17 @@ from spscanner_rag.text.lexical import STOP_WORDS
 
 MOST_WORDS = 3
 LEAST_SENTENCES, MOST_SENTENCES = 2, 12
-"""How many sentences a key phrase stands in: these sentences are the evidence."""
+"""Limits on the number of sentences with a key phrase, which are its evidence."""
 
 COUNTED_CHARACTERS = 20_000_000
-"""So much of the corpus decides how rare words are: its vocabulary is held in memory."""
+"""Characters of the corpus in which words are counted, since their vocabulary is held in memory."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")  # noqa: RUF001
-_CHOICE = 4  # phrases are drawn from the best, so many times more than are wanted
+_CHOICE = 4  # best phrases for each one that is drawn
 
 
 class WordRarity:
-    """How rare words are among documents, a part of the corpus with some `COUNTED_CHARACTERS`."""
+    """How rare words are among documents, in a part of the corpus with about `COUNTED_CHARACTERS`."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._frequency: Counter[str] = Counter()
@@ -38,7 +38,7 @@ class WordRarity:
 def phrase_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random, rarity: WordRarity
 ) -> list[Question]:
-    """Key phrases, drawn from the best; their evidence is the sentences that hold them: a `QuestionMaker`."""
+    """A `QuestionMaker` of key phrases, drawn from the best; their evidence is the sentences that contain them."""
     holders: dict[tuple[str, ...], list[int]] = {}  # phrase: sentences
     written: dict[tuple[str, ...], str] = {}
     for number, (start, end) in enumerate(spans):
@@ -65,7 +65,7 @@ def _phrases(text: str, words: Sequence[tuple[int, int]]) -> dict[tuple[str, ...
     for first in range(len(words)):
         for last in range(first, min(first + MOST_WORDS, len(words))):
             if last > first and text[words[last - 1][1] : words[last][0]] != " ":
-                break  # only a space stands between two words of a phrase
+                break  # the words of a phrase are separated by single spaces
             ends = (lowered[first], lowered[last])
             if all(word not in STOP_WORDS and len(word) > 2 for word in ends):
                 found.setdefault(tuple(lowered[first : last + 1]), text[words[first][0] : words[last][1]])

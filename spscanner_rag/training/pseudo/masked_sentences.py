@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spscanner_rag.evidence.questions import Question
 
 DROPPED_SHARE = 0.25
-"""Share of the other words: a question equal to the sentence would teach only to compare strings."""
+"""Share of the other words that are left out, since an unchanged sentence would teach only to compare strings."""
 
 _LEAST_WORDS, _MOST_WORDS = 8, 50
 _LEAST_KEPT = 3
@@ -21,7 +21,7 @@ _ASKED = {"year": "which year", "number": "how many", "name": "who or what"}
 def masked_questions(
     text: str, spans: Sequence[tuple[int, int]], count: int, draw: random.Random
 ) -> list[Question]:
-    """Masked sentences; their evidence is the sentence and others with the same text: a `QuestionMaker`."""
+    """A `QuestionMaker` of masked sentences; their evidence is the sentence, wherever the text has it."""
     found: list[Question] = []
     for number in draw.sample(range(len(spans)), len(spans)):
         if len(found) == count:
@@ -38,7 +38,7 @@ def _masked(sentence: str, draw: random.Random) -> str | None:
     """The sentence as a question; None without an entity, and for a very short or long sentence."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return None
-    # the first word has a capital anyway
+    # a capital says nothing about the first word
     entities = [match for match in _ENTITY.finditer(sentence) if match.start() > 0]
     if not entities:
         return None

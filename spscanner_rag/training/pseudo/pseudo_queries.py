@@ -1,11 +1,11 @@
-"""Questions made from plain text, kept as a question file: for training where nobody has written questions.
+"""Questions made from plain text and kept as a question file, for training without written questions.
 
 - Headings: the heading is the question, the sentences of its section are the evidence.
 - Key phrases: words that this document repeats together and that are rare in others; the evidence is the
-  sentences that hold them.
+  sentences that contain them.
 - Masked sentences: a sentence without its name or number and without some of its words; the evidence is that
   sentence.
-- Questions of other documents, which this one does not answer.
+- Negatives: questions of other documents, which this one does not answer.
 
 Such evidence is rough: sentences that are not marked may answer the question too. A teacher makes up for that.
 """
@@ -36,7 +36,7 @@ LEAST_SENTENCES = 8
 _FORMAT = "1"
 _REMEMBERED_QUESTIONS = 400
 _LEAST_REMEMBERED = 20
-"""Questions of other documents from which negatives are drawn, and how many there must be for that."""
+"""Latest questions of other documents from which negatives are drawn, and the least number for a draw."""
 
 _CONTENT_WORD = re.compile(r"\w{4,}")
 _CUTS = (re.compile(r"\n[^\S\n]*\n"), re.compile(r"\n"), re.compile(r"[.!?][\"')\]”’]*\s"), re.compile(r"\s"))  # noqa: RUF001
@@ -55,17 +55,11 @@ class QuestionMaker(Protocol):
 def pseudo_question_file(
     texts: Sequence[Path], recipe: Recipe, folder: Path, notify: Notify = lambda message: None
 ) -> Path:
-    """The question file of plain texts, in the format of ``--data``; written to the folder unless it is there.
+    """The question file of plain texts, in the format of ``--data``; written to the folder unless it exists.
 
-    Its name stands for the content of the texts, the recipe's ``pseudo_…`` numbers and its seed. A message
-    follows each text file.
-
-    Raises
-    ------
-    DataError
-        For a text file that cannot be read; names file and line.
-    ValueError
-        If no question could be made of the texts.
+    Its name is a hash of the texts, the recipe's ``pseudo_…`` numbers and its seed. ``notify`` is called with a
+    message after each text file. Raises `DataError` for a text file that cannot be read, with file and line, and
+    ``ValueError`` if no question could be made from the texts.
     """
     numbers = {key: value for key, value in recipe.to_dict().items() if key.startswith("pseudo_")}
     del numbers["pseudo_weight"]  # changes how questions are drawn, not how they are made
@@ -91,14 +85,9 @@ def pseudo_question_file(
 
 
 def pseudo_documents(documents: Iterable[Document], rarity: WordRarity, recipe: Recipe) -> Iterator[Document]:
-    """Cut plain documents to a bounded length and give them pseudo-questions; the same in every run.
+    """Cut plain documents to a bounded length and give each at least one question that it answers.
 
-    The recipe's ``pseudo_…`` numbers and its seed decide.
-
-    Yields
-    ------
-    Document
-        With at least one question that it answers.
+    The recipe's ``pseudo_…`` numbers and its seed decide, so that the questions are the same in every run.
     """
     makers: tuple[tuple[QuestionMaker, int], ...] = (
         (heading_questions, recipe.pseudo_headings),
@@ -129,7 +118,8 @@ def pseudo_documents(documents: Iterable[Document], rarity: WordRarity, recipe: 
 def text_pieces(text: str, most: int) -> Iterator[str]:
     """Cut a text into pieces of at most ``most`` characters that, joined, are the text.
 
-    A piece ends at the last end of a paragraph in its second half, else of a line, of a sentence, of a word.
+    A piece ends at the last end of a paragraph in its second half; without one, at that of a line, a sentence or a
+    word.
     """
     start = 0
     while len(text) - start > most:

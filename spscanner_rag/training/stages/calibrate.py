@@ -1,11 +1,11 @@
-"""Logits between the stretches that training reads and the whole documents that a scanner is used on.
+"""Corrections to the level of the logits: a calibrated head after training, and a shift in the loss before it.
 
-The loss reads short stretches, most of them with evidence, and gives relevant sentences more weight, so a whole
-document's probabilities come out too high. `calibrate`, the last step of the evidence stage, reads whole documents
-and scales the head so that of the sentences with a probability of 0.7 seven in ten are relevant.
+The loss reads short stretches, most of them with evidence, and gives relevant sentences more weight, so the
+probabilities of a whole document come out too high. `calibrate`, the last step of the evidence stage, reads whole
+documents and scales the head so that seven in ten of the sentences with a probability of 0.7 are relevant.
 
-For the same reason a calibrated base's logits are too low for the loss by some constant. Without `loss_shift`,
-which adds it, the first steps would only raise all logits, and what the base knows would suffer.
+For the same reason the logits of a calibrated base are too low for the loss, by a constant. `loss_shift` finds it,
+and the loss adds it; otherwise the first steps would only raise all logits and damage the base.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ _HALVINGS = 60
 def labelled_logits(
     scanner: Scanner, asked: Iterable[Asked]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
-    """A whole document's logits for each question, and which units are relevant: both (units,).
+    """Logits of the whole document for each question, and which units are relevant: both (units,).
 
     Questions whose evidence lies in no unit are left out.
     """
@@ -80,9 +80,9 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
 def loss_shift(
     model: ScannerModel, examples: Sequence[Example], positive_weight: PositiveWeight, tokens: int
 ) -> float:
-    """What to add to a scanner's logits in the loss, from some of its training examples.
+    """The constant to add to a scanner's logits in the loss, fitted to some of its training examples.
 
-    The weight "balanced" is here n-/n+ of all ``examples``. ``tokens`` are read at a time.
+    A weight of "balanced" is n-/n+ over all ``examples``. The model reads ``tokens`` tokens at a time.
     """
     logits = np.concatenate(read_logits(model, [example.sequence for example in examples], tokens))
     relevant = np.concatenate([example.relevant for example in examples])
@@ -92,13 +92,8 @@ def loss_shift(
 def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
     """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if sentences are of one kind.
 
-    Parameters
-    ----------
-    logits : (sentences,)
-        Finite.
-    relevant : (sentences,)
-    positive_weight : float
-        Weight of relevant sentences; others have 1. 0 leaves them out.
+    ``logits`` (finite) and ``relevant`` are (sentences,). Relevant sentences have the weight ``positive_weight``,
+    others 1.
     """
     if relevant.all() or not relevant.any() or not positive_weight > 0:
         return 0.0

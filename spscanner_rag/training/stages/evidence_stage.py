@@ -11,26 +11,26 @@ import torch
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.evidence.questions import Document, read_documents
-from spscanner_rag.evidence.sampling import Asked, by_document, sample_questions
+from spscanner_rag.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
+from spscanner_rag.training.data.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
 from spscanner_rag.training.pseudo.pseudo_queries import pseudo_question_file
-from spscanner_rag.training.pseudo.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.calibrate import calibrate, labelled_logits, loss_shift
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
-from spscanner_rag.training.stages.stage import Stage, Validation, is_set_aside
+from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, start_checkpoint
 
 CHOICE_CUTOFF = 10
 """Weights are chosen by macro recall at this many sentences."""
 
 _SHIFT_STEPS = 3
-"""The examples of so many steps decide the shift of a base's logits in the loss."""
+"""Steps whose examples decide the shift of a base's logits in the loss."""
 
 Recall = dict[int, float]  # by cut-off
 
@@ -65,7 +65,7 @@ class EvidenceStage(Stage):
         return start_checkpoint(self._files, self._recipe, self._documents, self._device)
 
     def objective(self, start: Checkpoint) -> EvidenceObjective:
-        """Relevance of sentences."""
+        """The relevance of sentences."""
         recipe = self._recipe
         teacher = None
         if recipe.teacher:
@@ -82,7 +82,7 @@ class EvidenceStage(Stage):
         return EvidenceObjective(self._source, recipe, start.model.config.d_model, shift)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Calibrated, if the recipe says on how many questions."""
+        """The checkpoint, calibrated if the recipe has ``calibration_questions``."""
         most = self._recipe.calibration_questions
         if most:
             fitted = calibrate(Scanner(checkpoint), self._labelled(most))
@@ -160,7 +160,7 @@ def _check_files(files: RunFiles) -> None:
             raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
         if path.name.endswith(TEXT_SUFFIXES):
             raise ValueError(
-                f"{path}: plain text; expected questions in JSONL: give it as --text for pseudo-questions, or set "
-                'stage = "language-model" in the recipe'
+                f"{path}: got plain text; expected questions in JSONL: give it as --text for pseudo-questions "
+                'or set stage = "language-model" in the recipe'
             )
     refuse_other_files(files.text, TEXT_SUFFIXES)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.evidence.sampling import is_set_aside
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.devices import DTYPES
 from spscanner_rag.training import Notify
@@ -28,11 +29,11 @@ from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
 from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.next_token_loss import next_token_loss
-from spscanner_rag.training.stages.stage import Stage, Validation, is_set_aside
+from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, start_language_model
 
 VOCABULARY_CHARACTERS = 64_000_000
-"""The vocabulary of a model from nothing is learnt from so much of the corpus, evenly from its files."""
+"""Characters of the corpus, evenly from its files, that the vocabulary of a model from nothing is learnt from."""
 
 
 class LanguageModelObjective:
@@ -40,14 +41,10 @@ class LanguageModelObjective:
 
     def __init__(self, tokens: TokenCache, recipe: Recipe) -> None:
         self._tokens, self._recipe = tokens, recipe
-
-    @property
-    def extra(self) -> nn.Module:
-        """Nothing is trained beside the model."""
-        return nn.Module()
+        self.extra = nn.Module()  # empty: only the model is trained
 
     def example(self, number: int, length: int) -> NDArray[np.int64]:
-        """Token ids, one more than the model reads: it only predicts the last one."""
+        """Token ids, one more than the model reads, because the last one is only predicted."""
         return self._tokens.sequence(number, length + 1, self._recipe.seed)
 
     def tokens(self, example: NDArray[np.int64]) -> int:
@@ -61,12 +58,9 @@ class LanguageModelObjective:
 
 
 class LanguageModelStage(Stage):
-    """Trains a model to predict the next token of the texts of ``--data``: plain text, or that of questions.
+    """Trains a model to predict the next token of ``--data``: plain text, or the documents of question files.
 
-    Raises
-    ------
-    ValueError
-        Also for a teacher or ``--text``, which this stage does not use.
+    Raises ``ValueError`` also for a teacher or ``--text``, which this stage does not use.
     """
 
     measured = "validation_loss"
@@ -82,7 +76,7 @@ class LanguageModelStage(Stage):
         if not files.data:
             raise ValueError("got nothing to train on; expected --data with plain text")
         refuse_other_files((*files.data, *files.validation), (*TEXT_SUFFIXES, *QUESTION_SUFFIXES))
-        self._shared: Collection[tuple[str, str]] = ()
+        self._shared: Collection[tuple[str, str]] = ()  # until it is known, `_trained_on` leaves out none
         self._shared = find_shared(self._trained_on, self.held_out, recipe.max_shared_share, notify)
         self._tokens: TokenCache | None = None
         self._start: Checkpoint | None = None
@@ -170,7 +164,7 @@ def summed_loss(
     hidden = hidden_states(model, read, classes, dtype, together)  # (rows, width, d_model)
     rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=False)])  # (tokens, d_model)
     targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
-    embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without padded rows
+    embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without the rows of padding
     return next_token_loss(rows.float(), embedding, targets, DTYPES[dtype])
 
 
@@ -178,7 +172,7 @@ def summed_loss(
 def held_out_loss(
     model: ScannerModel, caches: Iterable[TokenCache], recipe: Recipe
 ) -> dict[str, dict[str, float]]:
-    """Mean loss of a token, ``nats`` and ``perplexity``, by file and over all of them under "all"."""
+    """Mean loss of a token as ``nats`` and ``perplexity``, by file, and over all files under "all"."""
     sums: dict[str, list[float]] = {}
     length = max(recipe.sequence_tokens) + 1
     for source, sequence in chain.from_iterable(c.spread(length, recipe.validation_tokens) for c in caches):
@@ -192,4 +186,5 @@ def held_out_loss(
             entry[1] += len(sequence) - 1
     order = [*sorted(sums.keys() - {"all"}), "all"]
     means = {name: sums[name][0] / sums[name][1] for name in order}
+    # exp(710) overflows
     return {name: {"nats": mean, "perplexity": math.exp(min(mean, 700.0))} for name, mean in means.items()}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 SLICE_LOGITS = {"cpu": 2**23, "cuda": 2**27}
-"""Logits held at a time, by kind of device."""
+"""Logits in memory at a time, by type of device."""
 
 
 def next_token_loss(hidden: Tensor, embedding: Tensor, targets: Tensor, dtype: torch.dtype) -> Tensor:

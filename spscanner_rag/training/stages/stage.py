@@ -1,4 +1,4 @@
-"""What a training run needs from a stage, and the training loop from its objective."""
+"""The interfaces of a training stage, which a run drives, and of its objective, which the loop drives."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.questions import Document
-from spscanner_rag.evidence.sampling import is_held_out
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training import Notify
 from spscanner_rag.training.passes import Pass
@@ -23,11 +22,11 @@ class Objective(Protocol):
 
     @property
     def extra(self) -> nn.Module:
-        """What is trained beside the model and not kept with it."""
+        """Modules that are trained together with the model but not saved in the checkpoint."""
         ...
 
     def example(self, number: int, length: int) -> Any:  # noqa: ANN401 - plain data of the objective's own
-        """Example ``number``, about ``length`` tokens long; the same in every run, also in another process."""
+        """Example ``number``, about ``length`` tokens long; the same in every run and every process."""
         ...
 
     def tokens(self, example: Any) -> int:  # noqa: ANN401
@@ -45,20 +44,17 @@ class Validation:
 
     choice: float  # the one number that weights are chosen by: higher is better
     measures: dict[str, dict[str, float]]  # by source and name
-    lines: tuple[str, ...]  # the same for people
+    lines: tuple[str, ...]  # the measures as text for people to read
 
 
 class Stage(ABC):
     """One kind of training: its data, what it starts from, its objective and its validation.
 
-    Raises
-    ------
-    ValueError
-        For files that cannot be used.
+    Raises ``ValueError`` for files that cannot be used.
     """
 
     measured: str
-    """The name of the validation's measures in the checkpoint's record."""
+    """The key of the validation's measures in the checkpoint's training record."""
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
         self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
@@ -66,7 +62,7 @@ class Stage(ABC):
     @property
     @abstractmethod
     def held_out(self) -> Iterable[Document]:
-        """Documents to validate on, from the first at each access."""
+        """Documents to validate on; each access starts again at the first."""
 
     @abstractmethod
     def start(self) -> Checkpoint:
@@ -77,18 +73,13 @@ class Stage(ABC):
         """What to train it for."""
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint after the steps that need its final weights: the last call before it is saved."""
+        """The checkpoint after work that needs its final weights; called last, before it is saved."""
         return checkpoint
 
     @abstractmethod
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
-        """How well a checkpoint does, at the end more thoroughly; None without documents for it."""
+        """How well a checkpoint does, measured more thoroughly at the end; None without held-out documents."""
 
     @abstractmethod
     def trained_on(self) -> dict[str, Any]:
         """What the checkpoint's record says about its data: sources with their sizes, documents left out."""
-
-
-def is_set_aside(document: Document, sources: Iterable[str]) -> bool:
-    """Whether a document is in the held-out tenth of one of ``sources``."""
-    return document.source in sources and is_held_out(document.doc_id)

@@ -19,7 +19,7 @@ from spscanner_rag.training.data.examples import (
     spread_stretch,
 )
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
-from spscanner_rag.training.pseudo.teacher import Teacher, TeacherScores
+from spscanner_rag.training.data.teacher import Teacher, TeacherScores
 from spscanner_rag.training.recipe import Recipe
 
 RECIPE = Recipe(steps=4, sequence_tokens=(256,), sequences_per_step=4, source_cap=30)
@@ -78,10 +78,9 @@ def test_only_the_first_documents_of_a_source_are_taught(
     assert 1 <= len(list(tmp_path.glob("*.npy"))) <= 4
 
 
-def test_sources_are_weighed(documents: list[Document], reading: Reading) -> None:
-    source = ExampleSource(DocumentStore(documents), reading, replace(RECIPE, source_weights={"roads": 0.5}))
+def test_questions_are_counted(documents: list[Document], reading: Reading) -> None:
+    source = ExampleSource(DocumentStore(documents), reading, RECIPE)
     assert source.questions_by_source == {"roads": 48, "walks": 24}
-    assert source.source_weights == {"roads": 0.5, "walks": pytest.approx((24 / 30) ** 0.7)}
 
 
 def test_questions_that_cannot_teach_are_left_out(documents: list[Document], reading: Reading) -> None:
@@ -116,13 +115,19 @@ def test_the_texts_that_stay_in_memory_make_no_difference(
     documents: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roomy = ExampleSource(DocumentStore(documents), reading, RECIPE)
-    monkeypatch.setattr(PreparedTexts.__init__, "__defaults__", (1,))
+    kept: list[PreparedTexts] = []
+
+    def one_text(documents: DocumentStore, reading: Reading) -> PreparedTexts:
+        kept.append(PreparedTexts(documents, reading, kept_characters=1))
+        return kept[0]
+
+    monkeypatch.setattr(examples_module, "PreparedTexts", one_text)
     narrow = ExampleSource(DocumentStore(documents), reading, RECIPE)
     for number in range(10):
         first, second = roomy.example(number, 256), narrow.example(number, 256)
         np.testing.assert_array_equal(first.sequence.input_ids, second.sequence.input_ids)
         np.testing.assert_array_equal(first.relevant, second.relevant)
-    assert roomy._texts.characters > narrow._texts.characters
+    assert 0 < kept[0].characters <= max(len(document.text) for document in documents)
 
 
 def test_a_share_of_examples_has_no_answer(

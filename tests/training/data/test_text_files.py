@@ -21,7 +21,7 @@ TEXT = "One.\nTwo.\n\x1e\nThree \x1e four.\n\x1e\n \n\x1e\nFive."
 
 
 @pytest.mark.parametrize("suffix", TEXT_SUFFIXES)
-def test_documents_are_parted_by_separator_lines(suffix: str, tmp_path: Path) -> None:
+def test_separator_lines_divide_a_file_into_documents(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"novels{suffix}"
     encoded = TEXT.encode()
     pack = {".txt": bytes, ".txt.gz": gzip.compress, ".txt.xz": lzma.compress}[suffix]

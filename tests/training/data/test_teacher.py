@@ -1,7 +1,9 @@
+import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.embedders import MINILM
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.training.pseudo.teacher import (
+from spscanner_rag.training.data.teacher import (
     COSINE_SCALE,
     EMBEDDED_TOKENS,
     LOGIT_SCALE,
@@ -41,6 +43,31 @@ class Lengths:
         return np.array([[(len(q) + len(t)) / 100 for t in texts] for q in questions], np.float32)
 
 
+def test_two_processes_fill_the_same_file(
+    tmp_path: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units = SentenceSegmenter().segment(documents[0].text)
+    fork, save = multiprocessing.get_context("fork"), np.save
+    both = fork.Barrier(2)
+
+    def save_together(*arguments: Any) -> None:
+        both.wait(timeout=30)  # both have opened an unfinished file
+        save(*arguments)
+        both.wait(timeout=30)
+
+    def fill() -> None:
+        TeacherScores("lengths", tmp_path, Lengths(True)).of_question(documents[0], units, 1)
+
+    monkeypatch.setattr(np, "save", save_together)
+    processes = [fork.Process(target=fill) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".npy"]
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_scores_are_computed_once_and_kept(at_once: bool, tmp_path: Path, documents: list[Document]) -> None:
     document = documents[0]
@@ -62,7 +89,7 @@ def test_scores_are_computed_once_and_kept(at_once: bool, tmp_path: Path, docume
     )
 
 
-def test_another_teacher_text_or_segmentation_is_computed_anew(
+def test_another_teacher_text_or_segmentation_is_computed_again(
     tmp_path: Path, documents: list[Document]
 ) -> None:
     document = documents[0]

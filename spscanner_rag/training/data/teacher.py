@@ -23,12 +23,12 @@ CROSS_ENCODER = "cross-encoder:"
 """Prefix of a cross-encoder's name."""
 
 EMBEDDED_TOKENS = 128
-"""An embedding model reads so many tokens of a sentence (all-MiniLM-L6-v2 was trained on 128)."""
+"""Tokens of a sentence that an embedding model reads (all-MiniLM-L6-v2 was trained on 128)."""
 
 COSINE_SCALE = 4.0
 LOGIT_SCALE = 0.25
-"""Cosines of sentences differ by a few tenths, a cross-encoder's logits by about ten; scaled, both have a spread
-of about one."""
+"""Cosines of sentences differ by a few tenths, a cross-encoder's logits by about ten; times these, both have a
+spread of about one."""
 
 
 class Teacher(Protocol):
@@ -36,7 +36,7 @@ class Teacher(Protocol):
 
     @property
     def all_questions_at_once(self) -> bool:
-        """Whether all questions of a document cost little more than one of them."""
+        """Whether scoring all questions of a document costs little more than scoring one."""
         ...
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
@@ -108,7 +108,7 @@ def teacher_of(name: str, device: str = "cpu") -> Teacher:
 
 
 def short_name(name: str) -> str:
-    """A teacher's name without the folders before it."""
+    """A teacher's name without the folders in front of it."""
     kind = CROSS_ENCODER if name.startswith(CROSS_ENCODER) else ""
     return kind + Path(name.removeprefix(kind)).name
 
@@ -116,14 +116,16 @@ def short_name(name: str) -> str:
 class TeacherScores:
     """A teacher's scores of the sentences of documents, kept on disk.
 
+    Several processes may share the folder: a score that another process overwrites is computed again.
+
     Parameters
     ----------
     name : str
         The teacher's, for `teacher_of`.
     folder : Path
-        Holds the scores, a file a document, named by teacher, text, units and questions.
+        Holds one file per document, named by a hash of teacher, text, units and questions.
     load : callable, default `teacher_of`
-        Loads the teacher by its name, when a score is not on disk yet.
+        Loads the teacher by its name when the first score is missing on disk.
     """
 
     def __init__(self, name: str, folder: Path, load: Callable[[str], Teacher] = teacher_of) -> None:
@@ -146,7 +148,8 @@ class TeacherScores:
             found = self._teacher.scores([document.questions[row].text for row in rows], texts)
             limit = float(np.finfo(np.float16).max)
             scores[rows] = np.clip(found, -limit, limit).astype(np.float16)
-            with whole_file(path) as unfinished, unfinished.open("wb") as file:
+            # several workers may score the same document; np.save adds ".npy" to a path, but not to a file
+            with whole_file(path, shared=True) as unfinished, unfinished.open("wb") as file:
                 np.save(file, scores)
         return np.asarray(scores[place], np.float32)
 
