@@ -9,18 +9,27 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PrivateAttr,
     SkipValidation,
     field_serializer,
     field_validator,
     model_validator,
 )
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from langchain_spscanner._conversion import HeldDocuments, TextToScan
 from langchain_spscanner._identity import own_copies
-from spscanner_rag.retrieval import Order, SentenceSearch, hide_token, split_token
+from spscanner_rag.retrieval import Order, SentenceSearch, hide_token_in_fields, split_token
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Cancelled, Scorer, never
+from spscanner_rag.scorers import Cancelled, Scorer, check_query, never
+
+
+def require_query(query: object) -> str:
+    """Return the query; raise ``ValueError`` if there is none, `TypeError` if it is not a string."""
+    if query is None:
+        raise ValueError("query: got None; expected a question or key words")
+    return check_query(query)
 
 
 class ScanFields(BaseModel):
@@ -97,11 +106,6 @@ class ScanFields(BaseModel):
     def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
         return None if value is None else own_copies(value)
 
-    @field_validator("model_kwargs")
-    @classmethod
-    def _hide_token(cls, value: dict[str, Any]) -> dict[str, Any]:
-        return hide_token(value)
-
     @field_serializer("model_kwargs")
     def _without_token(self, value: dict[str, Any]) -> dict[str, Any]:
         return split_token(value)[0]
@@ -110,6 +114,11 @@ class ScanFields(BaseModel):
     def _check(self) -> Self:
         self._search()
         return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
+        # Before all other validators, so that no error holds the token, not even in its input.
+        return no_info_before_validator_function(hide_token_in_fields, handler(source))
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         # A copy scans with the same model; copying weights would cost as much memory again.

@@ -9,9 +9,9 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from typing_extensions import override
 
 from langchain_spscanner._conversion import TextToScan, read
-from langchain_spscanner._options import ScanFields
+from langchain_spscanner._options import ScanFields, require_query
 from spscanner_rag.retrieval import off_loop
-from spscanner_rag.scorers import Cancelled, check_query, never
+from spscanner_rag.scorers import Cancelled, never
 
 
 class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
@@ -57,14 +57,14 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
         ValueError
             If the query is empty.
         """
-        return self._compressed(documents, check_query(query or ""))
+        return self._compressed(documents, require_query(query))
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
-        query = check_query(query or "")
+        query = require_query(query)
         return await off_loop(lambda cancelled: self._compressed(documents, query, cancelled))
 
     def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:

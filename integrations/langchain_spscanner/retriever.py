@@ -14,9 +14,8 @@ from typing_extensions import override
 
 from langchain_spscanner._conversion import TextToScan
 from langchain_spscanner._identity import own_copies, require_document
-from langchain_spscanner._options import ScanFields
+from langchain_spscanner._options import ScanFields, require_query
 from spscanner_rag.retrieval import off_loop
-from spscanner_rag.scorers import check_query
 
 _ARGUMENTS = ("k", "threshold", "max_tokens")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke reads itself
@@ -222,7 +221,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
                     f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
                     "field set at construction"
                 )
-        check_query(query or "")  # None too is a ValueError
+        require_query(query)
         self._search({name: value for name, value in arguments.items() if name in _ARGUMENTS})
 
     def _texts(self, found: object) -> list[TextToScan]:

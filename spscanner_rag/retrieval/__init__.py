@@ -9,7 +9,12 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, copied_metadata, join_pieces, page_number
 from spscanner_rag.retrieval.search import Hit
-from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options, split_token
+from spscanner_rag.retrieval.shared_scanners import (
+    hide_token,
+    hide_token_in_fields,
+    loading_options,
+    split_token,
+)
 from spscanner_rag.text.token_counts import CountTokens
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "SentenceSearch",
     "copied_metadata",
     "hide_token",
+    "hide_token_in_fields",
     "join_pieces",
     "loading_options",
     "off_loop",

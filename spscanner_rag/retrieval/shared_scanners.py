@@ -20,14 +20,14 @@ _lock = threading.Lock()
 
 
 class HiddenToken:
-    """An access token (a string, a bool or None) that stays out of representations, pickles and logs.
+    """An access token that stays out of representations, pickles and logs.
 
-    A pickled one comes back without its value.
+    Usually a string, a bool or None. Unpickling gives one without a value.
     """
 
     __slots__ = ("value",)
 
-    def __init__(self, value: str | bool | None = None) -> None:
+    def __init__(self, value: Any = None) -> None:  # noqa: ANN401 - checked where it is used
         self.value = value
 
     def __repr__(self) -> str:
@@ -50,10 +50,24 @@ def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Hidden
     return options, token if isinstance(token, HiddenToken) else HiddenToken(token)
 
 
-def hide_token(model_kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with a `HiddenToken` in place of a ``token``."""
+def hide_token(model_kwargs: object) -> object:
+    """The arguments with a `HiddenToken` in place of a ``token``; any other object is hidden as a whole."""
+    if model_kwargs is None or isinstance(model_kwargs, HiddenToken):
+        return model_kwargs
+    if not isinstance(model_kwargs, Mapping):
+        return HiddenToken(model_kwargs)
     options, token = split_token(model_kwargs)
     return options if token.value is None else {**options, "token": token}
+
+
+def hide_token_in_fields(fields: object) -> object:
+    """The fields of a pydantic class with the token in ``model_kwargs`` hidden.
+
+    Apply it before pydantic sees the fields: the errors of a ValidationError hold the input as it was given.
+    """
+    if not isinstance(fields, Mapping) or "model_kwargs" not in fields:
+        return fields
+    return {**fields, "model_kwargs": hide_token(fields["model_kwargs"])}
 
 
 class ScorerChoice(NamedTuple):

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     FieldSerializationInfo,
+    GetCoreSchemaHandler,
     StrictFloat,
     StrictInt,
     ValidationInfo,
@@ -22,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from llama_index.postprocessor.spscanner.events import dispatcher, reranking
 from llama_index.postprocessor.spscanner.nodes import (
@@ -34,7 +36,13 @@ from llama_index.postprocessor.spscanner.nodes import (
     with_scores,
 )
 from llama_index.postprocessor.spscanner.sentences import best_sentences
-from spscanner_rag.retrieval import SentenceSearch, hide_token, loading_options, off_loop
+from spscanner_rag.retrieval import (
+    SentenceSearch,
+    hide_token,
+    hide_token_in_fields,
+    loading_options,
+    off_loop,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, never
 
@@ -141,11 +149,6 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
 
     if not TYPE_CHECKING:  # type checkers read the fields instead
 
-        def __init__(self, **data: Any) -> None:  # noqa: ANN401 - of every field
-            if isinstance(data.get("model_kwargs"), dict):  # no error about another field may show the token
-                data["model_kwargs"] = hide_token(data["model_kwargs"])
-            super().__init__(**data)
-
         def __setattr__(self, name: str, value: object) -> None:
             before = self.__dict__.copy()
             try:
@@ -161,7 +164,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
             return {}
         for name, option in value.items() if isinstance(value, dict) else ():
             _refuse_object_name(f"model_kwargs[{name!r}]", option)
-        return hide_token(value) if isinstance(value, dict) else value
+        return hide_token(value)
 
     @field_validator("model", mode="before")
     @classmethod
@@ -189,6 +192,11 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
                 'alone; expected group_by="document"'
             )
         return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
+        # Before all other validators, so that no error holds the token, not even in its input.
+        return no_info_before_validator_function(hide_token_in_fields, handler(source))
 
     @classmethod
     def class_name(cls) -> str:

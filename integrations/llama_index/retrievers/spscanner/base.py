@@ -101,9 +101,15 @@ class SPScannerRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        # Every option by its name.
+        options = {
+            "model": model, "scanner": scanner, "scorer": scorer, "device": device, "dtype": dtype,
+            "backend": backend, "model_kwargs": model_kwargs, "similarity_top_k": similarity_top_k,
+            "top_k_per_document": top_k_per_document, "threshold": threshold, "max_tokens": max_tokens,
+            "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
+            "merge_adjacent": merge_adjacent, "batch_size": batch_size,
+        }  # fmt: skip
         self._search = SentenceSearch.of(
-            locals(), top_k="similarity_top_k", top_k_per_text="top_k_per_document"
+            options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
         _check_first_stage(retriever, candidate_documents)
         self._keep_retrieval_score = keep_retrieval_score
