@@ -1,4 +1,4 @@
-"""The compressor: documents that were retrieved in, their sentences that matter out."""
+"""The compressor: reduces retrieved documents to the sentences that answer the query."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,34 +18,35 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     """Keeps the sentences of retrieved documents that answer the query.
 
     For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are like those of
-    `SPScannerRetriever`: they keep every key of their document's metadata and add score, span and id.
+    `SPScannerRetriever`: the metadata of the document, with score, logit, span and id added. Further
+    parameters are the fields of `ScanFields`, such as ``model``, ``k`` and ``threshold``.
 
     Parameters
     ----------
     documents : sequence of Document, optional
-        Whole documents. A chunk of one of them is scored as a part of it, and only sentences that touch a
-        chunk are returned. Default: chunks are read one after the other, with a break where text is missing.
+        Whole documents. A chunk of one of them is scored within it, and only sentences that overlap a chunk are
+        returned. Default: the chunks alone are read, with a break where text is missing.
 
     Raises
     ------
     pydantic.ValidationError, TypeError
-        For a field that is unknown or out of its range.
+        For an unknown field or a value out of range.
     """
 
     @override
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Keep the sentences that answer the query.
+        """Return the sentences that answer the query.
 
         Parameters
         ----------
         documents : sequence of Document
-            Not changed. Empty: nothing is returned, and no model is loaded.
+            Not changed. If they have no text, no model is loaded.
         query : str
             The question; not empty.
         callbacks : optional
-            Not used: a compressor traces no run of its own. `as_runnable` does.
+            Not used: a compressor has no traced run of its own, but `as_runnable` has.
 
         Returns
         -------
@@ -55,7 +56,7 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If the query is empty.
+            If the query is empty or None.
         """
         return self._compressed(documents, require_query(query))
 

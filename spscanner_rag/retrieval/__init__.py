@@ -1,6 +1,6 @@
-"""The framework-free half of the integrations: pieces of documents, search over them, which scorer is asked.
+"""The framework-free half of the integrations: joining pieces of documents, search, and the choice of a scorer.
 
-What is named here is all that an integration takes. Nothing of it imports torch until a scanner is needed.
+An integration imports only what ``__all__`` lists. Nothing here imports torch before a scanner is needed.
 """
 
 from spscanner_rag.results.selection import Order
