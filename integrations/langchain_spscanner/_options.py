@@ -127,10 +127,8 @@ class ScanFields(BaseModel):
         return super().__deepcopy__(memo)
 
     def __getstate__(self) -> dict[Any, Any]:
-        return {
-            **super().__getstate__(),
-            "__pydantic_private__": {"_held": None},
-        }  # made again where it is used
+        # A pickle leaves out the index of the documents, which is built again when it is needed.
+        return {**super().__getstate__(), "__pydantic_private__": {"_held": None}}
 
     def _held_documents(self) -> HeldDocuments:
         """The documents, indexed once; again when they or the key change."""

@@ -19,25 +19,16 @@ Similarity = Literal["cosine", "dot"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Settings of an embedding model of the paper, from its model card; see `Dense` for the options.
+    """Settings of an embedding model of the paper, from its model card; see `Dense` for the options."""
 
-    Attributes
-    ----------
-    model, query_model
-        Names on the Hub; ``query_model`` if queries have their own encoder. ``model`` is None if the user
-        must pass an embedding object.
-    remote_code
-        Whether the model needs code from the Hub, which the user must allow with ``trust_remote_code=True``.
-    """
-
-    model: str | None
-    query_model: str | None = None
+    model: str | None  # name on the Hub; None if the user must pass an embedding object
+    query_model: str | None = None  # if queries have their own encoder
     query_prefix: str = ""
     passage_prefix: str = ""
     similarity: Similarity = "cosine"
     pooling: Pooling | None = None
     end_token: str = ""
-    remote_code: bool = False
+    remote_code: bool = False  # whether it runs code from the Hub, which needs trust_remote_code=True
 
 
 _WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query"

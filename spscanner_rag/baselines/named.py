@@ -29,11 +29,6 @@ class Options:
     dtype: str = "auto"
     trust_remote_code: bool = False  # whether models from the Hub may run their own code
 
-    @property
-    def torch_device(self) -> str | None:
-        """The device for sentence-transformers, where None stands for "auto"."""
-        return None if self.device == "auto" else self.device
-
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
     """Load the scorer with a name of one of the forms in `KINDS`.
@@ -48,6 +43,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     check_name(name)
     kind, _, model = name.strip().partition(":")
     unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code
+    own_device = None if device == "auto" else device  # None: sentence-transformers chooses
     match kind:
         case "scanner":
             from spscanner_rag.retrieval.shared_scanners import shared_scanner
@@ -57,16 +53,14 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
         case "bm25":
             return baselines.BM25(unit)
         case "dense":
-            torch_device = options.torch_device
-            return baselines.Dense(model or "minilm", unit, device=torch_device, trust_remote_code=trusted)
+            return baselines.Dense(model or "minilm", unit, device=own_device, trust_remote_code=trusted)
         case "crossencoder":
             dtype = "float32" if dtype == "auto" else dtype
             return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
         case "mamba":
             return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
         case "propositions":
-            ranker = baselines.Dense(device=options.torch_device)
-            return baselines.Propositions(model, ranker, unit, device=device)
+            return baselines.Propositions(model, baselines.Dense(device=own_device), unit, device=device)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in model.split("+")])
 

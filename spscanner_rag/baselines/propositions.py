@@ -136,7 +136,15 @@ class Propositions(Baseline):
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of each text: (units,) each. ``cancelled`` is called between passages."""
+        """Logits of the units of each text: (units,) each. ``cancelled`` is called between passages.
+
+        Raises
+        ------
+        ValueError
+            If a query is empty.
+        ScanCancelled
+            If ``cancelled`` returned True.
+        """
         scored: list[NDArray[np.float32]] = []
         for query, text, units in requests:
             stop_if(cancelled)
