@@ -1,4 +1,4 @@
-"""Documents to texts that are scanned, and what was found back to documents; both classes use it."""
+"""Convert LangChain documents to texts to scan, and hits back to documents."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,10 @@ _PAGES = ("page", "page_number", "page_label")
 
 @dataclass(frozen=True, eq=False)
 class JoinedDocuments:
-    """Documents joined to texts, whose pieces have the documents' numbers.
+    """Documents joined to texts; the index of a piece is that of its document.
 
-    The offsets of a document count in what ``source_ids`` names: itself, or the document it was cut from.
+    ``source_ids`` names, for each document, the document that its offsets refer to: itself, or the one it was cut
+    from.
     """
 
     documents: tuple[Document, ...]
@@ -36,7 +37,7 @@ class JoinedDocuments:
 
     @cached_property
     def text_of(self) -> list[int]:
-        """Number of the text that each document stands in; -1 for an empty document."""
+        """Index of the text that contains each document; -1 for an empty document."""
         numbers = [-1] * len(self.documents)
         for number, text in enumerate(self.texts):
             for placed in text.placed:
@@ -45,24 +46,24 @@ class JoinedDocuments:
 
 
 class TextToScan(NamedTuple):
-    """A text, the documents it was joined from, and the first stage's score of the whole text, if it gave one."""
+    """A text, the documents it was joined from, and the first stage's score of the text, if any."""
 
     joined: JoinedText
     origin: JoinedDocuments
     retrieval_score: float | None = None
 
     def result(self, hit: Hit, keep_retrieval_score: bool) -> Document:
-        """What was found as a document of its own, which shares nothing with the one that it was found in."""
+        """Convert a hit to a new document, which shares nothing with the one that contains it."""
         place, document = hit.place, self.origin.documents[hit.place.piece]
         if place.source_start is not None and place.source_end is not None:
             start, end = place.source_start, place.source_end
             identity = f"{self.origin.source_ids[place.piece]}:{start}-{end}"
         else:
-            start = end = -1  # as LangChain's splitters say it
+            start = end = -1  # unknown, as LangChain's splitters mark it
             within = digest(hit.text)
             if place.piece_start is not None and place.piece_end is not None:
                 within = f"{place.piece_start}-{place.piece_end}"
-                own_start = start_of(document)  # it contradicts another chunk's, or is not known
+                own_start = start_of(document)  # None, or contradicted by another chunk's
                 if own_start is not None:
                     start, end = own_start + place.piece_start, own_start + place.piece_end
             identity = f"{own_name(document)}:{within}"
@@ -84,8 +85,9 @@ def read(
 ) -> JoinedDocuments:
     """Join documents to texts.
 
-    A document with an integer ``start_index`` in its metadata is a chunk, any other is whole. Documents whose
-    metadata agree under ``document_key`` are one text. Of chunks that ``wholes`` knows the whole document is read.
+    A document with an integer ``start_index`` in its metadata is a chunk, any other is whole. Documents with the
+    same metadata under ``document_key`` become one text. If ``wholes`` has the document of a chunk, that is read
+    instead.
     """
     for document in documents:
         require_document(document, "documents")
@@ -108,7 +110,7 @@ def read(
             source = ("parent", name)
         else:
             name, start = own_name(document), 0
-            source = ("whole", name, document.page_content)  # one id may stand for several texts
+            source = ("whole", name, document.page_content)  # one id may belong to several texts
         source_ids.append(name)
         pieces.append(
             Piece(
@@ -124,7 +126,7 @@ def read(
 
 
 def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> list[float | None]:
-    """Page numbers by the first key that all documents of a group have as a number."""
+    """Page numbers, from the first key that is a number in all documents of a group."""
     members: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         if group is not None:
@@ -141,7 +143,7 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
 
 
 class HeldDocuments(Wholes):
-    """Whole documents that are also read, joined once, and which of them a first stage chose."""
+    """The documents of a retriever: joined once, and the choice among them by a first stage."""
 
     @cached_property
     def _joined(self) -> JoinedDocuments:
@@ -153,22 +155,22 @@ class HeldDocuments(Wholes):
         return [TextToScan(joined, self._joined) for joined in self._joined.texts]
 
     def chosen(self, found: Sequence[Document]) -> list[TextToScan]:
-        """The texts that these chunks were cut from, best first; a chunk of none of them is a text by itself."""
-        best: dict[int, int] = {}  # text to the first of its chunks
-        strange: list[int] = []
+        """The texts that contain these chunks, in their order; an unknown chunk is a text of its own."""
+        best: dict[int, int] = {}  # index of a text -> index of its first chunk
+        unknown: list[int] = []
         for number, chunk in enumerate(found):
             texts = {self._joined.text_of[at] for at in self.holding(chunk)}
             if len(texts) == 1:
                 best.setdefault(texts.pop(), number)
             else:
-                strange.append(number)
+                unknown.append(number)
         ranked = [
             (number, TextToScan(self._joined.texts[at], self._joined, score_of(found[number])))
             for at, number in best.items()
         ]
-        alone = read([found[number] for number in strange], self.document_key)
+        alone = read([found[number] for number in unknown], self.document_key)
         ranked += [
-            (strange[min(placed.number for placed in joined.placed)], TextToScan(joined, alone))
+            (unknown[min(placed.number for placed in joined.placed)], TextToScan(joined, alone))
             for joined in alone.texts
             if joined.placed
         ]

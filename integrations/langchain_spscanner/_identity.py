@@ -1,4 +1,4 @@
-"""Which document a document is, or was cut from, by its id, metadata and text."""
+"""Identify documents, and the whole document that a chunk was cut from, by id, metadata and text."""
 
 import hashlib
 import math
@@ -10,9 +10,9 @@ from langchain_core.documents import Document
 from spscanner_rag.retrieval import copied_metadata
 
 SCORES = ("relevance_score", "score")
-"""Metadata keys that hold the score of an earlier stage; the first that is there counts."""
+"""Metadata keys with the score of an earlier stage; the first one present counts."""
 
-# What differs between the chunks of one document: where they stand, their scores, their ids in a store.
+# Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
 _PLACES = ("start_index", "end_index", "chunk_index")
 _OWN_KEYS = ("spscanner_id", "spscanner_logit", "spscanner_retrieval_score")
 _STORE_IDS = ("_id", "chunk_id", "pk")
@@ -20,19 +20,19 @@ _OF_THE_CHUNK = frozenset((*_PLACES, *SCORES, *_OWN_KEYS, *_STORE_IDS))
 
 
 def is_chunk(document: Document) -> bool:
-    """Whether it was cut from another document: it has an integer ``start_index``."""
+    """Whether a document is a chunk of another one, which an integer ``start_index`` shows."""
     start = _number(document.metadata.get("start_index"))
     return start is not None and start == int(start)
 
 
 def start_of(document: Document) -> int | None:
-    """Where a chunk begins in the document it was cut from; None if unknown, which LangChain's -1 says too."""
+    """Offset of a chunk in the document it was cut from; None if unknown, like LangChain's -1."""
     start = _number(document.metadata.get("start_index"))
     return int(start) if start is not None and start == int(start) >= 0 else None
 
 
 def score_of(document: Document) -> float | None:
-    """The score that an earlier stage gave, if any."""
+    """The score of an earlier stage, if any."""
     for name in SCORES:
         value = _number(document.metadata.get(name))
         if value is not None:
@@ -41,19 +41,19 @@ def score_of(document: Document) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    # Whole numbers too: some stores keep every number as a float.
+    # Accepts floats for integers, because some stores keep every number as a float.
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         return None
     return float(value)
 
 
 def parent_name(document: Document) -> str:
-    """Equal for the chunks of one document and for the document itself: splitters copy its metadata."""
+    """The same for a document and all of its chunks, since splitters copy the metadata."""
     return digest({key: value for key, value in document.metadata.items() if key not in _OF_THE_CHUNK})
 
 
 def group_of(document: Document, document_key: str | None) -> str | None:
-    """Equal for documents whose metadata agree under a key; None if there is nothing."""
+    """The same for documents with equal metadata under the key; None without a value."""
     value = None if document_key is None else document.metadata.get(document_key)
     return None if value is None else canonical(value)
 
@@ -64,7 +64,7 @@ def own_name(document: Document) -> str:
 
 
 def digest(value: object) -> str:
-    """The same for equal values, in every process."""
+    """A hash that is the same for equal values in every process."""
     return hashlib.sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
@@ -72,19 +72,19 @@ def canonical(value: object) -> str:
     """A string that is equal for equal values, whatever the order of keys."""
     if isinstance(value, Mapping):
         return "{" + ",".join(sorted(f"{canonical(k)}:{canonical(v)}" for k, v in value.items())) + "}"
-    if isinstance(value, list | tuple):  # a store that keeps JSON gives lists back
+    if isinstance(value, list | tuple):  # stores that keep JSON return tuples as lists
         return "[" + ",".join(map(canonical, value)) + "]"
     if isinstance(value, set | frozenset):
         return "<" + ",".join(sorted(map(canonical, value))) + ">"
-    if isinstance(value, float) and value.is_integer():  # a store that keeps every number as a float
+    if isinstance(value, float) and value.is_integer():  # some stores keep every number as a float
         return repr(int(value))
     if type(value).__repr__ is object.__repr__:
-        return type(value).__qualname__  # its representation is an address, which copies do not share
+        return type(value).__qualname__  # its repr contains an address, which differs between copies
     return repr(value)
 
 
 def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """Documents that share nothing with those given, each with an id of its own, equal ones once."""
+    """Independent copies of documents, each with a unique id; duplicates are dropped."""
     own: dict[str, Document] = {}
     for document in documents:
         require_document(document, "documents")
@@ -115,8 +115,8 @@ def require_document(document: object, where: str) -> None:
 class Wholes:
     """Finds the whole document that a chunk was cut from.
 
-    By the chunk's id, else by the metadata that it has from its document, else by the value that both have
-    under ``document_key``; the chunk's text must stand in it.
+    It has the chunk's id, else the chunk's metadata, else the same value under ``document_key``, and it must
+    contain the chunk's text.
     """
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
@@ -129,7 +129,7 @@ class Wholes:
                 self._numbers.setdefault(name, []).append(number)
 
     def holding(self, chunk: Document) -> list[int]:
-        """Numbers of the documents that the chunk may be cut from: one, if all is well."""
+        """Indices of the documents that the chunk may be cut from; one, unless it is ambiguous or unknown."""
         for name in self._names(chunk):
             found = self._with_text(self._numbers.get(name, ()), chunk)
             if found:
@@ -162,7 +162,7 @@ class Wholes:
         return shift >= 0 and whole.page_content.startswith(text, shift)
 
     def _without_space(self, number: int) -> str:
-        # Splitters normalize white space; made only when a chunk does not stand in its document as it is.
+        # Splitters may change white space; this is computed only if a chunk does not occur in a document as it is.
         if number not in self._squeezed:
             self._squeezed[number] = "".join(self.documents[number].page_content.split())
         return self._squeezed[number]

@@ -1,4 +1,4 @@
-"""The fields that retriever and compressor share, and the scan itself."""
+"""The fields that the retriever and the compressor share, and the search with them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,38 +9,47 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PrivateAttr,
     SkipValidation,
     field_serializer,
     field_validator,
     model_validator,
 )
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from langchain_spscanner._conversion import HeldDocuments, TextToScan
 from langchain_spscanner._identity import own_copies
-from spscanner_rag.retrieval import Order, SentenceSearch, hide_token, split_token
+from spscanner_rag.retrieval import Order, SentenceSearch, hide_token_in_fields, split_token
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.scorers import Cancelled, Scorer, never
+from spscanner_rag.scorers import Cancelled, Scorer, check_query, never
+
+
+def require_query(query: object) -> str:
+    """Return the query; raise ``ValueError`` if there is none, `TypeError` if it is not a string."""
+    if query is None:
+        raise ValueError("query: got None; expected a question or key words")
+    return check_query(query)
 
 
 class ScanFields(BaseModel):
-    """Which model scores, and which sentences are kept."""
+    """Which model scores, and which sentences are selected."""
 
     model_config = ConfigDict(
         arbitrary_types_allowed=True,
         extra="forbid",
-        hide_input_in_errors=True,  # what was given may hold an access token
+        hide_input_in_errors=True,  # the input may hold an access token
         protected_namespaces=(),
     )
 
     model: str | Path | None = None
-    """Checkpoint: a local folder or a Hub id. None: the one that comes with the package, without network."""
+    """Checkpoint: a local folder or a Hub id. None: the bundled one, which needs no network."""
 
     scanner: SkipValidation[Scanner | None] = None
-    """A loaded scanner, in place of ``model``."""
+    """A loaded scanner, instead of ``model``."""
 
     scorer: SkipValidation[Scorer | None] = None
-    """Anything else that scores sentences, such as a baseline, in place of ``model``."""
+    """Anything else that scores sentences, such as a baseline, instead of ``model``."""
 
     backend: str = "auto"
     """What computes the state-space operator, as for `Scanner.from_pretrained`."""
@@ -55,35 +64,35 @@ class ScanFields(BaseModel):
     """Further arguments of `Scanner.from_pretrained`. A ``token`` among them is never shown or stored."""
 
     k: SkipValidation[int | float | None] = 50
-    """Sentences at most; below 1 a share of all sentences, at least 10; None for no limit."""
+    """Maximum number of sentences; below 1 a share of all, but at least 10; None for no limit."""
 
     k_per_document: SkipValidation[int | None] = None
-    """Sentences of each document at most, neighbours not counted; None for no limit."""
+    """Maximum number of sentences of each document, neighbours not counted; None for no limit."""
 
     threshold: SkipValidation[float | None] = None
-    """The lowest score that is kept, from 0 to 1, inclusive; None for no limit."""
+    """Minimum score, from 0 to 1, inclusive; None for no limit."""
 
     max_tokens: SkipValidation[int | None] = None
     """Token budget of all results together; None for no budget."""
 
     count_tokens: SkipValidation[Callable[[str], int] | str | None] = None
-    """What counts as a token: a callable or a tiktoken encoding. None: the scanner's own tokenizer."""
+    """Token counter: a callable or the name of a tiktoken encoding. None: the scanner's own tokenizer."""
 
     context_sentences: SkipValidation[int] = 0
-    """Neighbours added on each side of each sentence, on top of ``k``, inside ``max_tokens``."""
+    """Neighbours added on each side of each sentence; they count for ``max_tokens`` but not for ``k``."""
 
     order: SkipValidation[Order] = "score"
     """``"score"``, best first, or ``"document"``, as they stand in the documents."""
 
     merge_adjacent: SkipValidation[bool] = False
-    """Make one result of adjacent sentences."""
+    """Merge adjacent sentences into one result."""
 
     batch_size: int = Field(default=64, ge=1, strict=True)
-    """Documents given to the scorer at a time."""
+    """Number of documents given to the scorer at a time."""
 
     document_key: str | None = "source"
-    """Documents whose metadata agree under this key are read as one, such as the pages of a file, in the
-    order of their page numbers where all have one. None: each is read alone."""
+    """Documents with the same value under this metadata key are read as one, such as the pages of a file, sorted
+    by page number if all have one. None: each is read alone."""
 
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage as ``spscanner_retrieval_score``."""
@@ -97,11 +106,6 @@ class ScanFields(BaseModel):
     def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
         return None if value is None else own_copies(value)
 
-    @field_validator("model_kwargs")
-    @classmethod
-    def _hide_token(cls, value: dict[str, Any]) -> dict[str, Any]:
-        return hide_token(value)
-
     @field_serializer("model_kwargs")
     def _without_token(self, value: dict[str, Any]) -> dict[str, Any]:
         return split_token(value)[0]
@@ -111,27 +115,30 @@ class ScanFields(BaseModel):
         self._search()
         return self
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
+        # Before all other validators, so that no error holds the token, not even in its input.
+        return no_info_before_validator_function(hide_token_in_fields, handler(source))
+
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        # A copy scans with the same model; copying weights would cost as much memory again.
+        # Copies share the scorer: another copy of the weights would cost as much memory again.
         memo = {} if memo is None else memo
         memo.update((id(shared), shared) for shared in (self.scanner, self.scorer) if shared is not None)
         return super().__deepcopy__(memo)
 
     def __getstate__(self) -> dict[Any, Any]:
-        return {
-            **super().__getstate__(),
-            "__pydantic_private__": {"_held": None},
-        }  # made again where it is used
+        # A pickle leaves out the index of the documents, which is built again when it is needed.
+        return {**super().__getstate__(), "__pydantic_private__": {"_held": None}}
 
     def _held_documents(self) -> HeldDocuments:
-        """The documents, made ready once and again when they or the key change."""
+        """The documents, indexed once; again when they or the key change."""
         held, documents, key = self._held, self.documents or (), self.document_key
         if held is None or held.documents is not documents or held.document_key != key:
             held = self._held = HeldDocuments(documents, key)
         return held
 
     def _search(self, arguments: Mapping[str, Any] | None = None) -> SentenceSearch:
-        """The search that the fields ask for; ``arguments`` of one call come before them."""
+        """The search with the values of the fields; ``arguments`` of one call override them."""
         return SentenceSearch.of(
             {**self.__dict__, **(arguments or {})}, top_k="k", top_k_per_text="k_per_document"
         )

@@ -1,4 +1,4 @@
-"""The compressor: documents that were retrieved in, their sentences that matter out."""
+"""The compressor: reduces retrieved documents to the sentences that answer the query."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,43 +9,44 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from typing_extensions import override
 
 from langchain_spscanner._conversion import TextToScan, read
-from langchain_spscanner._options import ScanFields
+from langchain_spscanner._options import ScanFields, require_query
 from spscanner_rag.retrieval import off_loop
-from spscanner_rag.scorers import Cancelled, check_query, never
+from spscanner_rag.scorers import Cancelled, never
 
 
 class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     """Keeps the sentences of retrieved documents that answer the query.
 
     For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are like those of
-    `SPScannerRetriever`: they keep every key of their document's metadata and add score, span and id.
+    `SPScannerRetriever`: the metadata of the document, with score, logit, span and id added. Further
+    parameters are the fields of `ScanFields`, such as ``model``, ``k`` and ``threshold``.
 
     Parameters
     ----------
     documents : sequence of Document, optional
-        Whole documents. A chunk of one of them is scored as a part of it, and only sentences that touch a
-        chunk are returned. Default: chunks are read one after the other, with a break where text is missing.
+        Whole documents. A chunk of one of them is scored within it, and only sentences that overlap a chunk are
+        returned. Default: the chunks alone are read, with a break where text is missing.
 
     Raises
     ------
     pydantic.ValidationError, TypeError
-        For a field that is unknown or out of its range.
+        For an unknown field or a value out of range.
     """
 
     @override
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Keep the sentences that answer the query.
+        """Return the sentences that answer the query.
 
         Parameters
         ----------
         documents : sequence of Document
-            Not changed. Empty: nothing is returned, and no model is loaded.
+            Not changed. If they have no text, no model is loaded.
         query : str
             The question; not empty.
         callbacks : optional
-            Not used: a compressor traces no run of its own. `as_runnable` does.
+            Not used: a compressor has no traced run of its own, but `as_runnable` has.
 
         Returns
         -------
@@ -55,16 +56,16 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
         Raises
         ------
         ValueError
-            If the query is empty.
+            If the query is empty or None.
         """
-        return self._compressed(documents, check_query(query or ""))
+        return self._compressed(documents, require_query(query))
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
-        query = check_query(query or "")
+        query = require_query(query)
         return await off_loop(lambda cancelled: self._compressed(documents, query, cancelled))
 
     def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:

@@ -1,4 +1,4 @@
-"""The retriever: whole documents in, the sentences that matter out."""
+"""The retriever: finds the sentences of whole documents that answer a query."""
 
 import asyncio
 import threading
@@ -14,44 +14,44 @@ from typing_extensions import override
 
 from langchain_spscanner._conversion import TextToScan
 from langchain_spscanner._identity import own_copies, require_document
-from langchain_spscanner._options import ScanFields
+from langchain_spscanner._options import ScanFields, require_query
 from spscanner_rag.retrieval import off_loop
-from spscanner_rag.scorers import check_query
 
 _ARGUMENTS = ("k", "threshold", "max_tokens")
-_OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments that BaseRetriever.invoke reads itself
+_OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments of BaseRetriever.invoke itself
 
-_writing = threading.Lock()  # one for all retrievers: it is held for as long as it takes to replace a tuple
+_writing = threading.Lock()  # shared by all retrievers: it is held only while a tuple is replaced
 
 
 class SPScannerRetriever(ScanFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
-    Each result is a `Document` with the metadata of the document that it stands in, and with
+    Each result is a `Document` with the metadata of the document that contains it, and with
     ``relevance_score`` (from 0 to 1), ``spscanner_logit``, ``start_index`` and ``end_index`` (its span in that
-    document, in characters) and ``spscanner_id``, which is also its ``id``. For a chunk, which has an integer
-    ``start_index`` in its metadata, spans count in the document that it was cut from.
+    document, in characters) and ``spscanner_id``, which is also its ``id``. A document with an integer
+    ``start_index`` in its metadata is a chunk; its spans are offsets in the document that it was cut from.
 
-    ``k``, ``threshold`` and ``max_tokens`` may also be given to ``invoke``, ``ainvoke``, ``batch`` and
-    ``abatch``. The model is loaded by the first call, once in a process.
+    ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold`` and ``max_tokens``. The
+    first call loads the model, once in a process. Further parameters: see the fields of `ScanFields`.
 
     Parameters
     ----------
     documents : sequence of Document, optional
-        What is scanned; with a first stage, what its chunks are expanded to. Copied; equal ones count once.
+        The documents to scan; with a first stage, those that contain its chunks. They are copied, without
+        duplicates.
     retriever : Runnable, optional
-        First stage, which chooses what is scanned: any retriever, or another runnable from a string to
+        First stage, which finds the documents to scan: a retriever, or another runnable from a string to
         documents.
     candidate_documents : int, optional
-        Documents scanned at most, in the order of the first stage. Default: all that it returns.
+        Maximum number of documents to scan, in the order of the first stage. Default: all that it returns.
 
     Raises
     ------
     pydantic.ValidationError, TypeError
-        For a field that is unknown or out of its range, and if there are neither documents nor a first stage.
+        For an unknown field or a value out of range, or if both documents and first stage are missing.
     """
 
-    model_config = ConfigDict(extra="forbid")  # which the framework's class would allow
+    model_config = ConfigDict(extra="forbid")  # the base class allows extra fields
 
     retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
     candidate_documents: int | None = Field(default=None, ge=1, strict=True)
@@ -110,8 +110,8 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         Parameters
         ----------
         documents : iterable of Document, optional
-            Whole documents. Where the first stage returns a chunk of one of them, all of it is scanned, and
-            with it the other pages of the same file. Default: what the first stage returns is scanned.
+            Whole documents. If the first stage returns a chunk of one of them, all of it is scanned, with the
+            other pages of the same file. Default: the documents that the first stage returns are scanned.
         retriever, candidate_documents, **fields
             Fields of the class.
         """
@@ -142,7 +142,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         return self
 
     def add_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Add copies of documents, each in place of one with the same id.
+        """Add copies of documents, which replace those with the same id.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         Raises
         ------
         ValueError
-            If no document has one of the ids; then none is deleted.
+            If an id is unknown; then nothing is deleted.
         """
         gone = {ids} if isinstance(ids, str) else set(ids)
         with _writing:
@@ -205,7 +205,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
                 found = await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
             return await off_loop(lambda stop: self._scan(query, self._texts(found), search, stop))
         except asyncio.CancelledError as error:
-            await run_manager.on_retriever_error(error)  # the base class ends the run for exceptions only
+            await run_manager.on_retriever_error(error)  # the base class handles only Exception
             raise
 
     @override
@@ -222,11 +222,11 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
                     f"invoke: got an unknown argument {name!r}; expected one of {', '.join(_ARGUMENTS)}, or a "
                     "field set at construction"
                 )
-        check_query(query or "")  # None too is a ValueError
+        require_query(query)
         self._search({name: value for name, value in arguments.items() if name in _ARGUMENTS})
 
     def _texts(self, found: object) -> list[TextToScan]:
-        """What is scanned: all documents, or those that the first stage found, if there is one."""
+        """The texts to scan: all, or those that the first stage found, if there is one."""
         held = self._held_documents()
         if self.retriever is None:
             return held.texts

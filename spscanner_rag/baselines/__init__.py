@@ -1,6 +1,16 @@
-"""Baselines to hold the scanner against; each stands wherever a scorer is taken."""
+"""The other retrievers, to compare the scanner with. Each is a `Scorer`."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # at run time a class is imported when it is used: most need optional packages or torch
+    from spscanner_rag.baselines.base import Baseline
+    from spscanner_rag.baselines.bm25 import BM25
+    from spscanner_rag.baselines.cross_encoder import CrossEncoder
+    from spscanner_rag.baselines.dense import Dense
+    from spscanner_rag.baselines.hybrid import Hybrid
+    from spscanner_rag.baselines.mamba_reranker import MambaReranker
+    from spscanner_rag.baselines.propositions import Propositions
 
 _MODULES = {
     "BM25": "bm25",

@@ -1,4 +1,4 @@
-"""Documents ranked by the scores of their passages (Dai and Callan 2019)."""
+"""Rank documents by the scores of their passages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -18,16 +18,16 @@ _TEXTS_AT_ONCE = 64
 
 
 def first_p(scores: ArrayLike) -> float:
-    """FirstP: the score of the first passage. ``scores``: (passages,), in document order, not empty.
+    """FirstP (Dai and Callan, 2019): the score of the first passage.
 
-    The paper on Mamba rerankers (Xu et al., 2024) calls the score of a document's first 512 tokens FirstP; that is
-    `long_p` of ``MambaReranker(model, "document", document_tokens=FIRST_P_TOKENS)``.
+    ``scores``: (passages,), in document order, not empty. Xu et al. (2024) call the score of a document's first
+    512 tokens FirstP: that is `long_p` of ``MambaReranker(model, "document", document_tokens=FIRST_P_TOKENS)``.
     """
     return float(_checked(scores)[0])
 
 
 def max_p(scores: ArrayLike) -> float:
-    """MaxP: the score of the best passage. ``scores``: (passages,), not empty."""
+    """MaxP (Dai and Callan, 2019): the score of the best passage. ``scores``: (passages,), not empty."""
     return float(_checked(scores).max())
 
 
@@ -37,14 +37,17 @@ def avg_p(scores: ArrayLike) -> float:
 
 
 def sum_p(scores: ArrayLike) -> float:
-    """SumP: the sum of the passages' scores, which should be probabilities. ``scores``: (passages,), not empty."""
+    """SumP (Dai and Callan, 2019): the sum of the passages' scores, which should be probabilities.
+
+    ``scores``: (passages,), not empty.
+    """
     return float(_checked(scores).sum())
 
 
 def long_p(scores: ArrayLike) -> float:
-    """LongP: the score of the document read as one passage, as far as the scorer reads. ``scores``: (1,).
+    """LongP: the score of the document, read as one passage. ``scores``: (1,).
 
-    A `MambaReranker` reads all of it, or its first ``document_tokens``; the LongP of Xu et al. (2024) reads 1,536
+    A `MambaReranker` reads all of it, or its first ``document_tokens``. The LongP of Xu et al. (2024) reads 1,536
     tokens, `LONG_P_TOKENS`.
     """
     values = _checked(scores)
@@ -75,22 +78,23 @@ def rank_by_passages(
     scorer : Scorer
         Its units are the passages, except for "long_p", for which it scores each text as one unit.
     query : str
+        The question; not empty.
     texts : sequence of str
         The documents.
     aggregation : str, default "max_p"
         One of `AGGREGATIONS`.
     cancelled : callable, optional
-        Asked now and then; True ends the work.
+        Called regularly; True ends the work.
 
     Returns
     -------
     list of RankedDocument
-        Best first; documents of the same score in the order given. One without passages has score 0.
+        Best first; ties in the order given. A document without passages has score 0.
 
     Raises
     ------
     ValueError
-        If the query is empty, or there is no such aggregation.
+        If the query is empty, or the aggregation is unknown.
     ScanCancelled
         If ``cancelled`` returned True.
     """

@@ -1,4 +1,4 @@
-"""What all baselines have in common: they cut a text into units and give each unit a number."""
+"""The base class of the baselines, and helpers that they share."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -16,18 +16,18 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 
 class Baseline(ABC):
-    """Scores the units of a text for a query; it may stand wherever a scorer is expected, as the scanner does.
+    """Segments a text into units and scores each for a query. A `Scorer`, like `Scanner`.
 
     Parameters
     ----------
     unit : str or Segmenter, default "sentence"
-        What is scored and returned: "sentence" (as the scanner), "chunk" (300 words), "passage"
-        (paragraphs), "document" (the whole text), or a segmenter.
+        What is scored and returned: "sentence" (as by the scanner), "chunk" (300 words), "passage" (a
+        paragraph), "document" (the whole text), or a segmenter.
 
     Raises
     ------
     ValueError
-        For another unit.
+        For an unknown unit.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Baseline(ABC):
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
-        self._lock = threading.Lock()  # for a part that is not thread-safe
+        self._lock = threading.Lock()  # for subclasses with parts that are not thread-safe
 
     @abstractmethod
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -43,10 +43,10 @@ class Baseline(ABC):
 
     @abstractmethod
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Raw scores as finite logits, in the same order: the sigmoid of each is the score that is shown."""
+        """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids."""
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """One logit for each unit, whose spans count in the text: (units,).
+        """One logit for each unit: (units,). The spans of the units are offsets in ``text``.
 
         Raises
         ------
@@ -59,7 +59,7 @@ class Baseline(ABC):
         return self.logits(self.raw_scores(query, text, units))
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units that are scored."""
+        """Segment a text into the units to score."""
         return self._segmenter.segment(text)
 
     @cached_property
@@ -77,13 +77,13 @@ class Baseline(ABC):
 
 
 def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Logits whose sigmoids are these shares from 0 to 1, which are kept 1e-7 away from both ends."""
+    """log(p / (1 - p)) of each share p, which is first clipped to [1e-7, 1 - 1e-7]."""
     clipped = np.clip(share.astype(np.float64), 1e-7, 1 - 1e-7)
     return (np.log(clipped) - np.log1p(-clipped)).astype(np.float32)
 
 
 def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the extra "baselines"
-    """Import an optional package; the ``ImportError`` says what needs it and names the line that installs it."""
+    """Import an optional package; the ``ImportError`` says what needs it and how to install it."""
     try:
         return import_module(package)
     except ImportError as error:

@@ -17,34 +17,35 @@ if TYPE_CHECKING:
 
 
 class BM25(Baseline):
-    """BM25 by `bm25s`, with Snowball stems and without English stop words.
+    """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without English stop words.
 
-    The units of the document are the corpus: a word is rare if few of them hold it. The score that is shown
-    is s / (1 + s) for a BM25 score s: 0 for a unit that shares no word with the query.
+    The units of the document are the corpus. The raw score s of a unit is the sum over the words of the query of
+    ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l / L)), for a word in n of N units that occurs
+    f times in this one, of l words, where L is the mean of l. Users see s / (1 + s).
 
     Parameters
     ----------
     unit : str or Segmenter, default "sentence"
         See `Baseline`.
     k1 : float, default 0.9
-        How soon a repeated word adds no more. The defaults of ``k1`` and ``b`` are those of Anserini, which suit
-        units as short as sentences better than 1.5 and 0.75.
+        Above 0; how slowly the effect of a repeated word saturates. The defaults of ``k1`` and ``b`` are those of
+        Anserini, which suit units as short as sentences better than 1.5 and 0.75.
     b : float, default 0.4
-        How much the length of a unit counts, 0 to 1.
+        Strength of the length normalization, from 0 to 1.
     language : str, default "english"
-        Snowball's name of the language to stem.
+        Language of the Snowball stemmer.
     stop_words : str or list of str, optional
         A language code of bm25s, or the words themselves; an empty list keeps all words. Default: the English
-        ones that the scanner's lexical channel leaves out too, question words among them.
+        stop words of the scanner's lexical channel, which include question words.
     keep_texts : int, default 4
-        Indexes kept for further questions.
+        Number of texts whose index is kept for further questions.
 
     Raises
     ------
     ImportError
-        If bm25s is not installed; names the line that installs it.
+        If bm25s is not installed; the message says how to install it.
     ValueError
-        For a number out of range, or a language that has no stemmer.
+        For a number out of range, or a language without a stemmer.
     """
 
     name = "bm25"

@@ -1,4 +1,4 @@
-"""Cross-encoders of sentence-transformers: a transformer reads the query and one unit together."""
+"""Cross-encoders of sentence-transformers, which read the query together with one unit."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -23,19 +23,20 @@ _COUNTED_AT_ONCE = 256  # texts whose tokens are held at a time
 
 
 class CrossEncoder(Pointwise):
-    """A cross-encoder with one relevance logit.
+    """A cross-encoder (Nogueira and Cho, 2019): a transformer with one relevance logit for "query, unit".
 
-    Pairs longer than the model's ``max_length`` are truncated, as the model was trained; `units_cut` counts
-    them and the first time is logged.
+    Pairs longer than the model's ``max_length`` are truncated, as in its training; `units_cut` counts them, and
+    the first time is logged.
 
     Parameters
     ----------
     model : str, Path or sentence_transformers.CrossEncoder
-        A Hub id such as "cross-encoder/ms-marco-MiniLM-L6-v2", a local folder, or a loaded model, which stays
-        as and where it is.
+        A Hub id such as "cross-encoder/ms-marco-MiniLM-L6-v2", a local folder, or a loaded model, which is
+        used as it is, on its device.
     unit : str or Segmenter, default "sentence"
         See `Baseline`.
     device : str or torch.device, default "auto"
+        See `Scanner.from_pretrained`.
     dtype : str or torch.dtype, default "float32"
         See `Scanner.from_pretrained`.
     batch_size : int, default 32
@@ -50,14 +51,14 @@ class CrossEncoder(Pointwise):
     Attributes
     ----------
     units_cut : int
-        Units, over all calls, whose end was not read.
+        Number of units, over all calls, whose end was not read.
 
     Raises
     ------
     ImportError
-        If sentence-transformers is not installed; names the line that installs it.
+        If sentence-transformers is not installed; the message says how to install it.
     ValueError
-        If there is no such model, it has several labels, or a number is out of range.
+        If the model does not exist or has several labels, or a number is out of range.
     TypeError
         For an object that is not a cross-encoder.
     """
@@ -101,14 +102,14 @@ class CrossEncoder(Pointwise):
 
     @property
     def max_length(self) -> int | None:
-        """Tokens of query and unit together, as the model has it; None: no limit."""
+        """The model's limit for the tokens of query and unit together; None: no limit."""
         # Before sentence-transformers 6 it was called max_length.
         key = "max_seq_length" if hasattr(self._model, "max_seq_length") else "max_length"
         length = getattr(self._model, key)
         return int(length) if length is not None and length < 2**31 else None
 
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
-        """Logits, without the model's activation: (pairs,)."""
+        """Logits, before the model's activation function: (pairs,)."""
         scores = np.empty(len(pairs), np.float32)
         with self._lock:  # a tokenizer with truncation is not thread-safe
             lengths = self._token_counts(pairs, cancelled)
@@ -127,7 +128,7 @@ class CrossEncoder(Pointwise):
         return scores
 
     def _token_counts(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.int64]:
-        """Tokens of each pair before truncation (less a chat template, if the model has one): (pairs,)."""
+        """Tokens of each pair before truncation, without a chat template: (pairs,)."""
         tokenize: Callable[..., Any] = self._model.tokenizer
         counts: list[int] = []
         for start in range(0, len(pairs), _COUNTED_AT_ONCE):

@@ -1,4 +1,4 @@
-"""What turns a passage into propositions: a sequence-to-sequence checkpoint, or any language model."""
+"""Decompose passages into propositions with a sequence-to-sequence checkpoint or any language model."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from spscanner_rag.text.units import readable
 
 
 class Source(NamedTuple):
-    """A passage, and the headings that it stands under; empty if there are none."""
+    """A passage with its title and section, which are empty if there are none."""
 
     title: str
     section: str
@@ -29,7 +29,7 @@ Decomposer = Callable[[Sequence[Source]], Iterator[str]]
 """Yields the reply for each passage, in the order given, batch by batch."""
 
 SEQ2SEQ_INPUT = "Title: {title}. Section: {section}. Content: {content}"
-"""The input that "Dense X Retrieval" trained its checkpoint with."""
+"""The input format of the checkpoint of "Dense X Retrieval"."""
 
 PROMPT = """\
 Rewrite the passage between the markers as a list of propositions.
@@ -51,14 +51,14 @@ PASSAGE>>>
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+(\S.*)$", re.MULTILINE)
-_LENIENT = json.JSONDecoder(strict=False)  # lets a line break stand inside a string
+_LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 
 
 def read_reply(reply: str) -> tuple[tuple[str, ...], bool]:
     """Propositions of a reply, and whether it was a JSON list of strings.
 
-    From any other reply it takes the complete strings after the first bracket, or else the lines that begin with a
-    bullet or number. Text around a list is left out; repeated propositions are given once.
+    In any other reply, the complete strings after the first bracket count, or else the lines that begin with a
+    bullet or number. Text around a list is ignored, and so are repeated propositions.
     """
     start = reply.find("[")
     try:
@@ -81,27 +81,16 @@ def _decoded(quoted: list[str]) -> Iterator[str]:
 
 
 def _tidy(strings: list[str]) -> tuple[str, ...]:
-    """On one line each, without the empty and the repeated."""
+    """Each string on one line, without empty and repeated ones."""
     lines = (" ".join(string.split()) for string in strings)
     return tuple(dict.fromkeys(line for line in lines if any(map(str.isalnum, line))))
 
 
 def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # noqa: ANN401 - as `Seq2Seq`
-    """A decomposer and its name, which decompositions are stored under.
+    """The name under which decompositions are stored, and the decomposer.
 
-    Parameters
-    ----------
-    given
-        Name or folder of a sequence-to-sequence checkpoint, or whatever `language_model_of` takes: a LlamaIndex
-        LLM, a LangChain model or chain, or a function from a prompt to a reply. It may be nameless: then the name
-        is that of its class.
-    **seq2seq
-        Arguments of `Seq2Seq`.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
+    ``given`` is the name or folder of a checkpoint for `Seq2Seq`, or anything that `language_model_of` takes; a
+    model without a name gets that of its class.
     """
     if isinstance(given, str | Path):
         return str(given), Seq2Seq(given, **seq2seq)
@@ -116,7 +105,7 @@ def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # n
 
 
 def _name_of(model: object) -> str:
-    """The name that decompositions are stored under; `language_model_of` may call the model otherwise."""
+    """The name under which decompositions are stored. `language_model_of` would choose another for some models."""
     if isinstance(model, LanguageModel):
         return model.name
     if callable(getattr(model, "complete", None)):
@@ -139,22 +128,22 @@ class Seq2Seq:
     Parameters
     ----------
     model : str or Path
-        Folder or Hub id of a model for transformers' ``AutoModelForSeq2SeqLM``. No code of its own is run.
+        Folder or Hub id of a model for transformers' ``AutoModelForSeq2SeqLM``. Its own code is never run.
     device, dtype
         See `Scanner.from_pretrained`.
     batch_size : int, default 8
         Passages per batch.
     max_new_tokens : int, default 512
-        Where a reply is cut off.
+        Maximum length of a reply.
     **hub
         See `HubOptions`.
 
     Raises
     ------
     ImportError
-        If transformers is not installed; names the line that installs it.
+        If transformers is not installed; the message says how to install it.
     ValueError
-        If there is no such model.
+        If the model does not exist.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Propositions that are known already, in memory and, if wanted, in a file of JSON lines."""
+"""Cache the propositions of passages, in memory and optionally in a file of JSON lines."""
 
 import json
 import logging
@@ -12,20 +12,10 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class DecompositionCache(dict[Source, tuple[str, ...]]):
-    """From passages to their propositions.
+    """Maps passages to the propositions that the named decomposer made of them.
 
-    Parameters
-    ----------
-    decomposer : str
-        Name of what made them; those of others in the file are left alone.
-    file : str or Path, optional
-        Read if it exists, and appended to. A line that cannot be read is left out and logged; a last line that a
-        killed program left unfinished is cut off.
-
-    Raises
-    ------
-    ValueError
-        If the file's folder does not exist, or it is not a file.
+    The file is read if it exists, and appended to. Lines of other decomposers are ignored, unreadable lines are
+    skipped and logged, and an incomplete last line, left by a killed process, is removed.
     """
 
     def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
@@ -39,7 +29,7 @@ class DecompositionCache(dict[Source, tuple[str, ...]]):
         self.update(self._read(self.file))
 
     def add(self, source: Source, propositions: tuple[str, ...], *, in_file: bool = True) -> None:
-        """Keep the propositions of a passage."""
+        """Add the propositions of a passage."""
         self[source] = propositions
         if self.file is not None and in_file:
             record = {"decomposer": self.decomposer, **source._asdict(), "propositions": propositions}

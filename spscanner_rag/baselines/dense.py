@@ -1,4 +1,4 @@
-"""Dense retrieval inside a document: the vectors of query and units compared."""
+"""Dense retrieval inside a document, and the settings of the paper's embedding models."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,24 +19,16 @@ Similarity = Literal["cosine", "dot"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How an embedding model of the paper is used, after its model card; see `Dense` for the options.
+    """Settings of an embedding model of the paper, from its model card; see `Dense` for the options."""
 
-    Attributes
-    ----------
-    model, query_model
-        Names on the Hub; a second one if queries have an encoder of their own. None: given by the user.
-    remote_code
-        Whether the model needs code from the Hub; the user must allow it with ``trust_remote_code=True``.
-    """
-
-    model: str | None
-    query_model: str | None = None
+    model: str | None  # name on the Hub; None if the user must pass an embedding object
+    query_model: str | None = None  # if queries have their own encoder
     query_prefix: str = ""
     passage_prefix: str = ""
     similarity: Similarity = "cosine"
     pooling: Pooling | None = None
     end_token: str = ""
-    remote_code: bool = False
+    remote_code: bool = False  # whether it runs code from the Hub, which needs trust_remote_code=True
 
 
 _WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query"
@@ -72,14 +64,14 @@ PRESETS = {
     ),
     "openai-3": Preset(None),
 }
-"""The paper's embedding models. For OpenAI's, pass an embedding object of LlamaIndex or LangChain as well."""
+"""The paper's embedding models. For OpenAI's, pass an embedding object of LlamaIndex or LangChain."""
 
 
 class Dense(Baseline):
-    """Cosine or dot product of the query's vector and each unit's.
+    """Dense retrieval: compares the embeddings q of the query and u of each unit.
 
-    The score that is shown is (1 + cosine) / 2. A dot product, divided by the square root of the width, counts
-    as a logit.
+    With cosine similarity, q * u / (|q| |u|), users see the score (1 + cosine) / 2. With dot product,
+    q * u / sqrt(width) is the logit.
 
     Parameters
     ----------
@@ -88,29 +80,30 @@ class Dense(Baseline):
     unit : str or Segmenter, default "sentence"
         See `Baseline`.
     query_embedder : optional
-        For queries, if they have a model of their own.
+        Embeds queries, if another model does; see `encoder_of`.
     query_prefix, passage_prefix, end_token : str, optional
-        Put before every query, before every unit, and after both. Default: the preset's, or nothing.
+        Text before every query, before every unit, and after both. Default: the preset's, or none.
     similarity : "cosine" or "dot", optional
         Default: the preset's, or "cosine".
     window : int, default 0
-        Each unit is embedded with so many neighbours on each side; the unit alone is returned.
+        Number of neighbours on each side with which a unit is embedded; the unit alone is returned.
     pooling : "mean", "cls", "lasttoken" or "max", optional
-        For a model that is given by name and has no pooling of its own.
+        For a model given by name. Default: the preset's, or the model's own.
     batch_size : int, default 32
+        Texts per forward pass of a sentence-transformers model.
     device : str, optional
-        For a model that is given by name. Default: as sentence-transformers chooses.
+        For a model given by name. Default: the choice of sentence-transformers.
     trust_remote_code : bool, default False
         Let a model from the Hub run its own code.
     keep_texts : int, default 4
-        Texts whose vectors are kept for further questions.
+        Number of texts whose vectors are kept for further questions.
 
     Raises
     ------
     ImportError
         If sentence-transformers is needed and not installed.
     TypeError, ValueError
-        For any other argument, or a preset that needs remote code and may not have it.
+        For an invalid argument, or a preset that needs remote code without ``trust_remote_code``.
     """
 
     def __init__(
@@ -161,7 +154,7 @@ class Dense(Baseline):
 
     @property
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
-        """The model that embeds the units, if it is one of sentence-transformers; else None."""
+        """The model that embeds the units, if it is a sentence-transformers model; else None."""
         return self._passages.model
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -170,7 +163,7 @@ class Dense(Baseline):
         Raises
         ------
         ValueError
-            If the embedder returns NaN, or vectors of different widths; names the text.
+            If the embedder returns NaN, or vectors of different widths; the message quotes the text.
         """
         embed = self._passages.passages
         return self._compare(
@@ -178,13 +171,13 @@ class Dense(Baseline):
         )
 
     def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Similarities of any texts, which are not kept: (texts,)."""
+        """Similarities of arbitrary texts, whose vectors are not kept: (texts,)."""
         if not texts:
             return np.empty(0, np.float32)
         return self._compare(query, embed_checked(self._passages.passages, self._passages_from(texts)))
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The logits of (1 + cosine) / 2; a scaled dot product is one already."""
+        """The logit of (1 + cosine) / 2; a scaled dot product already is a logit."""
         return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
 
     def _compare(self, query: str, passages: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""One way to call the embedding models of sentence-transformers, LlamaIndex and LangChain, and plain functions."""
+"""One interface to embedding models of sentence-transformers, LlamaIndex and LangChain, and plain functions."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -18,12 +18,12 @@ Pooling = Literal["mean", "cls", "lasttoken", "max"]
 
 
 class Encoder(NamedTuple):
-    """Functions from texts to vectors, as many rows as texts; queries and passages may have their own."""
+    """Functions that embed queries and passages, one vector per text."""
 
     queries: Embed
     passages: Embed
     name: str
-    model: Any = None  # of sentence-transformers, if it is one
+    model: Any = None  # if it is a sentence-transformers model
 
 
 def encoder_of(
@@ -34,7 +34,7 @@ def encoder_of(
     pooling: Pooling | None = None,
     trust_remote_code: bool = False,
 ) -> Encoder:
-    """The functions that call an embedder, found by the methods that it has.
+    """Wrap an embedder, which is recognized by its methods.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def encoder_of(
         Name or folder of a sentence-transformers model, such a model, a LlamaIndex ``BaseEmbedding``, a
         LangChain ``Embeddings``, or a function from a list of texts to an array (texts, width).
     batch_size, device, pooling, trust_remote_code
-        For a sentence-transformers model; all but the first only if it is given by name.
+        For a sentence-transformers model; all but ``batch_size`` only if it is given by name.
 
     Raises
     ------
@@ -56,12 +56,10 @@ def encoder_of(
     kind = type(embedder).__name__
     if callable(documents := getattr(embedder, "embed_documents", None)):
         query = embedder.embed_query  # type: ignore[attr-defined]
-        return Encoder(lambda texts: [query(text) for text in texts], documents, kind)
+        return Encoder(_one_by_one(query), documents, kind)
     if callable(batch := getattr(embedder, "get_text_embedding_batch", None)):
         query = embedder.get_query_embedding  # type: ignore[attr-defined]
-        return Encoder(
-            lambda texts: [query(text) for text in texts], batch, getattr(embedder, "model_name", kind)
-        )
+        return Encoder(_one_by_one(query), batch, getattr(embedder, "model_name", kind))
     if callable(encode := getattr(embedder, "encode", None)):
 
         def embed(texts: list[str]) -> object:
@@ -77,21 +75,8 @@ def encoder_of(
 
 
 def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) -> NDArray[np.float32]:
-    """Vectors of texts, in order: (texts, width).
-
-    Parameters
-    ----------
-    embed
-    texts
-        Given to ``embed`` from the shortest to the longest, so that batches are padded little.
-    width
-        The width that the vectors must have, for instance to match those of a query.
-
-    Raises
-    ------
-    ValueError
-        If ``embed`` does not return one finite vector of that width for each text; names the first text.
-    """
+    """Finite vectors of texts, in order: (texts, width). Raises ``ValueError`` for any other."""
+    # Sorted by length, so that batches need little padding.
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     got = [np.asarray(vector, np.float32) for vector in embed([readable(texts[i]) for i in order])]
     if len(got) != len(texts):
@@ -110,6 +95,10 @@ def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) 
     return np.stack(vectors) if vectors else np.empty((0, width or 0), np.float32)
 
 
+def _one_by_one(embed_query: Callable[[str], Any]) -> Embed:
+    return lambda texts: [embed_query(text) for text in texts]
+
+
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:
     library = optional("sentence_transformers", f"the embedding model {name!r}")
     from spscanner_rag.baselines.loading import load
@@ -125,7 +114,7 @@ def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_c
 
 def _set_pooling(model: Any, name: str, pooling: Pooling) -> None:  # noqa: ANN401 - an optional package's class
     for number, module in enumerate(model):
-        # by its name: the module that defines it changes from version to version
+        # The module that defines the class differs between versions.
         if type(module).__name__ == "Pooling":
             model[number] = type(module)(model[0].auto_model.config.hidden_size, pooling_mode=pooling)
             return

@@ -1,4 +1,4 @@
-"""Fusion of several scorers, the scanner among them if wanted."""
+"""Fusion of the scores of several scorers."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -19,15 +19,18 @@ RANK_CONSTANT = 60
 
 
 class Hybrid(Baseline):
-    """Several scorers as one.
+    """Fuses the scores or ranks of several scorers.
+
+    The raw score of a unit is the weighted mean over the scorers of (s - mean) / deviation, for the scorer's own
+    score s, or of 1 / (60 + rank), which is reciprocal rank fusion (Cormack et al., 2009).
 
     Parameters
     ----------
     scorers : sequence of Scorer
         At least two; scanners, baselines or others.
     fusion : "scores" or "ranks", default "scores"
-        "scores" adds the scorers' own scores, each standardized over the units of the document to mean 0 and
-        deviation 1; "ranks" adds 1 / (60 + rank), units that score the same sharing their mean rank.
+        "scores" standardizes each scorer's scores over the units of the document; with "ranks", units of the same
+        score share their mean rank.
     weights : sequence of float, optional
         One for each scorer, not negative and not all 0. Default: all the same.
     unit : str or Segmenter, optional
@@ -36,9 +39,9 @@ class Hybrid(Baseline):
     Raises
     ------
     ValueError
-        For fewer than two scorers, or other weights or another fusion.
+        For fewer than two scorers, invalid weights or an unknown fusion.
     TypeError
-        For an object that does not score.
+        For an object that is not a `Scorer`.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ class Hybrid(Baseline):
         )
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text as the first scorer does, or into the units asked for."""
+        """Segment a text into ``unit``, else as the first scorer does."""
         return super().segment(text) if self._own_units else segment(self.scorers[0], text)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -83,12 +86,12 @@ class Hybrid(Baseline):
         return fused
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A standardized score counts as a logit, a reciprocal rank as a share of the highest possible."""
+        """A standardized score is the logit; a reciprocal rank becomes a share of the highest one, 1 / 61."""
         return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
 
     @property
     def count_tokens(self) -> object:
-        """What counts tokens for budgets: the counter of the first scorer that has one."""
+        """The token counter of the first scorer that has one, else None."""
         counters = (getattr(scorer, "count_tokens", None) for scorer in self.scorers)
         return next((counter for counter in counters if counter is not None), None)
 
@@ -102,6 +105,6 @@ def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-    # A baseline's logits are its scores squeezed into a share; fusion takes the scores themselves.
+    # The logits of a baseline are a nonlinear function of its raw scores, and fusion needs the raw ones.
     score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
     return score(query, text, units)

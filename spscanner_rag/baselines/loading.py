@@ -1,4 +1,4 @@
-"""Models of transformers and sentence-transformers, by name or folder, loaded in silence."""
+"""Load models of transformers and sentence-transformers, without progress bars."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,14 +12,9 @@ T = TypeVar("T")
 
 
 def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | bool | None = None) -> T:
-    """Call a loader with a folder that exists, or with a Hub id.
+    """Call a loader with a local folder or a Hub id; raises ``ValueError`` if it cannot be read.
 
-    ``token`` is the access token that the loader uses; it is never part of a message.
-
-    Raises
-    ------
-    ValueError
-        If there is no such folder or repository, or it cannot be read; says which and why.
+    ``token`` is the access token that the loader uses; no message includes it.
     """
     folder = Path(name).expanduser()
     if not folder.is_dir() and (folder.exists() or isinstance(name, Path) or is_local_path(name)):
@@ -29,7 +24,7 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | boo
             return from_pretrained(str(folder) if folder.is_dir() else str(name))
     except OSError as error:
         reason = without_token(first_line(error), token)
-    # Raised here, since the caught error may keep the request with its authorization header.
+    # Raised outside the except block: the caught error may hold the request with its authorization header.
     raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
 
 

@@ -1,4 +1,4 @@
-"""Mamba-2 as a pointwise reranker ("State Space Models are Strong Text Rerankers", Xu et al.)."""
+"""Mamba-2 as a pointwise reranker ("State Space Models are Strong Text Rerankers", Xu et al., 2024)."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -23,18 +23,20 @@ from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter
 
 TEMPLATE: Final = "document: {document}; query: {query};"
-"""The text that is read for a pair; the end-of-text token follows, and the logit sits on it."""
+"""The input for a pair. The end-of-text token follows it; the logit is computed from its hidden state."""
 
 FIRST_P_TOKENS: Final = 512
 LONG_P_TOKENS: Final = 1536
-"""The paper's settings FirstP and LongP read so many tokens from the start of each document."""
+"""Number of tokens at the start of each document that the paper's settings FirstP and LongP read."""
 
 _END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
 _PIECE_CHARACTERS: Final = 32_768
 
 
 class MambaReranker(Pointwise):
-    """Reads "document: {unit}; query: {query};" and an end-of-text token, whose hidden state gives the logit.
+    """Mamba-2 reranker (Xu et al., 2024): one logit for each pair of query and unit.
+
+    The input is "document: {unit}; query: {query};" and an end-of-text token, whose hidden state the head reads.
 
     Memory does not grow with the length of a unit: whole documents fit, and nothing is truncated unless
     ``document_tokens`` asks for it. The paper's FirstP and LongP are ``MambaReranker(model, "document",
@@ -53,10 +55,9 @@ class MambaReranker(Pointwise):
     segment_tokens : int, optional
         Tokens per forward pass. Default: by device.
     end_token : str, optional
-        Default: "<|endoftext|>", else "</s>" or "<|im_end|>", whichever the tokenizer has.
+        Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the tokenizer has.
     document_tokens : int, optional
-        Only the first so many tokens of each unit are read, by this model's tokenizer and not counting the
-        template. Default: all of them.
+        Number of tokens at the start of each unit that are read, not counting the template. Default: all.
     tokenizer
         See `Scanner.from_pretrained`.
     **hub
@@ -67,7 +68,7 @@ class MambaReranker(Pointwise):
     CheckpointError
         If the checkpoint is missing or damaged, or has no head or one with several labels.
     ValueError
-        For an argument that is out of range, or a tokenizer without the end token.
+        For an argument out of range, or a tokenizer without the end token.
     """
 
     def __init__(
@@ -84,9 +85,10 @@ class MambaReranker(Pointwise):
         **hub: Unpack[HubOptions],
     ) -> None:
         super().__init__(unit)
-        for name, tokens in (("segment_tokens", segment_tokens), ("document_tokens", document_tokens)):
-            if tokens is not None:
-                check_whole(**{name: tokens})
+        if segment_tokens is not None:
+            check_whole(segment_tokens=segment_tokens)
+        if document_tokens is not None:
+            check_whole(document_tokens=document_tokens)
         self.document_tokens = document_tokens
         choice = choose(device, dtype)
         self.name = f"mamba:{model}"
@@ -98,7 +100,7 @@ class MambaReranker(Pointwise):
         self.segment_tokens = segment_tokens or by_device
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text by this model's tokenizer, without special tokens."""
+        """Number of tokens of a text by this model's tokenizer, without special tokens."""
         return len(self._ids(text))
 
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
@@ -124,7 +126,7 @@ class MambaReranker(Pointwise):
         return np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in pieces)])
 
     def _start(self, text: str, tokens: int) -> str:
-        """A text up to the end of so many tokens."""
+        """The beginning of a text, up to the end of the given number of tokens."""
         for ids, offsets in tokenize_in_pieces(self._tokenizer, text, _PIECE_CHARACTERS):
             if tokens <= len(ids):
                 return text[: offsets[tokens - 1, 1]]
@@ -139,6 +141,6 @@ def _end_token(tokenizer: Tokenizer, asked: str | None) -> int:
         if number is not None:
             return number
     raise ValueError(
-        f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that the model was"
-        " trained with at the end of its input"
+        f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
+        " input in training"
     )

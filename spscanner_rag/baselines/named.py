@@ -1,9 +1,10 @@
-"""Scorers by the names that the command line and the evaluation use."""
+"""Load scorers by the names that the command line and the evaluation use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spscanner_rag import baselines  # its names import their modules when they are used
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.units import Segmenter
@@ -21,49 +22,28 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How named scorers are loaded.
+    """Options for loading scorers by name; see `Baseline` and `Scanner.from_pretrained`."""
 
-    Attributes
-    ----------
-    unit
-        What is scored: "sentence" (the scanner's own units, for a scanner), "chunk", "passage", "document", or
-        a segmenter.
-    device, dtype
-        See `Scanner.from_pretrained`.
-    trust_remote_code
-        Let models from the Hub run their own code.
-    """
-
-    unit: UnitKind | Segmenter = "sentence"
+    unit: UnitKind | Segmenter = "sentence"  # for a scanner, "sentence" means its own units
     device: str = "auto"
     dtype: str = "auto"
-    trust_remote_code: bool = False
-
-    @property
-    def torch_device(self) -> str | None:
-        """For sentence-transformers, which chooses by itself if none is given."""
-        return None if self.device == "auto" else self.device
+    trust_remote_code: bool = False  # whether models from the Hub may run their own code
 
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
-    """The scorer that a name stands for, loaded.
-
-    Parameters
-    ----------
-    name
-        One of the forms in `KINDS`.
-    options
+    """Load the scorer with a name of one of the forms in `KINDS`.
 
     Raises
     ------
     ValueError
-        For a name that does not exist; lists those that do.
+        For an unknown name; the message lists the known ones.
     ImportError
-        If an extra is missing; names the line that installs it.
+        If an extra is missing; the message says how to install it.
     """
     check_name(name)
     kind, _, model = name.strip().partition(":")
-    unit, device, dtype = options.unit, options.device, options.dtype
+    unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code
+    own_device = None if device == "auto" else device  # None: sentence-transformers chooses
     match kind:
         case "scanner":
             from spscanner_rag.retrieval.shared_scanners import shared_scanner
@@ -71,37 +51,22 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
             return shared_scanner(model or None, device=device, dtype=dtype, **own)
         case "bm25":
-            from spscanner_rag.baselines.bm25 import BM25
-
-            return BM25(unit)
+            return baselines.BM25(unit)
         case "dense":
-            from spscanner_rag.baselines.dense import Dense
-
-            trusted = options.trust_remote_code
-            return Dense(model or "minilm", unit, device=options.torch_device, trust_remote_code=trusted)
+            return baselines.Dense(model or "minilm", unit, device=own_device, trust_remote_code=trusted)
         case "crossencoder":
-            from spscanner_rag.baselines.cross_encoder import CrossEncoder
-
             dtype = "float32" if dtype == "auto" else dtype
-            trusted = options.trust_remote_code
-            return CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
+            return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
         case "mamba":
-            from spscanner_rag.baselines.mamba_reranker import MambaReranker
-
-            return MambaReranker(model, unit, device=device, dtype=dtype)
+            return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
         case "propositions":
-            from spscanner_rag.baselines.dense import Dense
-            from spscanner_rag.baselines.propositions import Propositions
-
-            return Propositions(model, Dense(device=options.torch_device), unit, device=device)
+            return baselines.Propositions(model, baselines.Dense(device=own_device), unit, device=device)
         case _:
-            from spscanner_rag.baselines.hybrid import Hybrid
-
-            return Hybrid([scorer_of(part, options) for part in model.split("+")])
+            return baselines.Hybrid([scorer_of(part, options) for part in model.split("+")])
 
 
 def check_name(name: str) -> None:
-    """Raise ``ValueError`` for a name that does not exist; lists those that do. Nothing is loaded."""
+    """Raise ``ValueError`` for an unknown name, and list the known ones. Nothing is loaded."""
     kind, colon, model = name.strip().partition(":")
     if kind not in KINDS or (colon and not model):
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
@@ -115,7 +80,7 @@ def check_name(name: str) -> None:
 
 
 def check_names(names: list[str]) -> None:
-    """Raise ``ValueError`` for a list that is empty, has a name twice, or has one that does not exist."""
+    """Raise ``ValueError`` for an empty list, a repeated name or an unknown one."""
     if not names:
         raise ValueError(f"got no retriever; expected at least one of: {'; '.join(KINDS.values())}")
     if len(set(names)) < len(names):
@@ -125,5 +90,5 @@ def check_names(names: list[str]) -> None:
 
 
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
-    """The units that a retriever is asked for; a scanner scores sentences only, as it was trained to."""
+    """The units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
     return ["sentence"] if name.partition(":")[0] == "scanner" else units

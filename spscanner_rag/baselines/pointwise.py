@@ -1,4 +1,4 @@
-"""Rerankers that read the query with one unit at a time, whatever else is in the text."""
+"""The base class of rerankers, which score each pair of query and unit independently."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,30 +12,30 @@ from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_i
 from spscanner_rag.text.units import Unit, readable
 
 PAIRS_AT_ONCE = 4096
-"""Pairs that are tokenized, sorted by length and read together."""
+"""Number of pairs that are tokenized and sorted by length together."""
 
 Pair = tuple[str, str]
 
 
 class Pointwise(Baseline):
-    """A baseline whose score of a unit depends on the query and the unit's text alone, and is a logit."""
+    """A baseline whose raw score is a logit, and depends only on the query and the text of the unit."""
 
     @abstractmethod
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
-        """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` now and then."""
+        """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` regularly."""
 
     def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Logits of any texts: (texts,).
+        """Logits of arbitrary texts: (texts,).
 
         Raises
         ------
         ValueError
-            If the model gives NaN or infinity; names the text.
+            If the model returns NaN or infinity; the message quotes the text.
         """
         return self._checked([(query, text) for text in texts], never)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """The model's logits: (units,). The model reads the text of each unit's span."""
+        """The model's logits: (units,). The model reads the span of each unit, not its ``model_text``."""
         return self.score_texts(query, [text[unit.start : unit.end] for unit in units])
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -45,12 +45,12 @@ class Pointwise(Baseline):
     def score_units_many(
         self, requests: Iterable[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts, in order; units of similar length share a forward pass.
+        """Logits of the units of each text, in order: (units,) each. Units of similar length share a batch.
 
         Raises
         ------
         ValueError
-            If a query is empty, before anything is read.
+            If a query is empty; nothing has been read then.
         ScanCancelled
             If ``cancelled`` returned True.
         """

@@ -1,9 +1,7 @@
-"""Retrieval by proposition ("Dense X Retrieval", Chen et al.), results mapped to the units of the text."""
+"""Retrieval by propositions ("Dense X Retrieval", Chen et al., 2024), with scores mapped to units of the text."""
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
@@ -14,37 +12,31 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, check_whole
 from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
 from spscanner_rag.baselines.decomposition_cache import DecompositionCache
+from spscanner_rag.baselines.proposition_spans import passages_of, terms, tie
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scorers import Cancelled, Request, never, stop_if
-from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
-PASSAGE_WORDS = 100
-"""Words of the passages that are decomposed, as in the paper."""
-
 NO_PROPOSITION_LOGIT = -17.0
-"""The logit of all units of a text without propositions: below that of any share that `log_odds` gives."""
+"""The logit of all units of a text without propositions: lower than any that `log_odds` returns."""
 
 ScoreTexts = Callable[[str, list[str]], NDArray[np.float32]]
-Terms = frozenset[str | tuple[str, str]]
 Headings = Callable[[str, int], tuple[str, str]] | Mapping[str, str]
 
 _LOGGER = logging.getLogger(__name__)
-# Chinese and Japanese are written without spaces: each of their characters is a word here.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
 
 class Proposition(NamedTuple):
-    """A self-contained statement, and where it comes from.
+    """A self-contained statement and where it comes from.
 
     Attributes
     ----------
     text
         The statement.
     start, end
-        Character span of the sentence that it is tied to; of the passage if it shares no word with any.
+        Character span of the sentence that it is tied to, or of the passage if it shares no words with one.
     passage_start, passage_end
         Character span of the passage.
     """
@@ -57,15 +49,17 @@ class Proposition(NamedTuple):
 
 
 class Propositions(Baseline):
-    """Passages are decomposed into self-contained propositions, and those are scored.
+    """Decomposes passages into self-contained propositions and scores those (Chen et al., 2024).
 
-    Passages are runs of whole sentences with at most `PASSAGE_WORDS` words. A proposition is tied to the
-    sentence of its passage with which it shares most words and pairs of adjacent words, each counted once,
-    whatever their case; of several, to the last, since a proposition names what earlier sentences brought
-    in. The raw score of a unit is that of the best proposition tied to a sentence that overlaps it. Units without
-    one come just below the others; all units of a text without any have the logit `NO_PROPOSITION_LOGIT`.
+    Passages are whole sentences of at most `PASSAGE_WORDS` words in all. A proposition is tied to the sentence of
+    its passage with which it shares most distinct words and pairs of adjacent words, ignoring case. In a tie the
+    last sentence counts, because a proposition repeats names from earlier sentences.
 
-    A reply that is not a JSON list of strings is read as far as possible, counted and logged.
+    The raw score of a unit is max s(p) over the propositions p tied to a sentence that overlaps it. Units without
+    a proposition rank just below the others; all units of a text without any have the logit
+    `NO_PROPOSITION_LOGIT`.
+
+    A reply that is not a JSON list of strings is parsed as far as possible, counted and logged.
 
     Parameters
     ----------
@@ -73,32 +67,32 @@ class Propositions(Baseline):
         A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large", a LlamaIndex
         LLM, a LangChain model, or a function from a prompt to a reply.
     scorer : Baseline or callable
-        What scores propositions: a baseline such as `Dense`, which also says what logits its scores are, or
-        a function from the query and a list of texts to one logit for each.
+        Scores the propositions: a baseline such as `Dense`, or a function from the query and a list of texts to
+        one logit for each.
     unit : str or Segmenter, default "sentence"
-        What the scores are mapped to; see `Baseline`.
+        The units that get the scores; see `Baseline`.
     headings : mapping or callable, optional
-        The title and section that a passage stands under, which the paper's checkpoint reads before the passage
-        itself: a mapping from texts to their titles, as ``{document.text: document.title}``, or a function from
-        the text and the place of a passage in it to title and section. Default: both
-        empty; then a passage that does not name its subject gives propositions that do not either.
+        The title and section of a passage, which the paper's checkpoint reads before the passage: a mapping from
+        texts to titles, as ``{document.text: document.title}``, or a function from the text and the offset of a
+        passage to title and section. Default: both empty; then a passage that does not name its subject gives
+        propositions that do not either.
     cache_file : str or Path, optional
-        A file of JSON lines that keeps decompositions. Default: they are kept in memory alone.
+        A file of JSON lines that stores decompositions. Default: they are kept in memory only.
     batch_size, device, dtype, revision, token, cache_dir, local_files_only
         For a checkpoint; see `Seq2Seq`.
 
     Attributes
     ----------
     passages_decomposed, replies_broken, replies_lost : int
-        Passages sent to the decomposer; replies that were not a JSON list of strings; those of them that gave
-        no proposition at all.
+        Numbers of passages sent to the decomposer, of replies that were not a JSON list of strings, and of those
+        among them without any proposition.
 
     Raises
     ------
     ImportError
-        If a checkpoint is given and transformers is not installed; names the line that installs it.
+        If a checkpoint is given and transformers is not installed; the message says how to install it.
     TypeError, ValueError
-        For any other argument.
+        For an invalid argument.
     """
 
     def __init__(
@@ -142,7 +136,15 @@ class Propositions(Baseline):
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts, as of `Pointwise`; ``cancelled`` is asked between passages."""
+        """Logits of the units of each text: (units,) each. ``cancelled`` is called between passages.
+
+        Raises
+        ------
+        ValueError
+            If a query is empty.
+        ScanCancelled
+            If ``cancelled`` returned True.
+        """
         scored: list[NDArray[np.float32]] = []
         for query, text, units in requests:
             stop_if(cancelled)
@@ -153,7 +155,7 @@ class Propositions(Baseline):
         return scored
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """The scorer's scores of the best proposition tied to each unit: (units,). All 0 if there are none."""
+        """The score of the best proposition tied to each unit: (units,). All 0 if the text has no proposition."""
         found = self.propositions(text)
         if not found:
             return np.zeros(len(units), np.float32)
@@ -168,11 +170,11 @@ class Propositions(Baseline):
         return raw
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The scorer's logits; what a function returns is a logit already."""
+        """The scorer's logits; a function already returns logits."""
         return self.scorer.logits(raw) if isinstance(self.scorer, Baseline) else raw
 
     def _scores(self, query: str, texts: list[str]) -> NDArray[np.float32]:
-        if isinstance(self.scorer, Baseline):  # as units of a text, so that its vectors are kept
+        if isinstance(self.scorer, Baseline):  # as units of one text, so that the scorer caches their vectors
             ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
             units = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
             return self.scorer.raw_scores(query, "\n".join(texts), units)
@@ -213,7 +215,7 @@ class Propositions(Baseline):
                 self.passages_decomposed += 1
                 self.replies_broken += not is_list
                 self.replies_lost += lost
-                self._known.add(source, statements, in_file=not lost)  # so that the next run tries again
+                self._known.add(source, statements, in_file=not lost)  # the next run retries a lost one
                 stop_if(cancelled)
             broken, lost_here = self.replies_broken - before[0], self.replies_lost - before[1]
         if broken:
@@ -222,38 +224,3 @@ class Propositions(Baseline):
                 self.name, broken, len(new), lost_here,
             )  # fmt: skip
         return [self._known[source] for source in sources]
-
-
-def passages_of(text: str, most_words: int = PASSAGE_WORDS) -> Iterator[list[Unit]]:
-    """Runs of whole sentences, each of as many as keep it within the number of words, but at least one."""
-    passage: list[Unit] = []
-    count = 0
-    for unit in SentenceSegmenter().segment(text):
-        length = len(text[unit.start : unit.end].split())
-        if passage and count + length > most_words:
-            yield passage
-            passage, count = [], 0
-        passage.append(unit)
-        count += length
-    if passage:
-        yield passage
-
-
-def terms(text: str) -> Terms:
-    """The distinct words of a text and pairs of adjacent words, whatever their case."""
-    words = _WORD.findall(text.casefold())
-    return frozenset(words) | frozenset(pairwise(words))
-
-
-def tie(statement: str, sentences: Sequence[tuple[Terms, int, int]]) -> tuple[int, int] | None:
-    """The span of the sentence that a statement is tied to, by the rule of `Propositions`, if there is one.
-
-    ``sentences`` are the terms, start and end of each.
-    """
-    own = terms(statement)
-    shared = [len(own & of_sentence) for of_sentence, _, _ in sentences]
-    most = max(shared, default=0)
-    if not most:
-        return None
-    last = len(shared) - 1 - shared[::-1].index(most)
-    return sentences[last][1:]

@@ -1,4 +1,4 @@
-"""What a baseline worked out for the units of a text, kept for the next question on it."""
+"""A cache of what a baseline computed for a text, such as an index, for further questions about it."""
 
 import threading
 from collections import OrderedDict
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class TextCache(Generic[T]):
-    """Keeps the values of the last ``keep_texts`` texts that were asked for. Thread-safe; pickled empty."""
+    """Keeps values for the ``keep_texts`` most recently used texts. Thread-safe; pickled without its values."""
 
     def __init__(self, keep_texts: int) -> None:
         check_whole(keep_texts=keep_texts)
@@ -21,13 +21,13 @@ class TextCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, text: str, units: Sequence[Unit], prepare: Callable[[], T]) -> T:
-        """What ``prepare`` returns for the units of the text; it is called if that is not known."""
+        """The value for a text and its units; ``prepare`` computes it if it is not in the cache."""
         key = (text, tuple((unit.start, unit.end) for unit in units))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        value = prepare()  # not under the lock: others go on; at worst it is done twice
+        value = prepare()  # without the lock, so that other threads go on; at worst it is computed twice
         with self._lock:
             self._kept[key] = value
             self._kept.move_to_end(key)

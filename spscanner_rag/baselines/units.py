@@ -1,4 +1,4 @@
-"""The units of the paper's baselines: sentences, chunks of 300 words, paragraphs, whole documents."""
+"""Segmenters for the units of the paper's baselines: chunks of 300 words, paragraphs, whole documents."""
 
 import re
 from itertools import islice, pairwise
@@ -10,19 +10,19 @@ from spscanner_rag.text.units import Segmenter, Unit, trimmed
 UnitKind = Literal["sentence", "chunk", "passage", "document"]
 
 CHUNK_WORDS = 300
-"""The paper's chunks (section 4.1)."""
+"""Words per chunk in the paper (section 4.1)."""
 
 _WORD = re.compile(r"\S+")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class ChunkSegmenter:
-    """Consecutive chunks of a number of words, whatever the sentences.
+    """Cuts a text into chunks of a fixed number of words, regardless of sentences.
 
     Parameters
     ----------
     words : int, default 300
-        Words (runs without white space) of each chunk; the last one may have fewer.
+        Words (separated by white space) per chunk; the last one may have fewer.
 
     Raises
     ------
@@ -43,7 +43,7 @@ class ChunkSegmenter:
 
 
 class PassageSegmenter:
-    """Paragraphs: the text between blank lines."""
+    """Cuts a text into paragraphs, at blank lines."""
 
     name = "passage"
 
@@ -53,7 +53,7 @@ class PassageSegmenter:
 
 
 class DocumentSegmenter:
-    """The text as one unit."""
+    """Makes one unit of a text."""
 
     name = "document"
 
@@ -63,13 +63,7 @@ class DocumentSegmenter:
 
 
 def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
-    """The segmenter for a kind of unit.
-
-    Raises
-    ------
-    ValueError
-        For a kind that does not exist.
-    """
+    """The segmenter for a kind of unit; raises ``ValueError`` for an unknown kind."""
     if not isinstance(unit, str):
         return unit
     kinds: dict[str, type[Segmenter]] = {
@@ -84,7 +78,10 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
 
 
 def _units(text: str, starts: list[int]) -> list[Unit]:
-    """Units from each start to the next, with the white space after each; the first also has that before it."""
+    """Units from each start to the next, without the white space around them.
+
+    The ``model_text`` of a unit includes the white space after it, and that of the first also what precedes it.
+    """
     cuts = [trimmed(text, start, stop) for start, stop in pairwise([*starts, len(text)])]
     spans = [span for span in cuts if span is not None]
     reads = [0, *(start for start, _ in spans[1:]), len(text)]

@@ -1,6 +1,6 @@
-"""The framework-free half of the integrations: pieces of documents, search over them, which scorer is asked.
+"""The framework-free half of the integrations: joining pieces of documents, search, and the choice of a scorer.
 
-What is named here is all that an integration takes. Nothing of it imports torch until a scanner is needed.
+An integration imports only what ``__all__`` lists. Nothing here imports torch before a scanner is needed.
 """
 
 from spscanner_rag.results.selection import Order
@@ -9,7 +9,12 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, copied_metadata, join_pieces, page_number
 from spscanner_rag.retrieval.search import Hit
-from spscanner_rag.retrieval.shared_scanners import hide_token, loading_options, split_token
+from spscanner_rag.retrieval.shared_scanners import (
+    hide_token,
+    hide_token_in_fields,
+    loading_options,
+    split_token,
+)
 from spscanner_rag.text.token_counts import CountTokens
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "SentenceSearch",
     "copied_metadata",
     "hide_token",
+    "hide_token_in_fields",
     "join_pieces",
     "loading_options",
     "off_loop",

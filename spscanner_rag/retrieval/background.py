@@ -1,4 +1,4 @@
-"""Run scans beside an event loop: off its thread, a few at a time, until their caller is cancelled."""
+"""Run blocking scans from asynchronous code: in worker threads, a few at a time, with cancellation."""
 
 import asyncio
 import contextvars
@@ -13,22 +13,22 @@ from spscanner_rag.scorers import Cancelled
 T = TypeVar("T")
 
 AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
-"""Scans that run at the same time, since one already uses several cores; further ones wait without a thread."""
+"""Maximum number of concurrent scans. Each already uses several cores; further ones wait in a queue."""
 
 _executor: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
 
 
 async def off_loop(call: Callable[[Cancelled], T]) -> T:
-    """Await a blocking call in a thread of its own.
+    """Await a blocking call that runs in a worker thread.
 
-    The event loop has few threads, and other calls of the application wait for them.
+    The threads are not those of the event loop's default executor, which the application needs for other calls.
 
     Parameters
     ----------
     call
-        Gets a function that says whether the awaiting task was cancelled, to be asked now and then. It runs
-        in a copy of the caller's context variables, which tracing needs.
+        Its argument is a function that tells whether the awaiting task was cancelled; call it regularly. It
+        runs in a copy of the caller's context variables, which tracing needs.
     """
     stop = threading.Event()
     context = contextvars.copy_context()
@@ -48,7 +48,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    # A fork has none of its parent's threads, and the lock may have been held.
+    # A forked process has none of its parent's threads, and another thread may have held the lock.
     global _executor, _lock
     _executor, _lock = None, threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Where a chunk stands in the text it was cut from, and what two neighbouring chunks share."""
+"""Find a chunk in the text it was cut from, and the overlap of two neighbouring chunks."""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -7,20 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHORTEST_OVERLAP = 16
-"""Characters that the end of one chunk and the beginning of the next share at least; fewer may be chance."""
+"""Minimum overlap of two chunks, in characters; a shorter one may be coincidence."""
 
 NEARBY = 1024
-"""Characters, besides a few times the chunk's length, in which a chunk is looked for first. Only a chunk that does
-not stand there costs a look at the whole source."""
+"""A chunk is first searched for in this many characters plus four times its length. The whole source is searched
+only if it is not found there."""
 
 LARGEST_OVERLAPS_TRIED = 256
-"""Places tried in two chunks that repeat one line over and over; their overlap may then go unseen."""
+"""Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
-_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # no white space has a higher code
+_IS_SPACE = np.array(
+    [chr(code).isspace() for code in range(0x3002)]
+)  # no white space has a higher code point
 
 
 class Location(NamedTuple):
-    """A span of the source; ``exact`` unless the chunk differs from it in white space."""
+    """A span of the source; not ``exact`` if its white space differs from the chunk's."""
 
     start: int
     end: int
@@ -28,9 +30,10 @@ class Location(NamedTuple):
 
 
 class ChunkLocator:
-    """Locates the chunks of one source, given in reading order.
+    """Locates the chunks of one source, which are given in reading order.
 
-    A chunk that stands several times in the source is located near ``start``, else behind the chunk before it.
+    If a chunk occurs several times, the one near ``start`` counts, else the first one after the start of the
+    previous chunk.
     """
 
     def __init__(self, source: str) -> None:
@@ -39,7 +42,7 @@ class ChunkLocator:
         self._last = ""
 
     def locate(self, text: str, start: int | None = None) -> Location | None:
-        """Where a chunk stands, at ``start`` if it stands there; splitters may have changed its white space."""
+        """The span of a chunk, at ``start`` if it occurs there. Splitters may change white space."""
         if not text.strip():
             return None
         if start is not None and start >= 0 and self.source.startswith(text, start):
@@ -50,24 +53,24 @@ class ChunkLocator:
             self._cursor, self._last = found.start, text
         return found
 
-    def _search(self, text: str, behind: int) -> Location | None:
-        behind = max(behind, 0)
-        near = behind + 4 * len(text) + NEARBY
+    def _search(self, text: str, after: int) -> Location | None:
+        after = max(after, 0)
+        near = after + 4 * len(text) + NEARBY
         squeezed = "".join(text.split())
         return (
-            self._exact(text, behind, near)
-            or self._but_for_white_space(squeezed, behind, near)
-            or self._exact(text, behind)
-            or self._exact(text, 0, behind + len(text))
-            or self._but_for_white_space(squeezed, behind)
-            or self._but_for_white_space(squeezed)
+            self._exact(text, after, near)
+            or self._ignoring_white_space(squeezed, after, near)
+            or self._exact(text, after)
+            or self._exact(text, 0, after + len(text))
+            or self._ignoring_white_space(squeezed, after)
+            or self._ignoring_white_space(squeezed)
         )
 
     def _exact(self, text: str, start: int, stop: int | None = None) -> Location | None:
         at = self.source.find(text, start, stop)
         return None if at < 0 else Location(at, at + len(text), True)
 
-    def _but_for_white_space(self, wanted: str, start: int = 0, stop: int | None = None) -> Location | None:
+    def _ignoring_white_space(self, wanted: str, start: int = 0, stop: int | None = None) -> Location | None:
         squeezed, places = self._squeezed
         first = int(np.searchsorted(places, start))
         last = len(places) if stop is None else int(np.searchsorted(places, stop))
@@ -78,13 +81,13 @@ class ChunkLocator:
 
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:
-        """The source without white space, and where each of its characters stands: (characters,)."""
+        """The source without white space, and the position of each remaining character in it: (characters,)."""
         codes = np.frombuffer(self.source.encode("utf-32-le", "surrogatepass"), np.uint32)
         return "".join(self.source.split()), np.flatnonzero(~_IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)])
 
 
 def overlap(before: str, after: str) -> int:
-    """How many characters at the end of one chunk begin the next; 0 if fewer than ``SHORTEST_OVERLAP``."""
+    """Length of the longest end of ``before`` that ``after`` begins with; 0 if below ``SHORTEST_OVERLAP``."""
     probe = after[:SHORTEST_OVERLAP]
     if len(probe) < SHORTEST_OVERLAP:
         return 0

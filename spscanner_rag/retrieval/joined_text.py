@@ -1,4 +1,4 @@
-"""The texts of several pieces as one, with a map back to the pieces and to their sources."""
+"""Several pieces joined to one text, with a map from its spans back to the pieces and their sources."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
@@ -10,56 +10,56 @@ RUN_SEPARATOR = "\n\n"
 
 
 class SpanIndex:
-    """Tells which of many spans, ascending by their start, touch another span."""
+    """Tells which of many spans, sorted by their start, overlap a given span."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._starts: list[int] = []
-        self._reach: list[int] = []  # the furthest end of each span and those before it
+        self._reach: list[int] = []  # the largest end among each span and those before it
         for start, end in spans:
             self._starts.append(start)
             self._reach.append(max(end, self._reach[-1] if self._reach else end))
 
     def touch(self, start: int, end: int) -> bool:
-        """Whether any of them has a character in common with the span."""
+        """Whether any of them has a character in common with the given span."""
         before = bisect_left(self._starts, end)
         return before > 0 and self._reach[before - 1] > start
 
     def near(self, start: int, end: int) -> range:
-        """Numbers of those that may touch the span; no other does."""
+        """Indices of those that may overlap the given span; no others do."""
         return range(bisect_right(self._reach, start), bisect_left(self._starts, end))
 
 
 class Run(NamedTuple):
-    """A stretch of a joined text without a break; its characters stand in the source in the same order."""
+    """A contiguous stretch of a joined text; its characters are in the same order in the source."""
 
     start: int
     end: int
     source: Hashable
-    source_start: int | None  # where the run begins in the source; None if that is not known
+    source_start: int | None  # where the run begins in the source; None if unknown
 
 
 class Placed(NamedTuple):
-    """Where a piece stands in a joined text."""
+    """The span of a piece in a joined text."""
 
     start: int
     end: int
-    number: int  # of the piece, in the order given
-    exact: bool = True  # False if the text there differs from the piece in white space
-    anchored: bool = True  # False if the place in the source is a guess
+    number: int  # index of the piece, in the order given
+    exact: bool = True  # False if the white space there differs from the piece's
+    anchored: bool = True  # False if the place in the source was guessed
 
     def holds(self, start: int, end: int) -> bool:
-        """Whether all of a span lies in the piece."""
+        """Whether the piece contains the whole span."""
         return self.start <= start and end <= self.end
 
 
 class Place(NamedTuple):
     """Where a span of a joined text comes from."""
 
-    piece: int  # number of the piece that holds the span, or of the one that holds most of it
-    piece_start: int | None  # the span in that piece's text; None if the piece does not hold all of it
+    piece: int  # index of the piece that contains the span, or most of it
+    piece_start: int | None  # the span in that piece's text; None if it is not all there
     piece_end: int | None
     source: Hashable
-    source_start: int | None  # the span in its source; None if the piece's place there is not known
+    source_start: int | None  # the span in the source; None if unknown
     source_end: int | None
 
 
@@ -72,10 +72,10 @@ class JoinedText:
     text
         What is scanned.
     runs
-        Its unbroken stretches, in order, with ``RUN_SEPARATOR`` between them.
+        Its contiguous stretches, in order, with ``RUN_SEPARATOR`` between them.
     placed
-        Where the pieces stand in it, by their beginning. They cover the runs, except in a source whose whole
-        text was at hand.
+        Spans of the pieces, sorted by start. They cover the runs, except where the whole text of a source was
+        given: it is read between the pieces as well.
     """
 
     text: str
@@ -83,11 +83,11 @@ class JoinedText:
     placed: tuple[Placed, ...]
 
     def touches(self, start: int, end: int) -> bool:
-        """Whether any piece stands in the span."""
+        """Whether any piece overlaps the span."""
         return self._spans.touch(start, end)
 
     def place(self, start: int, end: int) -> Place:
-        """Where a span comes from that lies in one run and touches a piece."""
+        """Where a span comes from. It must lie in one run and overlap a piece."""
         holder = next((p for p in self._touching(start, end) if p.exact and p.holds(start, end)), None)
         best = holder or max(self._touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
         run = self.runs[bisect_right(self.runs, start, key=lambda run: run.start) - 1]
@@ -123,19 +123,19 @@ class JoinedTextBuilder:
         self._part_starts: list[int] = []
         self._runs: list[Run] = []
         self._placed: list[Placed] = []
-        self._run = Run(0, 0, None, None)  # the open one; its end is not kept up to date
+        self._run = Run(0, 0, None, None)  # the current one; its end is set when it is closed
 
     def begin(self, source: Hashable, source_start: int | None) -> None:
-        """End the run and begin another."""
+        """Close the current run and begin another."""
         self._close()
         if self.length:
             self.fill(RUN_SEPARATOR)
         self._run = Run(self.length, self.length, source, source_start)
 
     def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
-        """Add a piece to the run, whose last ``shared`` characters begin it, or hold it.
+        """Add a piece to the run. The last ``shared`` characters of the run are its first ones, or contain it.
 
-        ``source_start`` says where it stands in the source, and so where the run does.
+        If given, ``source_start`` is where the piece begins in the source; the start of the run follows from it.
         """
         start = self.length - shared
         self.fill(text[shared:])
@@ -144,39 +144,42 @@ class JoinedTextBuilder:
             self._run = self._run._replace(source_start=source_start - (start - self._run.start))
 
     def fill(self, text: str) -> None:
-        """Add a text that is no piece to the run."""
+        """Add text that does not belong to a piece to the run."""
         if text:
             self._parts.append(text)
             self._part_starts.append(self.length)
             self.length += len(text)
 
     def place(self, placed: Placed) -> None:
-        """Say where a piece stands."""
+        """Record the span of a piece."""
         if placed.end > placed.start:
             self._placed.append(placed)
 
     def gap(self, source: Hashable, source_start: int) -> int | None:
-        """Characters of the source between the run's end and a place; None if the run has no known place."""
+        """Number of source characters from the end of the run to ``source_start``; negative for an overlap.
+
+        None if the run is of another source, or its place there is unknown.
+        """
         run = self._run
         if run.source != source or run.source_start is None:
             return None
         return source_start - run.source_start - (self.length - run.start)
 
     def tail(self, source: Hashable, characters: int) -> str:
-        """The last characters of the run; none if it is not of this source."""
+        """The last characters of the run; empty if the run is of another source."""
         if self._run.source != source:
             return ""
         return self._slice(max(self._run.start, self.length - characters), self.length)
 
     def ends_with(self, text: str, shared: int) -> bool:
-        """Whether the last ``shared`` characters of the run begin ``text``, or begin with it."""
+        """Whether ``text`` and the last ``shared`` characters of the run agree as far as both go."""
         start = self.length - shared
         return start >= self._run.start and text.startswith(
             self._slice(start, min(start + len(text), self.length))
         )
 
     def joined(self) -> JoinedText:
-        """All that was added."""
+        """The joined text."""
         self._close()
         text = self._parts[0] if len(self._parts) == 1 else "".join(self._parts)
         return JoinedText(text, tuple(self._runs), tuple(sorted(self._placed)))
@@ -195,6 +198,6 @@ class JoinedTextBuilder:
     def _close(self) -> None:
         if self.length > self._run.start:
             self._runs.append(self._run._replace(end=self.length))
-        elif self._run.start:  # nothing came: take the separator back
+        elif self._run.start:  # an empty run: remove its separator
             self._part_starts.pop()
             self.length -= len(self._parts.pop())

@@ -1,63 +1,55 @@
-"""One way to ask the language models of LlamaIndex and LangChain, and plain functions."""
+"""One interface to the language models of LlamaIndex and LangChain, and to plain functions."""
 
 import asyncio
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Asked one after the other: the first that a model has is taken. The plain ones come first, because an
-# asynchronous client is bound to the event loop that it was first used in.
+# The first method that a model has is called. Synchronous ones come first, because an asynchronous client is
+# bound to the event loop in which it was first used.
 _METHODS = ("complete", "invoke", "acomplete", "ainvoke")
 _NAMES = ("model_name", "model", "model_id")
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """What answers a prompt, and the name that its replies are stored under.
+    """A callable that answers prompts, and the name under which its replies are stored.
 
     Attributes
     ----------
     name
         Replies are stored by name and prompt, so two models, or one at two temperatures, need two names.
     ask
-        Called with the prompt, from several threads at once; what it returns is read by `reply_text`.
+        Called with the prompt, possibly from several threads at once. `reply_text` reads what it returns.
     """
 
     name: str
     ask: Callable[[str], object]
 
     def reply(self, prompt: str) -> str:
-        """The model's reply to a prompt.
-
-        Raises
-        ------
-        TypeError
-            If the model returns anything but text.
-        Exception
-            Whatever the model raises.
-        """
+        """The model's reply to a prompt; raises ``TypeError`` if it is not text."""
         got = self.ask(prompt)
         return reply_text(asyncio.run(_awaited(got)) if inspect.isawaitable(got) else got)
 
 
 def language_model_of(model: object, name: str | None = None) -> LanguageModel:
-    """What asks a model, told by the methods that it has; nothing is imported for it.
+    """Wrap a model, which is recognized by its methods; no framework is imported.
 
     Parameters
     ----------
     model
         A LlamaIndex ``LLM`` (``complete`` or ``acomplete``), a LangChain chat model or chain (``invoke`` or
-        ``ainvoke``), a function from str to str (it may be ``async``), or a `LanguageModel`. Its settings are
-        yours: the paper's temperature is 0.
+        ``ainvoke``), a function from str to str (it may be ``async``), or a `LanguageModel`. Set its temperature
+        yourself: the script of the paper's authors uses 0; the paper gives none.
     name
-        The name that replies are stored under. By default the one that the model gives.
+        The name under which replies are stored. Default: the model's own.
 
     Raises
     ------
     TypeError
         For an object that is none of these.
     ValueError
-        If the model gives no name and neither do you.
+        If the model has no name and none is given.
     """
     if isinstance(model, LanguageModel):
         return model if name is None else LanguageModel(name, model.ask)
@@ -74,26 +66,22 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
     name = name if name is not None else _name_of(model)
     if not name.strip():
         raise ValueError(
-            f"language model: a {kind} gives no name to store its replies under; "
-            'give one: language_model_of(model, name="...")'
+            f"language model: a {kind} has no name to store its replies under; "
+            'expected one: language_model_of(model, name="...")'
         )
     return LanguageModel(name, ask)
 
 
 def reply_text(reply: object) -> str:
-    """The text of a reply: a string, or what a framework wraps around one.
+    """The text of a reply: a string, or an object of a framework that contains one.
 
-    LangChain's content may be a list of blocks; its text is that of the blocks that have one.
-
-    Raises
-    ------
-    TypeError
-        If it holds no text.
+    The content of a LangChain message may be a list of blocks; the text blocks are joined. Raises ``TypeError``
+    for an object without text.
     """
     content = getattr(reply, "content", None)
     for text in (reply, getattr(reply, "text", None), content):
         if isinstance(text, str):
-            return str(text)  # a plain one: LangChain's is a subclass
+            return str(text)  # a plain str: LangChain returns a subclass
     if isinstance(content, list):
         texts = [block.get("text") if isinstance(block, dict) else block for block in content]
         return "".join(text for text in texts if isinstance(text, str))
@@ -105,7 +93,7 @@ async def _awaited(reply: object) -> object:
 
 
 def _name_of(model: object) -> str:
-    """The model's own name; empty if it gives none that tells it from others."""
+    """The model's own name; empty if it has none that identifies it."""
     for attribute in _NAMES:
         if name := _stated(getattr(model, attribute, None)):
             return name
@@ -115,5 +103,5 @@ def _name_of(model: object) -> str:
 
 
 def _stated(name: object) -> str:
-    # "unknown" is what LlamaIndex models say that were told no name.
+    # LlamaIndex models without a name report "unknown".
     return name if isinstance(name, str) and name not in ("unknown", "<lambda>") else ""

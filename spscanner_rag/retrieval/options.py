@@ -1,4 +1,4 @@
-"""The options that all framework classes take: checked, and turned into one search."""
+"""Check the options that all framework classes take, and make one search of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from spscanner_rag.text.token_counts import budget_counter
 
 @dataclass(frozen=True)
 class SentenceSearch:
-    """Which scorer reads, which sentences are kept, and how many texts the scorer gets at a time.
+    """The scorer to use, the sentences to keep, and the number of texts given to the scorer at a time.
 
-    Pickles hold what loads a scanner again, not its weights; copies share it.
+    A pickle stores how to load a scanner, not its weights. Copies share the scanner.
     """
 
     choice: ScorerChoice
@@ -26,18 +26,14 @@ class SentenceSearch:
     def of(cls, options: Mapping[str, Any], *, top_k: str, top_k_per_text: str) -> Self:
         """Check the options of a framework class, and load nothing.
 
-        Parameters
-        ----------
-        options
-            By name: the fields of `ScorerChoice` and `Selection` (``context`` is called
-            ``context_sentences`` and ``merge`` ``merge_adjacent``), and ``batch_size``. Others are ignored.
-        top_k, top_k_per_text
-            What the class calls these two.
+        ``options`` holds, by name, the fields of `ScorerChoice`, those of `Selection` (with ``context`` as
+        ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), and
+        ``batch_size``. Others are ignored.
 
         Raises
         ------
         ValueError
-            For an option that is out of its range, two scorers at once, or a token budget without a counter.
+            For an option out of range, more than one scorer, or a token budget without a token counter.
         TypeError
             For a scanner or scorer that cannot score.
         """
@@ -52,7 +48,7 @@ class SentenceSearch:
         return cls(choice, selection, options["batch_size"])
 
     def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
-        """The best passages of all texts together. Without anything to read, no scorer is loaded."""
+        """The best passages of all texts together. If there is nothing to read, no scorer is loaded."""
         if not any(joined.text.strip() for joined in texts):
             return []
         scorer = self.choice.resolve()

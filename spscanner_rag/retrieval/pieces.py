@@ -1,8 +1,8 @@
-"""Pieces of documents, as frameworks hand them over, joined to texts that are read as one, with a map back.
+"""Join the pieces of documents that a framework passes to texts that the scorer can read.
 
-A piece is a whole document, a page or a chunk. Pieces of one group become one :class:`JoinedText`: in reading
-order, what overlapping chunks share counted once, white space that a splitter dropped put back by its length.
-Where text is missing, or a page or document ends, a new *run* begins: no sentence crosses from one to the next.
+A piece is a whole document, a page or a chunk. The pieces of one group become one `JoinedText`, in reading order.
+Text that chunks share is included once, and white space that a splitter dropped is replaced by as many characters.
+Where text is missing, or a page or document ends, a new *run* begins; no sentence extends over two runs.
 """
 
 import math
@@ -17,8 +17,8 @@ from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 
 LARGEST_WHITE_GAP = 8
-"""Characters between two chunks that count as white space dropped by the splitter. A longer gap means missing
-text, or the end of a paragraph."""
+"""A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
+one text is missing, or a paragraph ends."""
 
 _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
@@ -32,16 +32,16 @@ class Piece:
     text
         Its text.
     key
-        Tells it from the other pieces; ``previous`` and ``next`` of others point to it.
+        Identifies the piece; ``previous`` and ``next`` of other pieces refer to it.
     source
-        The document that ``start`` counts in.
+        The document that ``start`` is an offset in.
     start
-        Where ``text`` begins in the source, in characters. None or a negative number, such as LangChain's -1,
-        if that is not known.
+        Offset of ``text`` in the source, in characters. None or a negative number, such as LangChain's -1, if
+        unknown.
     group
         Sources of one group are read as one text, for instance the pages of a file. None: the source alone.
     position
-        Place of the source in its group, such as a page number. None: as given.
+        Position of the source in its group, such as a page number. None: as given.
     previous, next
         Keys of the pieces before and after it in the source, if known.
     """
@@ -57,7 +57,7 @@ class Piece:
 
     def __post_init__(self) -> None:
         if self.start is not None:
-            start = operator.index(self.start)  # of numpy's integers a plain one
+            start = operator.index(self.start)  # converts numpy integers
             object.__setattr__(self, "start", start if start >= 0 else None)
 
 
@@ -67,11 +67,10 @@ def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None 
     Parameters
     ----------
     pieces
-        In any order. Those of one source are ordered by ``start`` where it is known, else by ``previous`` and
+        In any order. Pieces of one source are ordered by ``start`` where it is known, else by ``previous`` and
         ``next``, else as given.
     sources
-        Whole texts of sources, where they are at hand: then the whole source is read, and every span
-        indexes it.
+        Whole texts of sources, if available. Such a source is read whole, and every span in it is exact.
     """
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
     for number, piece in enumerate(pieces):
@@ -107,25 +106,25 @@ def _join_group(
 def _add_source(
     builder: JoinedTextBuilder, source: Hashable, text: str, numbers: Sequence[int], pieces: Sequence[Piece]
 ) -> set[int]:
-    """Add the whole source and place its pieces; returns the numbers of those that do not stand in it."""
+    """Add a whole source and locate its pieces; return the indices of those that do not occur in it."""
     builder.begin(source, 0)
     begin = builder.length
     builder.fill(text)
     locator = ChunkLocator(text)
-    strangers = set()
+    not_found = set()
     for number in numbers:
         found = locator.locate(pieces[number].text, pieces[number].start)
         if found is not None:
             builder.place(Placed(begin + found.start, begin + found.end, number, found.exact))
         elif pieces[number].text.strip():
-            strangers.add(number)
-    return strangers
+            not_found.add(number)
+    return not_found
 
 
 def _add_pieces(
     builder: JoinedTextBuilder, source: Hashable, numbers: Sequence[int], pieces: Sequence[Piece]
 ) -> None:
-    """Add pieces whose offsets do not contradict one another, and guess where those without an offset stand."""
+    """Add pieces whose offsets are consistent; the position of those without an offset is guessed."""
     before: Piece | None = None
     for number in numbers:
         text, start = pieces[number].text, pieces[number].start
@@ -147,14 +146,14 @@ def _add_pieces(
 
 
 def _another_between(before: Piece | None, piece: Piece) -> bool:
-    """Whether the links of two pieces say that a third, which was not given, stands between them."""
+    """Whether the links of two pieces show that a piece between them is missing."""
     return before is not None and (
         before.next not in (None, piece.key) or piece.previous not in (None, before.key)
     )
 
 
 def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
-    """Numbers of the pieces whose offsets contradict one another: any of them may be the wrong one."""
+    """Indices of the pieces whose offsets contradict one another; any of these may be wrong."""
     builder = JoinedTextBuilder()
     spans: dict[int, tuple[int, int]] = {}
     misfits: dict[int, tuple[int, int]] = {}
@@ -176,10 +175,10 @@ def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
 
 
 def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[int]:
-    """Numbers of pieces of one source, in reading order.
+    """Sort the indices of the pieces of one source into reading order, by ``start``.
 
-    By ``start``. A piece without one follows the nearest piece before it in its chain of links that has one, else
-    stands ahead of the nearest one behind it. Chains without any ``start`` come last, in the order given.
+    A piece without ``start`` goes after the nearest earlier piece in its chain of links that has one, else before
+    the nearest later one. Chains in which no piece has a ``start`` come last, in the order given.
     """
     if all(pieces[number].start is not None for number in numbers):
         return sorted(numbers, key=lambda number: pieces[number].start or 0)
@@ -208,7 +207,7 @@ def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
     heads = [number for number in numbers if number not in followers]
     chains: list[list[int]] = []
     seen: set[int] = set()
-    for head in [*heads, *numbers]:  # the second time for links that go in a circle
+    for head in [*heads, *numbers]:  # all of them again, because a circular chain has no head
         chain: list[int] = []
         link: int | None = head
         while link is not None and link not in seen:
@@ -221,7 +220,7 @@ def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
 
 
 def page_number(value: object) -> float | None:
-    """A page number out of a document's metadata: a number, or a string of one; None for anything else."""
+    """Parse a page number of a document's metadata, a number or numeric string; None for anything else."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -230,8 +229,8 @@ def page_number(value: object) -> float | None:
 
 
 def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of what a framework keeps beside a text: a deep one, or a shallow one of what cannot be copied."""
+    """A deep copy of metadata; a shallow one if a value cannot be copied."""
     try:
         return deepcopy(dict(metadata))
-    except Exception:  # something in it, such as a lock
+    except Exception:  # a value such as a lock
         return dict(metadata)

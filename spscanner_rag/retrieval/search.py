@@ -1,4 +1,4 @@
-"""Scan several texts for one query, and find the best sentences of all of them and where they come from."""
+"""Score several texts for one query, select the best sentences of all of them, and find where they come from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -28,19 +28,9 @@ _BETWEEN_TEXTS = "\n\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which sentences are kept; the arguments of `ScanResult.select`, over all texts together.
+    """Which sentences are selected: the arguments of `ScanResult.select`, over all texts together.
 
-    Attributes
-    ----------
-    top_k, threshold, max_tokens, count_tokens, context, order, merge
-        As for `ScanResult.select`. ``"document"`` order is the order of the texts, then that within each.
-    top_k_per_text
-        At most so many sentences of each text, neighbours not counted. None: no limit.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is out of its range.
+    ``"document"`` order is the order of the texts, then that within each.
     """
 
     top_k: float | None = 50
@@ -50,7 +40,7 @@ class Selection:
     context: int = 0
     order: Order = "score"
     merge: bool = False
-    top_k_per_text: int | None = None
+    top_k_per_text: int | None = None  # maximum number of sentences of each text, neighbours not counted
 
     def __post_init__(self) -> None:
         selection.check_arguments(
@@ -70,21 +60,21 @@ class Selection:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
-        """The selection among the options of a framework class, which has other ``names`` for some fields."""
+        """Read the fields from the options of a framework class; ``names`` maps a field to its option."""
         try:
             return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
-        except ValueError as error:  # it begins with the field's name
+        except ValueError as error:  # its message begins with the field's name
             field, colon, rest = str(error).partition(":")
             raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
 
 
 class Hit(NamedTuple):
-    """A passage that was found, and where it comes from."""
+    """A selected passage and where it comes from."""
 
     text: str
-    score: float  # its best sentence's: the sigmoid of the logit
+    score: float  # the score of its best sentence: the sigmoid of the logit
     logit: float
-    joined: int  # number of the text it stands in
+    joined: int  # index of its text
     place: Place
 
 
@@ -97,16 +87,9 @@ def search(
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
-    """Score the sentences of several texts, ``batch_size`` texts at a time, and keep the best.
+    """Score the sentences of several texts, ``batch_size`` texts at a time, and select the best.
 
-    Sentences that touch no piece of a text are read and left out. ``choose`` also says the order of the hits.
-
-    Raises
-    ------
-    ValueError
-        If the query is empty, ``batch_size`` is below 1, or a token budget is given and nothing counts tokens.
-    ScanCancelled
-        If ``cancelled`` returned True.
+    Sentences that overlap no piece are scored but not selected. ``choose`` also sets the order of the hits.
     """
     check_query(query)
     check_batch_size(batch_size)
@@ -128,13 +111,13 @@ def search(
 
 
 def check_batch_size(batch_size: object) -> None:
-    """Raise ``ValueError`` for anything but an integer of at least 1."""
+    """Raise ``ValueError`` unless it is an integer of at least 1."""
     if type(batch_size) is not int or batch_size < 1:
         raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
 
 
 def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
-    """Units of each run by itself; what separates two runs is read too, so that no word goes across."""
+    """Segment each run on its own. The separator after it is read with it, so that no word joins two runs."""
     if len(joined.runs) == 1:
         return segment(scorer, joined.text)
     units: list[Unit] = []
@@ -142,28 +125,28 @@ def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
     for run, stop in zip(joined.runs, stops, strict=True):
         own = segment(scorer, joined.text[run.start : stop])
         if own and units and not (units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()):
-            # The units of the published scanners leave white space out at either end.
+            # `ReferenceSegmenter` trims the white space at both ends.
             own = [own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text), *own[1:]]
         units += (Unit(run.start + start, run.start + end, model_text) for start, end, model_text in own)
     return units
 
 
 class _Pool:
-    """The sentences of all texts as those of one, each text and each run in it a block of its own."""
+    """The sentences of all texts as one scan result, in which context and merging stay within one run."""
 
     def __init__(self, query: str, texts: Sequence[JoinedText], count_tokens: CountTokens | None) -> None:
         self.query, self.texts, self.count_tokens = query, texts, count_tokens
         lengths = [len(joined.text) + len(_BETWEEN_TEXTS) for joined in texts]
-        self.offsets = np.cumsum([0, *lengths[:-1]])  # of each text in the pool: (texts,)
+        self.offsets = np.cumsum([0, *lengths[:-1]])  # offset of each text in the pool: (texts,)
         self.sentences: list[tuple[int, int, float, int, int]] = []  # start, end, logit, text, block
         self._block = 0
 
     def add(self, number: int, units: Sequence[Unit], logits: NDArray[np.float32]) -> None:
-        """Take over the units of one text, but for those outside its pieces."""
+        """Add the units of one text, except those outside its pieces."""
         joined, offset = self.texts[number], int(self.offsets[number])
         run_starts = [run.start for run in joined.runs]
         runs = np.searchsorted(run_starts, [unit.start for unit in units], "right")
-        previous: tuple[int, int] | None = None  # number and run of the unit before
+        previous: tuple[int, int] | None = None  # index and run of the unit before
         for i, (unit, run, logit) in enumerate(zip(units, runs.tolist(), logits.tolist(), strict=True)):
             if not joined.touches(unit.start, unit.end):
                 continue
@@ -172,7 +155,7 @@ class _Pool:
             self.sentences.append((offset + unit.start, offset + unit.end, logit, number, self._block))
 
     def hits(self, choose: Selection) -> list[Hit]:
-        """The passages that are kept."""
+        """The selected passages."""
         if not self.sentences:
             return []
         starts, ends, logits, owners, blocks = map(np.array, zip(*self.sentences, strict=True))
@@ -195,11 +178,11 @@ class _Pool:
 
 
 def _picks(result: ScanResult, owners: NDArray[np.int64], choose: Selection) -> NDArray[np.int64]:
-    """Numbers of the sentences within all limits, best first."""
+    """Indices of the sentences within all limits, best first."""
     if choose.top_k_per_text is None:
         return selection.pick(result.logits, result.scores, choose.top_k, choose.threshold)
     ranked = selection.pick(result.logits, result.scores, None, choose.threshold)
-    by_text = np.argsort(owners[ranked], kind="stable")  # of each text the best first
+    by_text = np.argsort(owners[ranked], kind="stable")  # grouped by text, best first in each
     sorted_owners = owners[ranked][by_text]
     place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
     kept = np.sort(by_text[place < choose.top_k_per_text])

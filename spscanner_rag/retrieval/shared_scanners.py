@@ -1,4 +1,4 @@
-"""Which scorer was asked for; a scanner loads once in a process for the same arguments, at its first use."""
+"""The choice of a scorer, and the scanners that a process shares: each is loaded once, when it is first used."""
 
 import inspect
 import os
@@ -11,23 +11,23 @@ from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 
 if TYPE_CHECKING:
-    from spscanner_rag.scanner import Scanner  # brings torch: at run time only where a scanner is needed
+    from spscanner_rag.scanner import Scanner  # imports torch, so at run time only where a scanner is needed
 
 _shared: dict[tuple[object, ...], "Scanner"] = {}
 _locks: dict[tuple[object, ...], threading.Lock] = {}
-_unhashable: dict[int, object] = {}  # kept alive, so that no other value gets the same id
+_unhashable: dict[int, object] = {}  # keeps them alive, so that no other object gets the same id
 _lock = threading.Lock()
 
 
 class HiddenToken:
-    """An access token (a string, a bool or None) that stays out of representations, pickles and logs.
+    """An access token that stays out of representations, pickles and logs.
 
-    A pickled one comes back without its value.
+    Usually a string, a bool or None. Unpickling gives one without a value.
     """
 
     __slots__ = ("value",)
 
-    def __init__(self, value: str | bool | None = None) -> None:
+    def __init__(self, value: Any = None) -> None:  # noqa: ANN401 - checked where it is used
         self.value = value
 
     def __repr__(self) -> str:
@@ -50,14 +50,28 @@ def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Hidden
     return options, token if isinstance(token, HiddenToken) else HiddenToken(token)
 
 
-def hide_token(model_kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with a `HiddenToken` in place of a ``token``."""
+def hide_token(model_kwargs: object) -> object:
+    """The arguments with a `HiddenToken` in place of a ``token``; any other object is hidden as a whole."""
+    if model_kwargs is None or isinstance(model_kwargs, HiddenToken):
+        return model_kwargs
+    if not isinstance(model_kwargs, Mapping):
+        return HiddenToken(model_kwargs)
     options, token = split_token(model_kwargs)
     return options if token.value is None else {**options, "token": token}
 
 
+def hide_token_in_fields(fields: object) -> object:
+    """The fields of a pydantic class with the token in ``model_kwargs`` hidden.
+
+    Apply it before pydantic sees the fields: the errors of a ValidationError hold the input as it was given.
+    """
+    if not isinstance(fields, Mapping) or "model_kwargs" not in fields:
+        return fields
+    return {**fields, "model_kwargs": hide_token(fields["model_kwargs"])}
+
+
 class ScorerChoice(NamedTuple):
-    """Which scorer an integration was asked to use: a model with the arguments that load it, or a loaded one."""
+    """The scorer that an integration uses: a model and the arguments to load it, or a loaded scanner or scorer."""
 
     model: str | Path | None = None
     device: str = "auto"
@@ -65,18 +79,18 @@ class ScorerChoice(NamedTuple):
     backend: str = "auto"
     model_kwargs: Mapping[str, Any] = {}  # without the token
     token: HiddenToken = HiddenToken()
-    scanner: "Scanner | None" = None  # in place of a model
-    scorer: Scorer | None = None  # in place of a model
+    scanner: "Scanner | None" = None  # instead of a model
+    scorer: Scorer | None = None  # instead of a model
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """The choice among the options of a framework class, where the token is one of ``model_kwargs``."""
+        """Read the fields from the options of a framework class, whose ``model_kwargs`` may hold a token."""
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
         return cls(**others, model_kwargs=model_kwargs, token=token)
 
     def check(self) -> None:
-        """Raise ``ValueError`` for two answers at once or unknown options, ``TypeError`` for what cannot score."""
+        """Raise ``ValueError`` for two scorers or unknown options, ``TypeError`` for one that cannot score."""
         given = [name for name in ("model", "scanner", "scorer") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")
@@ -104,7 +118,7 @@ class ScorerChoice(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it in traces."""
+        """Its name in traces."""
         if self.scorer is not None:
             return type(self.scorer).__name__
         if self.scanner is not None:
@@ -112,7 +126,7 @@ class ScorerChoice(NamedTuple):
         return "default" if self.model is None else str(self.model)
 
     def resolve(self) -> Scorer:
-        """The scorer; the first call in a process that asks for a scanner loads it."""
+        """The scorer. The first call in a process for a given model loads it."""
         if self.scorer is not None:
             return self.scorer
         if self.scanner is not None:
@@ -125,14 +139,14 @@ class ScorerChoice(NamedTuple):
         )
 
     def without_weights(self) -> Self:
-        """The same choice, with what loads a scanner again in place of the scanner."""
+        """The same choice with the arguments to load a scanner instead of the loaded one."""
         return self if self.scanner is None else self._replace(scanner=None, **loading_options(self.scanner))
 
 
 def loading_options(scanner: "Scanner") -> dict[str, Any]:
-    """``model``, ``device``, ``dtype`` and ``model_kwargs`` that load a scanner again; one from the Hub by commit.
+    """``model``, ``device``, ``dtype`` and ``model_kwargs`` that load a scanner again.
 
-    A segmenter of the caller's own is named by itself.
+    A scanner from the Hub is loaded at the same commit. A custom segmenter is passed as the object itself.
     """
     segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
     local = checkpoint.folder == Path(checkpoint.source).expanduser()
@@ -159,35 +173,35 @@ def shared_scanner(
     backend: str = "auto",
     **model_kwargs: Any,  # noqa: ANN401 - those of from_pretrained
 ) -> "Scanner":
-    """`Scanner.from_pretrained`, which loads once in a process for the same arguments.
+    """`Scanner.from_pretrained`, called once in a process for the same arguments.
 
-    After an error the next call tries again.
+    If it fails, the next call tries again.
     """
     from spscanner_rag.scanner import Scanner
 
     options: dict[str, Any] = {"device": device, "dtype": dtype, "backend": backend, **model_kwargs}
     place = model
     if model is not None and (folder := Path(model).expanduser()).is_dir():
-        place = folder.resolve()  # a process may change its working folder
+        place = folder.resolve()  # the process may change its working directory
     key = (_key_of(place), *((name, _key_of(options[name])) for name in sorted(options)))
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
-    with lock:  # only this key's: others load at the same time
+    with lock:  # one per key: other scanners load at the same time
         if key not in _shared:
             _shared[key] = Scanner.from_pretrained(model, **options)
         return _shared[key]
 
 
 def forget_shared_scanners() -> None:
-    """Let go of the scanners that `shared_scanner` keeps; whoever holds one may go on using it."""
+    """Drop the scanners that `shared_scanner` keeps; those still referenced elsewhere remain usable."""
     with _lock:
         _shared.clear()
-        _locks.clear()  # its keys keep arguments alive
+        _locks.clear()  # its keys hold references to arguments
         _unhashable.clear()
 
 
 def _key_of(value: object) -> tuple[type, Hashable]:
-    # With the type: 1 and True are equal, but do not mean the same.
+    # Includes the type, since 1 == True.
     try:
         hash(value)
     except TypeError:
@@ -197,7 +211,7 @@ def _key_of(value: object) -> tuple[type, Hashable]:
 
 
 def _forget_locks() -> None:
-    # A fork never releases a lock that another thread of its parent held.
+    # A lock that another thread held when the process was forked is never released in the child.
     global _lock
     _lock = threading.Lock()
     _locks.clear()

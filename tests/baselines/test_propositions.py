@@ -17,9 +17,6 @@ from spscanner_rag.baselines.propositions import (
     NO_PROPOSITION_LOGIT,
     Proposition,
     Propositions,
-    passages_of,
-    terms,
-    tie,
 )
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
@@ -204,16 +201,12 @@ def test_a_passage_is_decomposed_once(tmp_path: Path) -> None:
 
 def test_long_texts_are_decomposed_in_passages_of_whole_sentences() -> None:
     text = "\n\n".join(f"The harbour number {number} was widened in a year." for number in range(40))
-    passages = list(passages_of(text))
-    assert [len(passage) for passage in passages] == [11, 11, 11, 7]  # 9 words each
     model = FakeModel(lambda prompt: json.dumps(passage_in(prompt).splitlines()[::2]))
     found = Propositions(model, shared_words).propositions(text)
     assert len(model.prompts) == 4
     assert [text[entry.start : entry.end] for entry in found] == text.split("\n\n")
     for entry in found:
         assert entry.passage_start <= entry.start < entry.end <= entry.passage_end
-    huge = "word " * 500 + "end."
-    assert [unit.start for unit in next(passages_of("One. " + huge))] == [0]
 
 
 def test_the_file_keeps_decompositions(tmp_path: Path) -> None:
@@ -279,22 +272,6 @@ def test_broken_replies_are_counted_and_logged_and_tried_again_by_the_next_run(
     again = FakeModel(reply)
     Propositions(again, shared_words, cache_file=file).propositions(text)
     assert [passage_in(prompt)[:2] for prompt in again.prompts] == ["No"]
-
-
-def test_the_rule_of_ties() -> None:
-    def tied(statement: str, *sentences: str) -> int | None:
-        """The place of the sentence, each taken to start at its number."""
-        span = tie(statement, [(terms(text), place, -1) for place, text in enumerate(sentences)])
-        return None if span is None else span[0]
-
-    assert tied("the ship LEFT", "The harbour.", "The ship left.", "The ship.") == 1
-    assert tied("Anna Brook signed it", "Anna Brook came.", "She signed it.") == 1, "the last of two"
-    assert tied("Anna Brook came", "Anna Brook came.", "She signed it.") == 0
-    assert tied("red ship", "A red ship.", "A ship, red.") == 0, "pairs of words count"
-    assert tied("the the the", "the", "the cat and the dog") == 1, "a word counts once"
-    assert tied("nothing shared", "The ship left.") is None
-    assert tied("東京に住む", "東京の人", "大阪に") == 0
-    assert tied("nothing") is None
 
 
 def test_cancelled_between_passages() -> None:

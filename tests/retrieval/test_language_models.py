@@ -110,7 +110,7 @@ def test_an_adapted_model_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("model", [MockLLM(), FakeListChatModel(responses=["one"]), lambda prompt: prompt])
 def test_a_model_without_a_name_needs_one(model: object) -> None:
     # two of them would share the stored replies
-    with pytest.raises(ValueError, match="gives no name to store its replies under; give one"):
+    with pytest.raises(ValueError, match="has no name to store its replies under; expected one"):
         language_model_of(model)
 
 

@@ -109,7 +109,7 @@ def test_nothing_and_no_query(documents: list[Document]) -> None:
     assert asyncio.run(compressor.acompress_documents([], QUERY)) == []
     assert compressor.compress_documents([Document(""), Document(" \n")], QUERY) == []
     for query in ("", "  ", None):
-        with pytest.raises(ValueError, match="query: got"):
+        with pytest.raises(ValueError, match=f"query: got {query!r}"):
             compressor.compress_documents(documents, query)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="query: got"):
             asyncio.run(compressor.acompress_documents(documents, query))  # type: ignore[arg-type]

@@ -470,7 +470,35 @@ def test_the_token_is_nowhere_to_be_seen(
     for wrong in ({"token": secret, "windows": 1}, {"token": secret}):
         with pytest.raises(ValidationError) as refused:
             SPScannerCompressor(model_kwargs=wrong, k=0)
-        assert "hf_" not in str(refused.value)
+        assert secret not in all_that_is_said(refused.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model_kwargs": {"token": "hf_secret"}},  # neither documents nor a retriever
+        {"model_kwargs": {"token": "hf_secret"}, "documents": [], "k": 0},
+        {"model_kwargs": {"token": "hf_secret", "windows": 1}, "documents": []},
+        {"model_kwargs": {"token": "hf_secret", 3: 4}, "documents": []},
+        {"model_kwargs": [("token", "hf_secret")], "documents": []},
+        {"model_kwargs": "hf_secret", "documents": []},
+    ],
+)
+def test_a_validation_error_holds_no_token(fields: dict[str, Any]) -> None:
+    for make in (lambda: SPScannerRetriever(**fields), lambda: SPScannerRetriever.model_validate(fields)):
+        with pytest.raises(ValidationError) as refused:
+            make()
+        assert "hf_secret" not in all_that_is_said(refused.value)
+
+
+def all_that_is_said(error: BaseException | None) -> str:
+    """The text of an error and of those behind it, and what pydantic keeps of the input."""
+    if error is None:
+        return ""
+    said = str(error) + repr(error)
+    if isinstance(error, ValidationError):
+        said += str(error.errors()) + error.json()
+    return said + all_that_is_said(error.__cause__) + all_that_is_said(error.__context__)
 
 
 def test_repr_does_not_hold_the_documents(documents: list[Document], word_scorer: Any) -> None:

@@ -16,6 +16,7 @@ import pytest
 import torch
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from pydantic import ValidationError
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
@@ -228,6 +229,13 @@ def test_a_token_is_never_visible(caplog: pytest.LogCaptureFixture, tmp_path: Pa
         with pytest.raises(ValueError, match="SPScannerPostprocessor") as refused:
             SPScannerPostprocessor(model_kwargs=kwargs, **wrong)
         seen.append(str(refused.value) + repr(refused.value) + str(refused.value.errors()))  # type: ignore[attr-defined]
+    for unusable in ([("token", TOKEN)], TOKEN, {**kwargs, "windows": 1}):
+        with pytest.raises(ValidationError, match="SPScannerPostprocessor") as invalid:
+            SPScannerPostprocessor.model_validate({"model_kwargs": unusable})
+        seen.append(str(invalid.value.errors()) + invalid.value.json())
+        with pytest.raises(ValidationError, match="SPScannerPostprocessor") as invalid:
+            post.model_kwargs = unusable  # type: ignore[assignment]
+        seen.append(str(invalid.value.errors()) + invalid.value.json())
     with pytest.raises(Exception, match="missing") as failed:
         scores(post)
     seen.append(str(failed.value))

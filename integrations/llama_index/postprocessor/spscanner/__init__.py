@@ -1,4 +1,4 @@
-"""LlamaIndex node postprocessor of spscanner-rag: the best sentences of retrieved nodes, read as one text."""
+"""LlamaIndex node postprocessor of spscanner-rag: selects the best sentences of retrieved nodes."""
 
 try:
     import llama_index.core  # noqa: F401

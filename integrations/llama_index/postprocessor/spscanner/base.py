@@ -1,8 +1,7 @@
-"""The node postprocessor: retrieved nodes in, their best sentences out."""
+"""The node postprocessor: reduces retrieved nodes to their best sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     FieldSerializationInfo,
+    GetCoreSchemaHandler,
     StrictFloat,
     StrictInt,
     ValidationInfo,
@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 from llama_index.postprocessor.spscanner.events import dispatcher, reranking
 from llama_index.postprocessor.spscanner.nodes import (
@@ -34,69 +35,75 @@ from llama_index.postprocessor.spscanner.nodes import (
     with_scores,
 )
 from llama_index.postprocessor.spscanner.sentences import best_sentences
-from spscanner_rag.retrieval import SentenceSearch, hide_token, loading_options, off_loop
+from spscanner_rag.retrieval import (
+    SentenceSearch,
+    hide_token,
+    hide_token_in_fields,
+    loading_options,
+    off_loop,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, never
 
-_HANDLES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")
+_SHARED_BY_COPIES = ("callback_manager", "scanner", "scorer", "documents", "docstore", "count_tokens")
 
 
 class SPScannerPostprocessor(BaseNodePostprocessor):
-    """Keeps the best sentences of the retrieved nodes.
+    """Selects the best sentences of the retrieved nodes.
 
-    Nodes of one document are read as one text, in reading order, and every sentence of it gets a score. Each
-    sentence that is kept becomes a new node; the nodes that were given do not change.
+    The nodes of one document are read as one text, in reading order, and every sentence of it gets a score. Each
+    selected sentence becomes a new node; the given nodes do not change.
 
     Parameters
     ----------
     model : str or Path, optional
-        A local checkpoint folder or a Hub id. Default: the checkpoint that comes with the package. It is
-        loaded by the first call that needs it, once in a process.
+        A local checkpoint folder or a Hub id. Default: the bundled checkpoint. The first call that needs it loads
+        it, once in a process.
     scanner : Scanner, optional
-        A loaded scanner, in place of ``model``. `to_dict` and pickle store what loads it again.
+        A loaded scanner, instead of ``model``. `to_dict` and pickle store the arguments that load it again.
     scorer : Scorer, optional
-        Anything else with ``score_units(query, text, units)``, in place of ``model``. `to_dict` stores its name
-        only: give it again to ``from_dict(data, scorer=...)``.
+        Anything else with ``score_units(query, text, units)``, instead of ``model``. `to_dict` stores only its
+        name: pass it again to ``from_dict(data, scorer=...)``.
     backend, device, dtype : str, default "auto"
-        As for `Scanner.from_pretrained`.
+        See `Scanner.from_pretrained`.
     model_kwargs : dict, optional
         Further arguments of `Scanner.from_pretrained`. A ``token`` in it is never shown, stored or pickled.
     top_n : int or float, default 50
-        Sentences to keep: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
+        Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
     threshold : float, optional
-        The lowest score that is kept, from 0 to 1, inclusive.
+        Minimum score, from 0 to 1, inclusive.
     max_tokens : int, optional
         Token budget for all sentences together.
     count_tokens : callable or str, optional
-        What counts as a token: ``str -> int`` or the name of a tiktoken encoding. Default: the scanner's.
+        Token counter: ``str -> int`` or the name of a tiktoken encoding. Default: the scanner's.
     context_sentences : int, default 0
-        Neighbours to add on each side of a kept sentence, on top of ``top_n``.
+        Neighbours to add on each side of a selected sentence; they count for ``max_tokens`` but not for ``top_n``.
     order : "score" or "document", default "score"
-        Best first, or as they stand in the documents.
+        Best first, or in document order.
     merge_adjacent : bool, default False
-        Make one node of sentences that follow one another.
+        Merge adjacent sentences into one node.
     batch_size : int, default 64
-        Texts given to the scanner at a time.
+        Number of texts given to the scanner at a time.
     keep_retrieval_score : bool, default False
-        Put the score of the node that a sentence comes from in ``metadata["spscanner_retrieval_score"]``.
+        Store the score of a sentence's node in ``metadata["spscanner_retrieval_score"]``.
     group_by : "document" or "node", default "document"
         What is read as one text: all nodes of a document, or each node alone.
     document_key : str, optional
-        Metadata key whose value names the documents that belong together, such as ``"file_path"`` where a
-        reader makes one document of each page; they are read as one text, by page number.
+        Metadata key, such as ``"file_path"``. Documents with the same value, for instance the pages of a file, are
+        read as one text, sorted by page number.
     top_n_per_document : int, optional
-        At most so many sentences of each document, neighbours not counted.
+        Maximum number of sentences of each document, neighbours not counted.
     documents : sequence of nodes, optional
         Whole documents that the nodes were cut from. They are read instead of their nodes, so that every
-        sentence gets the score it has in the whole text. `to_dict` does not store them.
+        sentence gets its score in the whole text. `to_dict` does not store them.
     docstore : BaseDocumentStore, optional
-        Where such documents, or all of their nodes, are looked up by the id of the node's SOURCE. `to_dict`
-        does not store it.
+        Document store in which such documents, or all of their nodes, are looked up by the id of the node's
+        SOURCE. `to_dict` does not store it.
 
     Raises
     ------
-    ValueError
-        For an argument that is out of its range.
+    pydantic.ValidationError, TypeError
+        For an unknown argument or a value out of range.
     """
 
     model_config = ConfigDict(
@@ -141,17 +148,12 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
 
     if not TYPE_CHECKING:  # type checkers read the fields instead
 
-        def __init__(self, **data: Any) -> None:  # noqa: ANN401 - of every field
-            if isinstance(data.get("model_kwargs"), dict):  # no error about another field may show the token
-                data["model_kwargs"] = hide_token(data["model_kwargs"])
-            super().__init__(**data)
-
         def __setattr__(self, name: str, value: object) -> None:
             before = self.__dict__.copy()
             try:
                 super().__setattr__(name, value)
             except Exception:
-                self.__dict__.update(before)  # pydantic leaves in place what a check of all fields refuses
+                self.__dict__.update(before)  # pydantic keeps a value that a model validator refused
                 raise
 
     @field_validator("model_kwargs", mode="before")
@@ -161,7 +163,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
             return {}
         for name, option in value.items() if isinstance(value, dict) else ():
             _refuse_object_name(f"model_kwargs[{name!r}]", option)
-        return hide_token(value) if isinstance(value, dict) else value
+        return hide_token(value)
 
     @field_validator("model", mode="before")
     @classmethod
@@ -171,7 +173,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     @field_validator("device", "dtype", mode="before")
     @classmethod
     def _as_name(cls, value: object) -> object:
-        return str(value).removeprefix("torch.")  # torch's own objects are understood too
+        return str(value).removeprefix("torch.")  # also accepts torch's own objects
 
     @field_validator("scorer", "count_tokens", mode="before")
     @classmethod
@@ -191,8 +193,13 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         return self
 
     @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
+        # Before all other validators, so that no error holds the token, not even in its input.
+        return no_info_before_validator_function(hide_token_in_fields, handler(source))
+
+    @classmethod
     def class_name(cls) -> str:
-        """Name of the class in serialized components."""
+        """The name of the class in serialized components."""
         return "SPScannerPostprocessor"
 
     def _postprocess_nodes(
@@ -243,7 +250,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         return value if value is None or isinstance(value, str) else _object_name(value)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        # Not as the base class does it, which drops what cannot be pickled: another scorer would score then.
+        # The base class silently drops what cannot be pickled; a copy without its scorer would use another one.
         state = {name: value for name, value in self.__dict__.items() if name != "callback_manager"}
         if self.scanner is not None:
             state |= {**loading_options(self.scanner), "scanner": None}
@@ -251,20 +258,14 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         return partial(type(self), **state), ()
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        # The copy shares what is looked at only, and what should not be in memory twice.
+        # The copy shares what is read-only, and what should not be in memory twice.
         memo = {} if memo is None else memo
-        copied = self.__copy__()
-        memo[id(self)] = copied
-        for name, value in self.__dict__.items():
-            if name == "model_kwargs":
-                copied.__dict__[name] = dict(value)
-            elif name not in _HANDLES:
-                copied.__dict__[name] = deepcopy(value, memo)
-        return copied
+        shared = [*(getattr(self, name) for name in _SHARED_BY_COPIES), *self.model_kwargs.values()]
+        memo.update((id(value), value) for value in shared)
+        return super().__deepcopy__(memo)
 
 
-# A dictionary of settings names the objects that live in one process only.
-_OBJECT = "object"
+_OBJECT = "object"  # in saved settings, the key of the name of an object that cannot be saved
 
 
 def _object_name(value: object) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Reranking events: every start has its end, whatever happens in between."""
+"""Reranking events for LlamaIndex: each start event is followed by an end event, even after an error."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +20,10 @@ def reranking(
     top_n: int,
     model_name: str,
 ) -> Iterator[list[NodeWithScore]]:
-    """Send both kinds of start events, and on leaving both kinds of end events; the list takes the result.
+    """Send the start events of instrumentation and callbacks, and on exit their end events.
 
-    After an error or a cancellation the end events name no nodes; the span that was dropped and the payload of the
-    callback event then say what happened.
+    The body adds its result to the list. After an error or a cancellation, the end events have no nodes; the
+    dropped span and the payload of the callback event then hold the error.
     """
     found: list[NodeWithScore] = []
     dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))

@@ -1,4 +1,4 @@
-"""Nodes to joined texts: what a node says of where it stands in its document, and whole texts that are at hand."""
+"""Convert LlamaIndex nodes to texts to scan, from their offsets and links and from whole documents."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ RETRIEVAL_SCORE_KEY = "spscanner_retrieval_score"
 OWN_KEYS = (LOGIT_KEY, RETRIEVAL_SCORE_KEY)
 
 _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
-_MOST_BEFORE = 64  # as many characters may be white space that a splitter dropped before the first chunk
+_MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
 
 GroupBy = Literal["document", "node"]
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedNodes:
-    """Texts to scan, and the nodes that the numbers of their pieces stand for, with their retrieval scores."""
+    """Texts to scan, and the node and retrieval score of each piece, by its index."""
 
     texts: Sequence[JoinedText]
     nodes: Sequence[BaseNode]
@@ -39,7 +39,7 @@ class JoinedNodes:
 
 
 def query_text(query: QueryBundle | str | None) -> str:
-    """The question; ``ValueError`` if there is none."""
+    """The question; raises ``ValueError`` if there is none."""
     text = query.query_str if isinstance(query, QueryBundle) else query
     if text is None:
         raise ValueError("query_bundle is None; expected a question: pass query_str=... or query_bundle=...")
@@ -47,7 +47,7 @@ def query_text(query: QueryBundle | str | None) -> str:
 
 
 def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore]:
-    """The nodes, with None as the score of those that come bare."""
+    """Wrap bare nodes in a `NodeWithScore` without a score."""
     found = []
     for number, node in enumerate(nodes):
         if isinstance(node, BaseNode):
@@ -60,20 +60,20 @@ def with_scores(nodes: Iterable[NodeWithScore | BaseNode]) -> list[NodeWithScore
 
 
 def text_of(node: BaseNode) -> str:
-    """The text of a node without its metadata; empty if it is an image or has none."""
+    """The text of a node without its metadata; empty for an image."""
     if isinstance(node, ImageNode | ImageDocument):
         return ""
     return node.get_content(metadata_mode=MetadataMode.NONE) or ""
 
 
 def related(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
-    """The one node that stands in a relationship to another, if there is one."""
+    """The single related node of a kind, if there is one."""
     info = node.relationships.get(relationship)
     return info if isinstance(info, RelatedNodeInfo) else None
 
 
 def source_id(node: BaseNode) -> str:
-    """Id of the document that a node was cut from, or of the node if it was not."""
+    """Id of the document that a node was cut from, else of the node itself."""
     source = related(node, NodeRelationship.SOURCE)
     return node.node_id if source is None else source.node_id
 
@@ -84,10 +84,10 @@ def read_nodes(
     group_by: GroupBy = "document",
     document_key: str | None = None,
 ) -> JoinedNodes:
-    """Join the nodes of each document, or of documents with one value under ``document_key``, or none.
+    """Join the nodes of each document, or of all documents with the same value under ``document_key``.
 
-    Nodes without text are left out, and so is the second of two that are the same. ``sources`` are whole texts
-    of documents, by id.
+    With ``group_by="node"`` no nodes are joined. Nodes without text and duplicates are left out. ``sources`` holds
+    whole texts of documents by id.
     """
     pieces, owners = _pieces(nodes, document_key)
     if group_by == "document":
@@ -98,7 +98,7 @@ def read_nodes(
 
 
 def check_documents(documents: Iterable[BaseNode]) -> None:
-    """Raise ``ValueError`` if one id stands for two texts."""
+    """Raise ``ValueError`` if two texts have the same id."""
     texts: dict[str, str] = {}
     for document in documents:
         text = text_of(document)
@@ -112,7 +112,7 @@ def check_documents(documents: Iterable[BaseNode]) -> None:
 def source_texts(
     ids: Iterable[str], documents: Iterable[BaseNode] | None, docstore: BaseDocumentStore | None
 ) -> dict[Hashable, str]:
-    """Texts of the documents that are at hand, by id."""
+    """Whole texts of those documents that are available, by id."""
     texts = {document.node_id: text_of(document) for document in documents or ()}
     found: dict[Hashable, str] = {}
     for name in dict.fromkeys(ids):
@@ -125,7 +125,7 @@ def source_texts(
 
 
 def _stored(name: str, docstore: BaseDocumentStore) -> str | None:
-    """A document's text, by the document or else by all of its nodes, if they leave out only white space."""
+    """A document's text, from the document, else from its nodes if only white space is missing between them."""
     document = docstore.get_document(name, raise_error=False)
     if document is not None:
         return text_of(document)
@@ -144,10 +144,10 @@ def _stored(name: str, docstore: BaseDocumentStore) -> str | None:
 def _pieces(
     nodes: Sequence[NodeWithScore], document_key: str | None
 ) -> tuple[list[Piece], list[NodeWithScore]]:
-    """A piece for each text of a node, and the node; of nodes that come twice the one with the higher score."""
+    """The pieces and their nodes, without duplicates, of which the one with the higher score counts."""
     pieces: list[Piece] = []
     owners: list[NodeWithScore] = []
-    numbers: dict[str, dict[str, int]] = {}  # by node id and text
+    numbers: dict[str, dict[str, int]] = {}  # node id -> text -> index of the piece
     for scored in nodes:
         text, same_id = text_of(scored.node), numbers.setdefault(scored.node.node_id, {})
         number = same_id.get(text)
@@ -166,7 +166,7 @@ def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Pi
     source: Hashable = source_id(node)
     whole = related(node, NodeRelationship.SOURCE) is None
     if whole and copy > 1:
-        source = f"{source}#{copy}"  # another text under the same id: a document of its own
+        source = f"{source}#{copy}"  # another text under the same id is another document
     before, after = related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)
     group = None if document_key is None else node.metadata.get(document_key)
     pages = (page_number(node.metadata.get(key)) for key in _PAGES)
@@ -185,10 +185,10 @@ def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Pi
 def _start(node: BaseNode, text: str) -> int | None:
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     if not isinstance(start, int) or not isinstance(end, int) or start < 0 or end - start != len(text):
-        return None  # not known, or the text was changed since
+        return None  # unknown, or the text has been changed
     parent = related(node, NodeRelationship.PARENT)
     if parent is not None and parent.node_id != source_id(node) and LOGIT_KEY not in node.metadata:
-        # A chunk of a chunk: LlamaIndex counts in the larger chunk, but calls the document SOURCE.
+        # For a chunk of a chunk, the offset refers to the larger chunk, although SOURCE is the document.
         return None
     return start
 

@@ -1,4 +1,4 @@
-"""Texts to sentence nodes: each kept sentence becomes a node that shares nothing with the node it comes from."""
+"""Search joined nodes, and make a new node of each selected sentence."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -35,15 +35,15 @@ def best_sentences(
 
 
 class _Writer:
-    """Sentence nodes, each with an id of its own."""
+    """Makes the nodes of sentences, each with a unique id."""
 
     def __init__(self) -> None:
         self.found: list[NodeWithScore] = []
-        self._numbers: dict[str, int] = {}  # id -> its place in found
-        self._hashes: dict[int, str] = {}  # of nodes, by identity: a document may be long
+        self._numbers: dict[str, int] = {}  # id -> index in found
+        self._hashes: dict[int, str] = {}  # hash of each node by its id(): hashing a long document is slow
 
     def add(self, hit: Hit, node: BaseNode, retrieval_score: float | None) -> None:
-        """Write one sentence; of two that are the same, the one with the higher score stays."""
+        """Add a sentence; of two equal ones, the one with the higher score counts."""
         name = unique = _sentence_id(hit, node)
         copy = 1
         while unique in self._numbers:

@@ -1,4 +1,4 @@
-"""LlamaIndex retriever of spscanner-rag: the best sentences of whole documents."""
+"""LlamaIndex retriever of spscanner-rag: finds the best sentences of whole documents."""
 
 try:
     import llama_index.core  # noqa: F401

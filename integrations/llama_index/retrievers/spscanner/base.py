@@ -1,4 +1,4 @@
-"""The retriever: whole documents in, their best sentences out."""
+"""The retriever: finds the best sentences of whole documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _spanned_below(method: Method) -> Method:
-    """Mark a method as having its span, which the one of the base class opens."""
+    """Mark a method as traced, because the method of the base class that it calls opens the span."""
     method.__dict__["__dispatcher_span_decorated__"] = True
     return method
 
@@ -30,44 +30,44 @@ def _spanned_below(method: Method) -> Method:
 class SPScannerRetriever(BaseRetriever):
     """Retrieves the best sentences of whole documents.
 
-    The scanner reads the question and every document, or every one that a first stage chooses, from beginning to
-    end. Each sentence that is kept becomes a new node.
+    The scanner reads the question and every document, or every one that a first stage finds, from beginning to
+    end. Each selected sentence becomes a new node.
 
     Parameters
     ----------
     nodes : sequence of nodes, optional
         Documents, or the chunks they were cut into: chunks of one document are joined in reading order.
     documents : sequence of nodes, optional
-        Whole documents that chunks among ``nodes`` were cut from: they are read instead of their chunks.
+        Whole documents that chunks among ``nodes`` were cut from. They are read instead of their chunks.
     docstore : BaseDocumentStore, optional
-        Where such documents are looked up by their ids.
+        Document store in which such documents are looked up by id.
     similarity_top_k : int or float, default 50
-        Sentences to keep: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
+        Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
     top_k_per_document : int, optional
-        At most so many sentences of each document, neighbours not counted.
+        Maximum number of sentences of each document, neighbours not counted.
     retriever : BaseRetriever, optional
-        A first stage: only documents of the nodes it finds are scanned. A node of a document that is not
-        held here is scanned itself.
+        First stage: only the documents of the nodes it finds are scanned. If the document of a node is unknown,
+        the node itself is scanned.
     candidate_documents : int, optional
-        Documents scanned at most, in the order of the first stage. Default: all that it finds.
+        Maximum number of documents to scan, in the order of the first stage. Default: all that it finds.
     model, scanner, scorer, backend, device, dtype, model_kwargs
-        What scores, as for `SPScannerPostprocessor`.
+        The scorer; see `SPScannerPostprocessor`.
     threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent
-        Which sentences are kept, as for `SPScannerPostprocessor`.
+        The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
-        Texts given to the scanner at a time.
+        Number of texts given to the scanner at a time.
     keep_retrieval_score : bool, default False
-        Put the best score that the first stage gave to a node of the sentence's document in
+        Store the best score of the first stage for the sentence's document in
         ``metadata["spscanner_retrieval_score"]``.
     document_key : str, optional
-        Metadata key whose value names documents that are read as one, such as ``"file_path"`` for pages.
+        Metadata key; documents with the same value, such as the pages of a ``"file_path"``, are read as one.
     callback_manager, object_map, objects, verbose
-        As for `BaseRetriever`.
+        See `BaseRetriever`.
 
     Raises
     ------
-    ValueError
-        For an argument that is out of its range.
+    ValueError, TypeError
+        For an argument out of range or of the wrong type.
     """
 
     def __init__(
@@ -101,9 +101,15 @@ class SPScannerRetriever(BaseRetriever):
         objects: list[IndexNode] | None = None,
         verbose: bool = False,
     ) -> None:
-        # Every option by its name.
+        options = {
+            "model": model, "scanner": scanner, "scorer": scorer, "device": device, "dtype": dtype,
+            "backend": backend, "model_kwargs": model_kwargs, "similarity_top_k": similarity_top_k,
+            "top_k_per_document": top_k_per_document, "threshold": threshold, "max_tokens": max_tokens,
+            "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
+            "merge_adjacent": merge_adjacent, "batch_size": batch_size,
+        }  # fmt: skip
         self._search = SentenceSearch.of(
-            locals(), top_k="similarity_top_k", top_k_per_text="top_k_per_document"
+            options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
         _check_first_stage(retriever, candidate_documents)
         self._keep_retrieval_score = keep_retrieval_score
@@ -132,7 +138,7 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
-        """Retrieve from the documents that an index holds now.
+        """Retrieve from the documents of an index; documents added to it later are not seen.
 
         Parameters
         ----------
@@ -151,32 +157,32 @@ class SPScannerRetriever(BaseRetriever):
 
     @property
     def ref_doc_ids(self) -> list[str]:
-        """Ids of the documents that are held, in the order in which they came."""
+        """Ids of the documents, in the order in which they were added."""
         return self._held.ids
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
-        """Take in documents or nodes; one with the id of another replaces it."""
+        """Add documents or nodes; one with a known id replaces the earlier one."""
         self._held.add(nodes)
 
     def delete(self, *ref_doc_ids: str) -> None:
-        """Let go of documents and of all nodes that were cut from them.
+        """Delete documents and all nodes that were cut from them.
 
         Raises
         ------
         ValueError
-            If there is no such document; nothing is deleted then.
+            If an id is unknown; then nothing is deleted.
         """
         self._held.delete(ref_doc_ids)
 
     @_spanned_below
     def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
-        """Retrieve sentences for a question; an empty one is refused before any event."""
+        """Retrieve sentences for a question. An empty one raises ``ValueError`` before any event."""
         query_text(str_or_query_bundle)
         return super().retrieve(str_or_query_bundle)
 
     @_spanned_below
     async def aretrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
-        """Retrieve sentences beside the event loop; cancelling the task ends the scan."""
+        """Retrieve sentences without blocking the event loop; cancelling the task ends the scan."""
         query_text(str_or_query_bundle)
         return await super().aretrieve(str_or_query_bundle)
 

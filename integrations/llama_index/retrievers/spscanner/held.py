@@ -1,4 +1,4 @@
-"""The documents that a retriever holds, joined to texts once, and which of them a first stage chose."""
+"""The documents of a retriever: joined to texts once, and the choice among them by a first stage."""
 
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ from llama_index.postprocessor.spscanner.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The texts of all documents, and the number of the text that each document stands in."""
+    """The texts of all documents, and the index of the text that contains each document."""
 
     joined: JoinedNodes
     number: Mapping[str, int]
 
     def covers(self, name: str) -> bool:
-        """Whether the nodes of a document stand wherever its text is not white."""
+        """Whether the nodes of a document cover all of its text except white space."""
         if name not in self.number:
             return True
         joined = self.joined.texts[self.number[name]]
@@ -42,15 +42,15 @@ class _Texts:
         return not joined.text[end : run.end].strip()
 
     def of(self, number: int, nodes: Sequence[NodeWithScore]) -> JoinedNodes:
-        """One whole text, with the best score that a first stage gave to a node of it."""
+        """One whole text, with the best score that the first stage gave to one of its nodes."""
         best = max((scored.score for scored in nodes if scored.score is not None), default=None)
         return JoinedNodes([self.joined.texts[number]], self.joined.nodes, [best] * len(self.joined.nodes))
 
 
 class HeldNodes:
-    """Documents or chunks that may be added and deleted from several threads; a new one replaces its id's old one.
+    """Documents and chunks by id. Thread-safe.
 
-    ``documents`` and ``docstore`` hold whole texts of chunked documents, where they are at hand.
+    ``documents`` and ``docstore`` provide whole texts of chunked documents, if available.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class HeldNodes:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the documents, in the order in which they came."""
+        """Ids of the documents, in the order in which they were added."""
         with self._lock:
             return list(dict.fromkeys(source_id(node) for node in self._nodes.values()))
 
     def add(self, nodes: Iterable[BaseNode]) -> None:
-        """Take in documents or chunks."""
+        """Add documents or chunks; one with a known id replaces the earlier one."""
         given = list(nodes)
         for number, node in enumerate(given):
             if not isinstance(node, BaseNode):
@@ -86,7 +86,7 @@ class HeldNodes:
             self._texts = None
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Let go of documents and of all that was cut from them."""
+        """Delete documents and all that was cut from them."""
         with self._lock:
             unknown = sorted(set(ids) - set(self.ids))
             if unknown:
@@ -102,15 +102,15 @@ class HeldNodes:
         return [self._joined().joined]
 
     def chosen(self, found: Sequence[NodeWithScore], limit: int | None) -> list[JoinedNodes]:
-        """The first ``limit`` documents of a first stage's nodes: whole if they are held, else the nodes found."""
+        """The first ``limit`` documents that a first stage found: whole if they are held, else the found nodes."""
         texts = self._joined()
         candidates: dict[Hashable, list[NodeWithScore]] = {}
         for scored in found:
             name = self._name(scored.node, texts)
             if name is not None and (name in candidates or limit is None or len(candidates) < limit):
                 candidates.setdefault(name, []).append(scored)
-        strange = [node for name, nodes in candidates.items() if not isinstance(name, int) for node in nodes]
-        sources = source_texts((source_id(scored.node) for scored in strange), None, self._docstore)
+        loose = [node for name, nodes in candidates.items() if not isinstance(name, int) for node in nodes]
+        sources = source_texts((source_id(scored.node) for scored in loose), None, self._docstore)
         return [
             texts.of(name, nodes)
             if isinstance(name, int)
@@ -119,7 +119,7 @@ class HeldNodes:
         ]
 
     def _name(self, node: BaseNode, texts: _Texts) -> Hashable | None:
-        """Number of the held text that a node belongs to, else a name for its document; None without text."""
+        """Index of the held text that contains a node, else a key for its document; None without text."""
         source = source_id(node)
         number = texts.number.get(source)
         if number is not None:
@@ -130,7 +130,7 @@ class HeldNodes:
         return ("source", source) if group is None else ("group", repr(group))
 
     def _joined(self) -> _Texts:
-        """All texts; joined by the first call after a change."""
+        """All texts; the first call after a change joins them."""
         with self._lock:
             if self._texts is None:
                 sources = source_texts(self.ids, self._documents.values(), self._docstore)
@@ -163,7 +163,7 @@ class HeldNodes:
 
 
 def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
-    """All nodes of an index; ``ValueError`` if its document store is empty: a vector store may keep the text."""
+    """All nodes of an index; raises ``ValueError`` if its document store is empty."""
     stored = index.docstore.docs
     if not stored:
         store = getattr(index, "vector_store", None)
@@ -179,7 +179,7 @@ def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
 
 
 def _node_ids(struct: object) -> list[str] | None:
-    """Ids of an index's own nodes: a document store may serve several indexes."""
+    """Ids of the nodes of one index, since several may share a document store."""
     for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
         ids = getattr(struct, attribute, None)
         if ids is not None:
