@@ -1,4 +1,4 @@
-"""Question and units to the token ids that the model reads, and each unit's last token."""
+"""Turn a question and units into the token ids that the model reads, and find each unit's last token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ _NONE = np.zeros(0, np.int32)
 class PreparedText:
     """A text cut into units and tokenized: everything that does not depend on the question.
 
-    Tokens have character offsets in the units' joined ``model_text``; those of one character of several bytes may
-    share them.
+    Tokens have character offsets in the units' joined ``model_text``. Several tokens may share the offsets of one
+    multi-byte character.
     """
 
     units: Sequence[Unit]
@@ -45,7 +45,7 @@ class PreparedText:
 
     @cached_property
     def words(self) -> LexicalIndex:
-        """The words of the units, read when a question is first matched with them."""
+        """The words of the units, indexed when a question is first matched with them."""
         return index_words([unit.model_text for unit in self.units])
 
 
@@ -61,26 +61,15 @@ def tokenize_units(
 ) -> PreparedText:
     """Tokenize the units' joined ``model_text`` and find each unit's last token.
 
-    The ids and offsets are those of one call on the joined string without special tokens, while the
-    memory is that of a piece. Where no cut can be shown to be safe a piece grows, up to the whole.
+    The ids and offsets are those of one call on the joined string without special tokens, but the string is
+    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`).
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        With truncation and padding off.
-    units : sequence of Unit
-    end_rule : {"contained", "last_character"}
-        Where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at or before the
-        unit's end in the joined string, or the previous unit's if there is no later one. ``"last_character"``
-        (ours): the token that holds the unit's last character that is not white space. Two units may share one.
-    piece_characters : int, default 32768
-        Characters per piece, as far as safe cuts allow.
+    ``end_rule`` says where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at
+    or before the unit's end in the joined string, or the previous unit's if there is no later one.
+    ``"last_character"`` (ours): the token that holds the unit's last character that is not white space. Two units
+    may share a token.
 
-    Raises
-    ------
-    ValueError
-        If the tokenizer truncates or pads, gives no tokens at all for the units, or
-        ``piece_characters`` or ``end_rule`` is not valid.
+    Raises ``ValueError`` if an argument is invalid, the tokenizer truncates or pads, or it gives no tokens.
     """
     _require_plain(tokenizer)
     if piece_characters < 1:
