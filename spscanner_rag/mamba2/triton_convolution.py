@@ -72,7 +72,7 @@ def convolve(
     weight : (channels, 1, d_conv)
     bias : (channels,), optional
     sequence_index : (batch, tokens), int32, optional
-        No token reads one with another index.
+        A token reads only tokens with the same index.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def convolve(
             inputs,
             tail.contiguous(),
             weight.contiguous(),
-            bias if bias is not None else weight,  # a pointer to something; not read
+            bias if bias is not None else weight,  # any valid pointer: it is not read
             sequence_index.contiguous() if sequence_index is not None else weight,
             out,
             tokens,
