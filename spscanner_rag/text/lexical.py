@@ -95,21 +95,14 @@ def match_query(
     surroundings: bool = False,
     least_units: int = 0,
 ) -> LexicalMatch:
-    """Match a query with a document.
+    """Match a query with a document; with ``surroundings``, also score the text around each unit.
 
-    Parameters
-    ----------
-    index : LexicalIndex
-    query : str
-    token_starts, token_ends : (document tokens,)
-        Character positions of the model's tokens in the joined model text. A token gets the class of the word that
-        its last character belongs to.
-    surroundings : bool, default False
-        Whether to score the text around each unit, too.
-    least_units : int, default 0
-        A document with fewer units is scored as if units without any word of the query were added up to this
-        number. (In a text of three sentences no word is rare, so no score could stand out.) If no unit differs
-        from another, the added ones included, all scores are 0.
+    ``token_starts`` and ``token_ends``, (document tokens,), are character positions of the model's tokens in the
+    joined model text. A token gets the class of the word that its last character belongs to.
+
+    A document with fewer than ``least_units`` units is scored as if units without any word of the query were
+    added. (In a text of three sentences no word is rare, so no score could stand out.) If no unit differs from
+    another, the added ones included, all scores are 0.
     """
     wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
     counts = _counts(index, wanted)

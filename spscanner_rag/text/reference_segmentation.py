@@ -94,15 +94,11 @@ class ReferenceSegmenter:
     def _pieces(self, text: str) -> Iterator[_Piece]:
         for start, end in _covering(text, self._sentence_spans(text)):
             for clause in _split_after(text, start, end, ",;"):
-                if not _is_long(text, *clause):
-                    yield from _capped(text, *clause, folded=False)
-                    continue
-                for line in _split_after(text, *clause, "\n"):
-                    if not _is_long(text, *line):
-                        yield from _capped(text, *line, folded=False)
-                        continue
-                    for words in _word_groups(text, *line):
-                        yield from _capped(text, *words, folded=True)
+                cut = _is_long(text, *clause)
+                for line in _split_after(text, *clause, "\n") if cut else [clause]:
+                    folded = cut and _is_long(text, *line)
+                    for span in _word_groups(text, *line) if folded else [line]:
+                        yield from _capped(text, *span, folded)
 
 
 def _append(units: list[Unit], pieces: list[_Piece]) -> None:

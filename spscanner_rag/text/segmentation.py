@@ -32,6 +32,19 @@ _LIST_MARKER = re.compile(r"(?:\A|\n)[ \t]*([(\[]?\d{1,3}(?:\.\d{1,3}){0,5}[.)\]
 _LIST_MARKER_REACH = 48
 
 
+def check_segmenter(segmenter: object) -> None:
+    """Raise ``ValueError`` unless it is "sentence", "reference" or an object with a ``segment(text)`` method."""
+    if isinstance(segmenter, str):
+        valid = segmenter in ("sentence", "reference")
+    else:
+        valid = not isinstance(segmenter, type) and callable(getattr(segmenter, "segment", None))
+    if not valid:
+        raise ValueError(
+            f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
+            " method"
+        )
+
+
 class SentenceSegmenter:
     """Sentences by ``sentencex``; the joined units are the document, character for character.
 

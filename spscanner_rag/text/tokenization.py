@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.text.lexical import LexicalIndex, index_words
+from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Unit, readable
 
@@ -88,6 +89,15 @@ def tokenize_units(
             "use the tokenizer that belongs to the checkpoint"
         )
     return PreparedText(units, input_ids, starts, ends, _unit_ends(units, starts, ends, end_rule))
+
+
+def token_counter(tokenizer: Tokenizer) -> CountTokens:
+    """Return a function, which can be pickled, that counts the tokens of a text without special tokens."""
+    return partial(_count_tokens, tokenizer)
+
+
+def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
+    return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
 
 def _unit_ends(
