@@ -1,4 +1,4 @@
-"""What a scan gives: every sentence with its score, and what is selected of them."""
+"""The result of a scan: every sentence with its score, and the passages selected from them."""
 
 from spscanner_rag.results.scan_result import Passage, ScanResult, ScoredSentence
 

@@ -17,8 +17,16 @@ from spscanner_rag.text.token_counts import CountTokens, budget_counter
 class ScoredSentence:
     """One sentence of the document.
 
-    ``text`` is ``document[start:end]``, in characters and without the white space around it; ``logit`` is the
-    scanner's float32 output as a Python float, ``score`` its sigmoid, from 0 to 1.
+    Attributes
+    ----------
+    text : str
+        The sentence, ``document[start:end]``.
+    start, end : int
+        Its span in the document, in characters, without the white space around it.
+    logit : float
+        The scanner's output, float32 as a Python float.
+    score : float
+        Sigmoid of the logit, from 0 to 1.
     """
 
     text: str
@@ -38,7 +46,14 @@ class ScoredSentence:
 class Passage:
     """A selected sentence, or a run of adjacent selected sentences merged into one.
 
-    ``text`` is ``document[start:end]``, in characters; ``score`` is the sentence's, or the highest of the run's.
+    Attributes
+    ----------
+    text : str
+        The passage, ``document[start:end]``.
+    start, end : int
+        Its span in the document, in characters.
+    score : float
+        The score of its sentence, or the highest score of its sentences.
     """
 
     text: str
@@ -65,11 +80,11 @@ class ScanResult:
     logits
         The scanner's output for each sentence, shape ``(n,)``, finite.
     count_tokens
-        Counts the tokens of a text, for budgets: the scanner's own tokenizer. None if there is none; a
-        result that was pickled has none, so give ``count_tokens`` to :meth:`select` then.
+        Counts the tokens of a text, for budgets; a scanner's result counts with its own tokenizer. None, as in a
+        result that was pickled: pass ``count_tokens`` to :meth:`select` instead.
     blocks
-        Number of the block that each sentence stands in, ascending, shape ``(n,)``: neighbours and merged
-        passages never reach from one into the next. None: the document is one block.
+        Number of the block that each sentence is in, ascending, shape ``(n,)``: neighbours and merged passages
+        never cross from one block into the next. None: the document is one block.
 
     Raises
     ------
@@ -132,9 +147,9 @@ class ScanResult:
         max_tokens
             Token budget for all that is returned. The best sentences come first, then their neighbours:
             those of the best sentence before those of the second best, nearest first. A sentence that does
-            not fit is passed over for the next; a neighbour is taken only when it connects to its sentence.
-            Within the budget are the tokens of all passages counted one by one, those of the passages joined
-            by line breaks, and those of :meth:`context` with the same arguments.
+            not fit is skipped; a neighbour is taken only if it connects to its sentence. The budget holds for the
+            passages counted one by one, for the passages joined by line breaks, and for :meth:`context` with the
+            same arguments.
         count_tokens
             What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
             ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
@@ -153,7 +168,7 @@ class ScanResult:
         Raises
         ------
         ValueError
-            If an argument is out of range, or ``max_tokens`` is given where nothing counts tokens.
+            If an argument is out of range, or ``max_tokens`` is given and nothing counts tokens.
         """
         selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
         picks = selection.pick(self.logits, self.scores, top_k, threshold)
@@ -206,8 +221,8 @@ class ScanResult:
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
-        Document order; adjacent sentences stand as they do in the document, and a line break ``"\n"`` marks
-        every gap between others, as in the paper. The arguments are those of :meth:`select`.
+        They are in document order. Adjacent sentences are separated as in the document, all others by a line break
+        ``"\n"``, as in the paper. The arguments and errors are those of :meth:`select`.
         """
         chosen = self.select(top_k, threshold, max_tokens, count_tokens, context, merge=True)
         return "\n".join(passage.text for passage in chosen)
@@ -229,7 +244,7 @@ class ScanResult:
         return budget.shrink(lambda kept: self._most_tokens(kept, count))
 
     def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
-        """The largest count among all forms that a caller can get, so that what is taken depends on none."""
+        """The largest count over all forms that a caller can get, so that all forms have the same selection."""
         joined, apart = set(), []
         for merge in (False, True):
             texts = [passage.text for passage in self._passages(kept, "document", merge)]
@@ -249,7 +264,7 @@ class ScanResult:
         )
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
-        # Without what is derived from the fields, and without the counter, which may hold a whole scanner.
+        # Without cached properties, and without the counter, which may hold a whole scanner.
         return ScanResult, (self.query, self.text, self.starts, self.ends, self.logits, None, self.blocks)
 
     def __copy__(self) -> "ScanResult":
