@@ -85,7 +85,7 @@ def _require_versions() -> None:
 
 
 def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
-    """Import modules of mamba-ssm without its ``__init__.py``; return all of its modules that this loads, by name."""
+    """Import modules of mamba-ssm without its ``__init__.py``; return all its modules that this loads."""
     before = _taken_out()
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.submodule_search_locations is None:

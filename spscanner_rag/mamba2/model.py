@@ -165,20 +165,11 @@ class ScannerModel(nn.Module):
         return self.backbone(embedded, state, sequence_index, at)  # type: ignore[no-any-return]
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """Relevance logits of units from the hidden states at their ends: (units,), float32.
+        """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
 
-        Parameters
-        ----------
-        hidden : (units, d_model)
-            From `forward`, at the units' last tokens.
-        prior : (units, scores), optional
-            Lexical scores of each unit: its own, and with ``surroundings`` those of the three stretches around
-            it. Needed exactly when the model has a lexical prior.
-
-        Raises
-        ------
-        ValueError
-            If the model has no head, or the prior is missing, not expected or of the wrong width.
+        ``prior``, (units, scores), is needed exactly when the model has a lexical prior: the lexical scores of
+        each unit, its own and with ``surroundings`` those of the three stretches around it. Raises ``ValueError``
+        if the model has no head, or the prior is missing, not expected or of the wrong width.
         """
         if self.binary_head is None:
             raise ValueError(

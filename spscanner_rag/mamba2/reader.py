@@ -1,8 +1,8 @@
 """Read token sequences of any length in segments, and return the logits at given positions.
 
 Memory is bounded by the tokens of one step, not by the length of a sequence, since only its `ScanState` is carried
-from segment to segment. Sequences of similar length share a step, padded to the longest. Kernels that pack read all
-sequences one after the other in one row, without padding.
+from segment to segment. Sequences of similar length share a step, padded to the longest. Kernels that pack read
+all sequences one after the other in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,21 +40,10 @@ def read_logits(
     segment_tokens: int,
     after_step: AfterStep = None,
 ) -> list[NDArray[np.float32]]:
-    """Logits at the positions of each sequence.
+    """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    Parameters
-    ----------
-    model : ScannerModel
-    sequences : sequence of TokenSequence
-        All with match classes and priors, or all without, as the model requires.
-    segment_tokens : int
-        Tokens per step, over all sequences in it.
-    after_step : callable, optional
-        See `AfterStep`; padding is not counted.
-
-    Returns
-    -------
-    list of (units,) float32 arrays, in the order given
+    Either all sequences have match classes and priors or none has, as the model requires. A step reads up to
+    ``segment_tokens`` tokens, over all sequences in it; ``after_step`` does not count padding.
     """
     if model.kernels.packs:
         return _read_packed(model, sequences, segment_tokens, after_step)
@@ -202,10 +191,10 @@ def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
 def keep_freed_memory() -> None:
     """Have glibc's malloc keep freed blocks of up to 32 MB, and up to 64 MB of them, for the next allocation.
 
-    By default it returns the memory of every large tensor to the system, which must clear each page again for the next
-    one: a third of a scan's time on a CPU. glibc raises its limit to the size of any larger block that is freed, so this
-    frees such a block without ever writing to it. That uses no memory, takes microseconds, and has no effect on other
-    allocators.
+    By default it returns the memory of every large tensor to the system, which must clear each page again for the
+    next one: a third of a scan's time on a CPU. glibc raises its limit to the size of any larger block that is
+    freed, so this frees such a block without ever writing to it. That uses no memory, takes microseconds, and has
+    no effect on other allocators.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

@@ -18,7 +18,7 @@ CHUNK_TOKENS = 64
 falls. 64 was the fastest on a CPU for 24 heads with headdim 64 and d_state 128."""
 
 SMALLEST_LOG_DECAY = -40.0
-"""Smaller decays are set to exp(-40) = 4e-18, which is negligible in a float32 sum but keeps products from becoming
+"""Smaller decays are set to exp(-40) = 4e-18, which is negligible in a float32 sum but keeps products from being
 denormal numbers, with which a CPU computes many times slower."""
 
 
@@ -96,8 +96,8 @@ def ssd_chunked(
         states.append(torch.addcmul(added_of, decay, states[-1]))
     entering = torch.stack(states[:-1], dim=1).to(x.dtype).view(batch, chunks, groups, width, d_state)
 
-    # 3. The output: the contributions of the state at the block's start, of the block's own tokens, and of the skip
-    # connection, added up in one tensor with the layout of the result
+    # 3. The output: the contributions of the state at the block's start, of the block's own tokens and of the
+    # skip connection, added up in one tensor with the layout of the result
     y = (C @ entering.transpose(-1, -2)).transpose(2, 3)  # (batch, chunks, chunk_tokens, groups, width)
     y = y.reshape(x.shape).mul_(_exp(log_decay).to(x.dtype)[..., None])
     skip = D if D.dim() == 2 else D[:, None]

@@ -29,8 +29,8 @@ OFFSETS = 2**31
 SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256
 """The range of tokens per chunk that the kernels support."""
 
-# Held during a launch, because autotuned kernels store their arguments on themselves, and Triton's settings are global.
-# The GPU's own work is not serialized.
+# Held during a launch, because autotuned kernels store their arguments on themselves and Triton's settings are
+# global. It does not serialize the GPU's own work.
 _launching = threading.Lock()
 
 
