@@ -181,7 +181,7 @@ def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
         raise CheckpointError(f"{index}: no weight_map from tensors to files; expected one")
     for shard in sorted(set(weight_map.values())):
         if Path(shard).name != shard or "\\" in shard:
-            raise CheckpointError(f"{index}: shard {shard!r}; expected the name of a file beside the index")
+            raise CheckpointError(f"{index}: shard {shard!r}; expected the name of a file next to the index")
         for header in _safetensors_headers(index.parent / shard):
             if weight_map.pop(header.stored_name, None) != shard:
                 raise CheckpointError(

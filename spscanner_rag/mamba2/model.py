@@ -130,7 +130,7 @@ class ScannerModel(nn.Module):
             Lexical match class of each token; needed exactly when the model has a match embedding.
         sequence_index : (batch, tokens), int32, optional
             For kernels that pack: the number of the sequence in its row that a token belongs to, not decreasing.
-            Sequence 0 goes on from ``state``; the others start from zeros.
+            Sequence 0 continues from ``state``; the others start from zeros.
         at : pair of (units,), int64, optional
             Positions whose hidden states to return; the last layer skips most of its work for all others.
 

@@ -59,7 +59,7 @@ class MambaKernels:
         return load_kernels, ()
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """The most for which the largest tensor has 32-bit offsets."""
+        """The most for which offsets in the largest tensor fit 32 bits."""
         chunk = _chunk_tokens(config)
         per_chunk = max(
             chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place

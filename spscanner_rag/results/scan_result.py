@@ -71,19 +71,19 @@ class ScanResult:
 
     Parameters
     ----------
-    query
+    query : str
         The question as it was asked.
-    text
+    text : str
         The document as it was given; every span indexes this string.
-    starts, ends
-        Spans of the sentences in characters, ascending and disjoint, each of shape ``(n,)``.
-    logits
-        The scanner's output for each sentence, shape ``(n,)``, finite.
-    count_tokens
+    starts, ends : array of int, shape (n,)
+        Spans of the sentences in characters, ascending and disjoint.
+    logits : array of float32, shape (n,)
+        The scanner's output for each sentence, finite.
+    count_tokens : callable, optional
         Counts the tokens of a text, for budgets; a scanner's result counts with its own tokenizer. None, as in a
         result that was pickled: pass ``count_tokens`` to :meth:`select` instead.
-    blocks
-        Number of the block that each sentence is in, ascending, shape ``(n,)``: neighbours and merged passages
+    blocks : array of int, shape (n,), optional
+        Number of the block that each sentence is in, ascending: neighbours and merged passages
         never cross from one block into the next. None: the document is one block.
 
     Raises
@@ -139,25 +139,25 @@ class ScanResult:
 
         Parameters
         ----------
-        top_k
+        top_k : int, float or None, default 50
             How many sentences at most: an integer of at least 1, or a share of all sentences between 0 and
             1 (rounded up, at least 10 sentences), or None for no limit.
-        threshold
+        threshold : float, optional
             The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.
-        max_tokens
+        max_tokens : int, optional
             Token budget for all that is returned. The best sentences come first, then their neighbours:
             those of the best sentence before those of the second best, nearest first. A sentence that does
             not fit is skipped; a neighbour is taken only if it connects to its sentence. The budget holds for the
             passages counted one by one, for the passages joined by line breaks, and for :meth:`context` with the
             same arguments.
-        count_tokens
+        count_tokens : callable or str, optional
             What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
             ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
-        context
+        context : int, default 0
             How many neighbours to add on each side of each sentence, on top of ``top_k``.
-        order
+        order : {"document", "score"}, default "document"
             ``"document"``, or ``"score"`` for the best first.
-        merge
+        merge : bool, default False
             Make one passage of each run of adjacent sentences, with the white space between them.
 
         Returns
@@ -187,7 +187,7 @@ class ScanResult:
 
         Parameters
         ----------
-        numbers
+        numbers : sequence of int
             Indices into :attr:`sentences`, best first (which counts under a token budget), each once.
         max_tokens, count_tokens, context, order, merge
             As for :meth:`select`.

@@ -79,7 +79,7 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
 
 def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
     if device.type == "mps":
-        return torch.float32, "the dtype of MPS here"
+        return torch.float32, "always used on MPS"
     if device.type == "cuda":
         what, native = "the GPU", torch.cuda.is_bf16_supported(including_emulation=False)
     else:

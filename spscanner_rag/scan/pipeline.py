@@ -50,7 +50,7 @@ class Scored(NamedTuple):
 
 @dataclass(slots=True)
 class Meter:
-    """Counts tokens for the caller's progress, and asks whether to go on.
+    """Reports progress in tokens to the caller, and stops if the caller cancels.
 
     ``progress`` is called after every forward pass; ``cancelled`` is called then, and before every text is
     prepared, which on an accelerator happens in another thread.

@@ -118,7 +118,7 @@ class SentenceSegmenter:
             starts = self._starts_in_piece(piece)
             if complete:
                 kept, advance = starts, len(piece)
-            elif len(starts) > 1:  # the last sentence goes on beyond the piece: read it again
+            elif len(starts) > 1:  # the last sentence may continue after the piece: read it again
                 kept, advance = starts[:-1], starts[-1]
             else:
                 kept, advance = starts, _last_space(piece)
