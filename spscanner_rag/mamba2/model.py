@@ -56,14 +56,9 @@ class ScannerModel(nn.Module):
     surroundings : bool, default False
         Whether the lexical scores of its surroundings are added too, each times a weight that depends on the
         unit's hidden state: evidence in a story spreads over more sentences than in a contract, and a scanner
-        that reads forwards has not seen those that follow. Needs the lexical prior.
+        that reads forwards has not seen those that follow. A ``ValueError`` without the lexical prior.
     head : bool, default True
         Whether there is a relevance head; without it the model only gives hidden states.
-
-    Raises
-    ------
-    ValueError
-        For surroundings without the lexical prior.
     """
 
     def __init__(

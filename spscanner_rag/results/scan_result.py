@@ -1,4 +1,4 @@
-"""What a scan returns: every sentence with its score, and the passages selected from them."""
+"""`ScanResult`, what a scan returns: the sentences' logits, and methods that select passages from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,59 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.results import selection
 from spscanner_rag.results.selection import Order
+from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ScoredSentence:
-    """One sentence of the document.
-
-    Attributes
-    ----------
-    text : str
-        The sentence, ``document[start:end]``.
-    start, end : int
-        Its span in the document, in characters, without the white space around it.
-    logit : float
-        The scanner's output, float32 as a Python float.
-    score : float
-        Sigmoid of the logit, from 0 to 1.
-    """
-
-    text: str
-    start: int
-    end: int
-    logit: float
-    score: float
-
-    def __repr__(self) -> str:
-        return (
-            f"ScoredSentence({_shortened(self.text)}, start={self.start}, end={self.end}, "
-            f"logit={self.logit:.4g}, score={self.score:.4g})"
-        )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Passage:
-    """A selected sentence, or a run of adjacent selected sentences merged into one.
-
-    Attributes
-    ----------
-    text : str
-        The passage, ``document[start:end]``.
-    start, end : int
-        Its span in the document, in characters.
-    score : float
-        The score of its sentence, or the highest score of its sentences.
-    """
-
-    text: str
-    start: int
-    end: int
-    score: float
-
-    def __repr__(self) -> str:
-        return f"Passage({_shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,13 +225,9 @@ class ScanResult:
     def __repr__(self) -> str:
         best = f", best score={self.scores.max():.4g}" if len(self.scores) else ""
         return (
-            f"ScanResult(query={_shortened(self.query)}, characters={len(self.text)}, "
+            f"ScanResult(query={shortened(self.query)}, characters={len(self.text)}, "
             f"sentences={len(self.logits)}{best})"
         )
-
-
-def _shortened(text: str, characters: int = 60) -> str:
-    return repr(text if len(text) <= characters else text[: characters - 1] + "…")
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
