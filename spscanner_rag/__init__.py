@@ -19,7 +19,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    # torch comes with the first use of a name, so that `import spscanner_rag` stays quick.
+    # Modules are imported when a name is first used: they need torch, which is slow to import.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_MODULES[name]), name)

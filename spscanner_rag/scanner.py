@@ -1,9 +1,8 @@
-"""The scanner: a question and a whole text in, a score for every sentence out."""
+"""`Scanner`, the class that users call: it reads a question and a whole text, and scores every sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,30 +12,21 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
+from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.devices import Choice, choose, default_segment_tokens
-from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest
+from spscanner_rag.scan.pipeline import Meter, Pipeline
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled, check_query
-from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
+from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
+from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter, check_segmenter
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.tokenization import tokenize_question
-from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.tokenization import token_counter
+from spscanner_rag.text.units import Segmenter, Unit
 
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner", "bundled_token_counter"]
-
-
-class _CheckpointDefault:
-    """Stands for "as the checkpoint says", where None has a meaning of its own."""
-
-    def __repr__(self) -> str:
-        return "CHECKPOINT_DEFAULT"
-
-
-CHECKPOINT_DEFAULT = _CheckpointDefault()
 
 
 class Scanner:
@@ -53,13 +43,13 @@ class Scanner:
         reads any length in one pass. Default: as the checkpoint says.
     segment_tokens : int, optional
         Tokens per forward pass. Bounds memory; changes rounding only. Default: by device, on a CPU also by the
-        model's width. Lowered to what the backend's kernels can count.
+        model's width. Lowered to the most that the backend's kernels can index.
     segmenter : Segmenter or str, optional
         Anything with a ``segment(text)`` method, or "sentence" or "reference". Default: the checkpoint's.
     choice : Choice, optional
         Device and dtype with the reasons for them, for `spscanner info`.
     backend_reason : str, optional
-        Why the model computes with the kernels that it has, likewise.
+        Why the model uses the kernels that it has, for `spscanner info`.
     local_files_only : bool, default False
         Never download NLTK's sentence model, which the reference segmenter needs.
 
@@ -73,7 +63,7 @@ class Scanner:
         self,
         checkpoint: Checkpoint,
         *,
-        window_tokens: int | _CheckpointDefault | None = CHECKPOINT_DEFAULT,
+        window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
         choice: Choice | None = None,
@@ -86,9 +76,8 @@ class Scanner:
         self.device, self.dtype = model.device, projection_dtype(model)
         self.device_reason = choice.device_reason if choice else "where the model was loaded"
         self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
-        self.backend = model.kernels.name
-        self.backend_reason = backend_reason
-        if isinstance(window_tokens, _CheckpointDefault):
+        self.backend, self.backend_reason = model.kernels.name, backend_reason
+        if isinstance(window_tokens, CheckpointDefault):
             window_tokens = settings.window_tokens
         self.window_tokens: int | None = window_tokens
         self.segment_tokens = min(
@@ -118,7 +107,7 @@ class Scanner:
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
         backend: Literal["auto", "torch", "mamba-ssm"] = "auto",
-        window_tokens: int | _CheckpointDefault | None = CHECKPOINT_DEFAULT,
+        window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
         tokenizer: Tokenizer | str | Path | None = None,
@@ -132,21 +121,20 @@ class Scanner:
         Parameters
         ----------
         model : str or Path, optional
-            A local folder or a Hub id such as "MambaRetriever/SPScanner-130m". Default: the checkpoint that
-            comes with the package, without any network.
+            A local folder or a Hub id such as "MambaRetriever/SPScanner-130m". Default: the bundled checkpoint.
         device : str or torch.device, default "auto"
             "auto" takes CUDA, then MPS, then the CPU.
         dtype : str or torch.dtype, default "auto"
             "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively. On a CPU
-            also "int8", of the large matrix products: faster without native bfloat16, less memory, and slightly
-            other scores (docs/performance.md).
+            also "int8", for the large matrix products only: faster than float32, less memory, and slightly
+            different scores (docs/performance.md).
         backend : "auto", "torch" or "mamba-ssm", default "auto"
             What computes the layers: plain torch, or mamba-ssm's Triton kernels. "auto" takes the latter on an
-            NVIDIA GPU where they are installed.
+            NVIDIA GPU if they are installed.
         window_tokens, segment_tokens, segmenter
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
-            Instead of the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
+            Replaces the checkpoint's own: a tokenizer, its file or folder, or a Hub id.
         revision : str, optional
             Branch, tag or commit on the Hub.
         token : str or bool, optional
@@ -205,9 +193,9 @@ class Scanner:
         text : str
             The whole document, of any length.
         progress : callable, optional
-            Called with (tokens done, tokens in all) after every forward pass.
+            Called with (tokens done, tokens in total) after every forward pass.
         cancelled : callable, optional
-            Asked before a text is prepared and after every forward pass; True ends the scan.
+            Called before a text is prepared and after every forward pass; True ends the scan.
 
         Returns
         -------
@@ -234,22 +222,28 @@ class Scanner:
     ) -> list[ScanResult]:
         """Scan several pairs of question and text; pairs of similar length share a forward pass.
 
+        All pairs are checked before any is read; the errors are those of `scan`.
+
         Parameters
         ----------
         pairs : iterable of (query, text)
-            All are checked before any is read. Consecutive pairs on one text cut and tokenize it once.
+            Consecutive pairs on one text cut and tokenize it once.
         progress, cancelled : callable, optional
-            As for `scan`; the total is that of the pairs prepared so far. The errors are those of `scan`, too.
+            As for `scan`; the total is that of the pairs prepared so far.
 
         Returns
         -------
         list of ScanResult
             In the order of the pairs.
         """
-        requests = [ScanRequest(*self._checked(*_as_pair(pair))) for pair in pairs]
-        count_tokens = partial(_count_tokens, self.checkpoint.tokenizer)  # a kept result keeps no model alive
+        requests = []
+        for pair in pairs:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
+            requests.append(self._pipeline.request(*pair))
+        counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
         return [
-            ScanResult(request.query, request.text, cut.starts, cut.ends, logits, count_tokens)
+            ScanResult(request.query, request.text, cut.starts, cut.ends, logits, counter)
             for request, cut, logits in self._pipeline.run(requests, Meter(progress, cancelled))
         ]
 
@@ -266,9 +260,9 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> NDArray[np.float32]:
-        """Logits of given units: (units,). The units' ``model_text`` is what is read of the text.
+        """Logits of given units of a text, (units,); the model reads their ``model_text``.
 
-        Arguments and errors are those of `scan`.
+        The other arguments and the errors are those of `scan`.
         """
         return self.score_units_many([(query, text, units)], progress=progress, cancelled=cancelled)[0]
 
@@ -279,56 +273,27 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[NDArray[np.float32]]:
-        """Logits of given units of several texts, in the order given; similar lengths share a forward pass.
+        """Logits of given units of several texts: for each (query, text, units) an array of (units,), in order.
 
-        Requests are (query, text, units) and all checked before any is read. Other arguments and errors are those
-        of `scan_many`.
+        The other arguments and the errors are those of `scan_many`; similar lengths share a forward pass.
         """
-        checked = [ScanRequest(*self._checked(query, text), units) for query, text, units in requests]
+        checked = [self._pipeline.request(query, text, units) for query, text, units in requests]
         return [scored.logits for scored in self._pipeline.run(checked, Meter(progress, cancelled))]
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text by this scanner's own tokenizer, without special tokens."""
-        return _count_tokens(self.checkpoint.tokenizer, text)
-
-    def _checked(self, query: object, text: object) -> tuple[str, str]:
-        query = check_query(query)
-        if not isinstance(text, str):
-            raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
-        if self.window_tokens is not None:
-            tokens = len(tokenize_question(self.checkpoint.tokenizer, query))
-            if tokens > self.window_tokens:
-                raise ValueError(
-                    f"the query has {tokens} tokens, expected at most {self.window_tokens} (one window); "
-                    "shorten it or raise window_tokens"
-                )
-        return query, str(text)
+        """Number of tokens of a text with this scanner's tokenizer, without special tokens."""
+        return token_counter(self.checkpoint.tokenizer)(text)
 
 
 def bundled_token_counter() -> CountTokens:
-    """Counts the tokens of a text by the bundled checkpoint's tokenizer; no model is loaded."""
-    return partial(_count_tokens, read_tokenizer(locate(None) / TOKENIZER))
-
-
-def _as_pair(pair: object) -> tuple[object, object]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
-    return pair[0], pair[1]
+    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
+    return token_counter(read_tokenizer(locate(None) / TOKENIZER))
 
 
 def _check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
     for name, tokens in (("segment_tokens", segment_tokens), ("window_tokens", window_tokens)):
-        given = tokens is not None and not isinstance(tokens, _CheckpointDefault)
+        given = tokens is not None and not isinstance(tokens, CheckpointDefault)
         if given and (type(tokens) is not int or tokens < 1):
             raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
-    named = segmenter is None or (isinstance(segmenter, str) and segmenter in ("sentence", "reference"))
-    cuts = not isinstance(segmenter, str | type) and callable(getattr(segmenter, "segment", None))
-    if not named and not cuts:
-        raise ValueError(
-            f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
-            " method"
-        )
-
-
-def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
-    return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
+    if segmenter is not None:
+        check_segmenter(segmenter)

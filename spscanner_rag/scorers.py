@@ -1,6 +1,6 @@
-"""What scores the units of a text, how it reports progress, and how it is stopped.
+"""The interface of everything that scores the units of a text, with its progress and cancellation.
 
-The scanner is a `Scorer`, and so is every baseline. A third party needs numpy alone to write another one.
+The scanner is a `Scorer`, and so is every baseline. Implementing another one needs only numpy.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +13,13 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
 Request = tuple[str, str, Sequence[Unit]]
-"""A query, a text and the units of the text that are scored."""
+"""A query, a text, and the units of the text to score."""
 
 Progress = Callable[[int, int], None]
-"""Called with (tokens done, tokens in all that are known so far)."""
+"""Called with (tokens done, total tokens known so far)."""
 
 Cancelled = Callable[[], bool]
-"""Called now and then; True ends the work with `ScanCancelled`."""
+"""Called between steps of the work; if it returns True, the work ends with `ScanCancelled`."""
 
 
 class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
@@ -27,7 +27,7 @@ class ScanCancelled(Exception):  # noqa: N818 - nothing went wrong
 
 
 def never() -> bool:
-    """The answer where nobody cancels."""
+    """Return False: the `Cancelled` of work that nobody cancels."""
     return False
 
 
@@ -38,13 +38,7 @@ def stop_if(cancelled: Cancelled, where: str = "between two forward passes") -> 
 
 
 def check_query(query: object, name: str = "query") -> str:
-    """Return a query that is a string and not empty.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a string, or empty or white space; the message calls it ``name``.
-    """
+    """Return the query; raise ``TypeError`` if it is not a string, ``ValueError`` if it is blank."""
     if not isinstance(query, str):
         raise TypeError(f"{name}: got {type(query).__name__}; expected a string (decode bytes first)")
     if not query.strip():
@@ -62,7 +56,22 @@ class Scorer(Protocol):
     """
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """One logit for each unit, (units,): higher is better, and 0 stands for a score of 0.5."""
+        """Score the units of one text.
+
+        Parameters
+        ----------
+        query : str
+            The question; not empty.
+        text : str
+            The whole document.
+        units : sequence of Unit
+            Spans of the text in document order, at least one.
+
+        Returns
+        -------
+        (units,)
+            One finite logit for each unit: higher is better, and 0 stands for a score of 0.5.
+        """
         ...
 
 
@@ -104,7 +113,7 @@ def score_batch(
 
 
 def _checked(scorer: Scorer, values: object, n_units: int) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused
+    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused
         logits = np.asarray(values, np.float32)
     if logits.shape != (n_units,) or not np.isfinite(logits).all():
         wrong = int((~np.isfinite(logits)).sum())

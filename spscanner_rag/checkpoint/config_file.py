@@ -1,7 +1,7 @@
 """The model that a ``config.json`` describes: its configuration, and the names and shapes of its tensors.
 
-Everywhere else keys and tensor names are those of ``mamba_ssm``; those of transformers (``model_type:
-mamba2``) are turned into them here.
+All other modules use the keys and tensor names of ``mamba_ssm``; those of transformers (``model_type: mamba2``)
+are translated here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _TRANSFORMERS_REQUIRED: Final = {
     "num_hidden_layers": "n_layer",
     "vocab_size": "vocab_size",
 }
-# The same, and the defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
+# The same, with the defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
 _TRANSFORMERS_OPTIONAL: Final[dict[str, tuple[str, Any]]] = {
     "head_dim": ("headdim", 64),
     "state_size": ("d_state", 128),
@@ -46,7 +46,7 @@ _TRANSFORMERS_FIELDS: Final = _TRANSFORMERS_REQUIRED | {
 
 @contextmanager
 def faults_of(path: Path) -> Iterator[None]:
-    """Turn a ``ValueError`` about what a file says into a `CheckpointError` that names the file."""
+    """Turn a ``ValueError`` about the content of a file into a `CheckpointError` that names the file."""
     try:
         yield
     except CheckpointError:
@@ -56,14 +56,9 @@ def faults_of(path: Path) -> Iterator[None]:
 
 
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
-    """Read a ``config.json`` in either layout.
+    """Read a ``config.json`` in the layout of ``mamba_ssm`` (with ``d_model``) or transformers (``hidden_size``).
 
-    ``hidden_size`` marks the layout of transformers, ``d_model`` that of ``mamba_ssm``.
-
-    Raises
-    ------
-    ValueError
-        If it is neither layout, or describes a model that is not supported; the message names the key.
+    Raises ``ValueError``, which names the key, for another layout or a model that is not supported.
     """
     if "d_model" in config:
         return Mamba2Config.from_dict(config)
@@ -137,9 +132,9 @@ def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]
 def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
     """Read the ``config.json`` of transformers' ``Mamba2Model`` or ``Mamba2ForCausalLM``.
 
-    Keys that do not enter its forward pass are ignored, the ``norm_before_gate`` that some conversions carry
-    among them: transformers always gates first. The gated norm is grouped, with the epsilon of the other
-    norms (``models/mamba2/modeling_mamba2.py``, transformers 5.x).
+    Keys that its forward pass does not use are ignored, such as the ``norm_before_gate`` of some conversions:
+    transformers always gates first. The gated norm has groups and the epsilon of the other norms
+    (``models/mamba2/modeling_mamba2.py``, transformers 5.x).
     """
     if config.get("model_type") != "mamba2":
         raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
@@ -178,7 +173,7 @@ def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Ma
 
 
 def _with_transformers_key(message: str) -> str:
-    """Replace our key at the start of a message by the key in the file."""
+    """Replace our key at the start of a message with the key in the file."""
     key, _, rest = message.partition(" ")
     fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()}
     return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"

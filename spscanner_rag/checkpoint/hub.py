@@ -47,22 +47,17 @@ def is_local_path(name: str) -> bool:
 
 
 def without_token(message: str, token: str | bool | None) -> str:
-    """A message in which an access token is blotted out."""
+    """Return the message with the access token replaced by ``***``."""
     return message.replace(token, "***") if isinstance(token, str) and token else message
 
 
 def download(
     repository: str, patterns: Sequence[str], *, progress: bool = False, **hub: Unpack[HubOptions]
 ) -> Path:
-    """Return the cached folder of a repository, after downloading the files that are missing.
+    """Return the cached folder of a repository, named by its commit, after downloading missing files.
 
-    The folder is named like the commit. Of the files, given by names or patterns, those that the repository lacks
-    are left out.
-
-    Raises
-    ------
-    CheckpointError
-        In one line: what was asked, why it failed, what to do.
+    Files are given by names or patterns; those that the repository lacks are skipped. Raises `CheckpointError` in
+    one line: what was asked, why it failed, what to do.
     """
     from huggingface_hub import snapshot_download
 
@@ -75,7 +70,7 @@ def download(
                 **hub,
             )
         )
-    except Exception as error:  # whatever the HTTP library of the day raises
+    except Exception as error:  # the HTTP library may raise anything
         reason = _explain(error, repository, hub)
     # Raised here, since the caught error keeps the request with its authorization header.
     raise CheckpointError(
@@ -89,7 +84,7 @@ def _explain(error: Exception, repository: str, hub: HubOptions) -> str:
 
     revision, cache_dir = hub.get("revision"), hub.get("cache_dir")
     if isinstance(error.__cause__, errors.HfHubHTTPError):
-        error = error.__cause__  # of the look-up, behind the complaint that the cache has nothing either
+        error = error.__cause__  # the look-up's error; the other only says that the cache is empty
     if isinstance(error, errors.GatedRepoError):
         return "access is restricted; ask for it on the repository's page, then pass token="
     if isinstance(error, errors.RepositoryNotFoundError):

@@ -1,4 +1,4 @@
-"""Load a checkpoint: the model, its tokenizer and the way it reads documents; each file is read once."""
+"""Load a checkpoint: its model, tokenizer and settings; each file is read once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def load_checkpoint(
     progress: bool = False,
     **hub: Unpack[HubOptions],
 ) -> Checkpoint:
-    """Load a scanner: model, tokenizer and the way it reads documents.
+    """Load a scanner: its model, tokenizer and settings.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def load_checkpoint(
         A folder, a Hub id, or None for the bundled checkpoint; see `locate`.
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
-    require_head : bool, default True
         See `load_model`.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
-        Instead of the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder that holds one, or a Hub
-        id.
+        Replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id.
+    require_head : bool, default True
+        See `load_model`.
     progress : bool, default False
         Show progress bars of a download.
     revision, token, cache_dir, local_files_only
@@ -96,7 +96,9 @@ def load_checkpoint(
     Raises
     ------
     CheckpointError
-        In one line that names the file, and the tensor or key.
+        As `load_model`, or without a suitable tokenizer. One line, which names the file and the tensor or key.
+    ValueError
+        For torch.int8 on a device that cannot compute in it.
     """
     folder = locate(name, progress=progress, **hub)
     config, settings, published = _read_settings(folder)
@@ -123,17 +125,17 @@ def load_model(
     device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
         The dtype of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32.
-        torch.int8 applies to both projections of every layer, on a CPU, and leaves all else in float32: such a
+        torch.int8, on a CPU, applies to both projections of every layer and leaves the rest in float32; such a
         model cannot be saved.
     require_head : bool, default True
-        False takes a language model without ``binary_head`` too, and starts a head for training, each time
-        the same.
+        False also accepts a language model without ``binary_head`` and adds a new head for training, with the same
+        weights each time.
 
     Raises
     ------
     CheckpointError
-        If the configuration is not supported, or a tensor is missing, extra, wrongly shaped, not
-        floating-point or not finite; any weights are allocated only in the last case.
+        If the configuration is not supported, or a tensor is missing, extra, wrongly shaped, not floating-point or
+        not finite. All but the last are found before any weights are allocated.
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
@@ -153,12 +155,8 @@ def load_classifier(
     """Load a sequence classifier with one label, such as a reranker: its model and tokenizer.
 
     The head is ``binary_head`` (our layout), or ``score``, with or without a bias (transformers' sequence
-    classifiers, with the backbone under ``backbone.`` or ``model.``). For the arguments see `load_checkpoint`.
-
-    Raises
-    ------
-    CheckpointError
-        Also if it has no head, one with several labels, or a lexical channel.
+    classifiers, with the backbone under ``backbone.`` or ``model.``). The arguments and errors are those of
+    `load_checkpoint`; it also refuses a model without a head, with several labels, or with a lexical channel.
     """
     folder = locate(name, **hub)
     path = folder / CONFIG
@@ -190,7 +188,7 @@ def load_classifier(
 
 
 def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
-    """A model of first values, with the parts of the lexical channel that the settings have."""
+    """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
     return ScannerModel(
         config,
         match_embedding=settings.match,
@@ -207,7 +205,7 @@ def _model_of(
     *,
     int8: bool = False,
 ) -> ScannerModel:
-    """A model in evaluation mode that holds these very tensors; no other weights are allocated."""
+    """A model in evaluation mode that uses the given tensors; no other weights are allocated."""
     with torch.device("meta"), _WithoutFirstValues():
         model = new_model(config, settings)
         if int8:
@@ -217,7 +215,7 @@ def _model_of(
 
 
 def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool]:
-    """Model, way of reading, and whether it is a published scanner, from ``config.json``."""
+    """Read ``config.json``: model, settings, and whether it is a published scanner."""
     path = folder / CONFIG
     with faults_of(path):
         raw = read_json(path)
@@ -271,7 +269,7 @@ def _load_weights(
 def _new_head(
     config: Mamba2Config, device: torch.device | str, dtype: torch.dtype
 ) -> dict[str, torch.Tensor]:
-    """A head to start training from, as torch.nn.Linear would start it, but the same every time."""
+    """An initial head for training, distributed as in torch.nn.Linear but the same every time."""
     bound = config.d_model**-0.5
     generator = torch.Generator().manual_seed(0)
     weight = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
@@ -280,12 +278,12 @@ def _new_head(
 
 
 class _WithoutFirstValues(TorchFunctionMode):
-    """Leave out the arithmetic of first values: a model on the meta device has no values.
+    """Skip the computation of initial weights, which a model on the meta device does not have.
 
-    The first such operation there has torch import 800 modules, for more than a second.
+    The first such operation on that device makes torch import 800 modules, which takes more than a second.
     """
 
-    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # less their underscores
+    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # without underscores
 
     def __torch_function__(
         self,

@@ -83,7 +83,7 @@ def save_checkpoint(
 
 
 def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
-    """Move complete files to their place."""
+    """Move complete files to the checkpoint's folder."""
     for path in staging.iterdir():
         with path.open("rb+") as file:
             os.fsync(file.fileno())
@@ -98,7 +98,7 @@ def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
 def _tensors_to_save(
     model: ScannerModel, settings: ScannerSettings, dtype: torch.dtype | None
 ) -> dict[str, torch.Tensor]:
-    """The state dict on the CPU, after checking that it is what `load_model` will expect."""
+    """The state dict on the CPU, after checking that `load_model` will accept it."""
     if projection_dtype(model) == torch.int8:
         raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
     stored = model.state_dict()

@@ -12,7 +12,18 @@ LEXICAL_PARTS: Final = {
     "prior": "BM25 prior",
     "surroundings": "BM25 of the surroundings",
 }
-"""The keys of the object "spscanner.lexical" that stand for weights, and what a reader calls them."""
+"""The keys of the object "spscanner.lexical" that switch weights on, with their names for people."""
+
+
+class CheckpointDefault:
+    """The type of `CHECKPOINT_DEFAULT`, for arguments where None has a meaning of its own."""
+
+    def __repr__(self) -> str:
+        return "CHECKPOINT_DEFAULT"
+
+
+CHECKPOINT_DEFAULT: Final = CheckpointDefault()
+"""As an argument: use the checkpoint's own setting."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +42,15 @@ class ScannerSettings:
         The parts of the lexical channel: match embeddings, a weight on the lexical prior, and weights on the
         lexical scores of a unit's surroundings (keys of the object ``lexical``).
     training : dict
-        What the weights were trained on and how; free.
+        What the weights were trained on and how; any JSON object.
     least_units : int, default 0
-        The lexical channel treats a document of fewer units as one of so many (key ``lexical.least_units``).
+        The lexical channel treats a document with fewer units as if it had this many (key
+        ``lexical.least_units``).
+
+    Raises
+    ------
+    ValueError
+        For a value of the wrong type or out of range; the message names the key of ``config.json``.
     """
 
     segmenter: Literal["sentence", "reference"] = "sentence"
@@ -46,7 +63,7 @@ class ScannerSettings:
     least_units: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse wrong types, by the key they have in ``config.json``."""
+        """Refuse invalid values."""
         if self.segmenter not in ("sentence", "reference"):
             raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
         for key in ("window_tokens", "reanchor_tokens"):
@@ -74,21 +91,15 @@ class ScannerSettings:
 
     @property
     def lexical_names(self) -> list[str]:
-        """What a reader calls the parts of the lexical channel that are on."""
+        """Names for people of the parts of the lexical channel that are on."""
         names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
         if names and self.least_units:
-            names.append(f"as if of {self.least_units} units at least")
+            names.append(f"short documents scored as {self.least_units} units")
         return names
 
     @classmethod
     def from_dict(cls, value: object) -> "ScannerSettings":
-        """Read the parsed object "spscanner".
-
-        Raises
-        ------
-        ValueError
-            For another format, unknown keys and wrong types; the message names the key.
-        """
+        """Read the parsed object "spscanner"; a ``ValueError`` for its format, keys or types names the key."""
         if not isinstance(value, Mapping):
             raise ValueError(f"spscanner is {value!r}; expected an object")
         number = value.get("format")

@@ -1,7 +1,7 @@
-"""Tensor files: what their headers promise, and reading them one tensor at a time.
+"""Read tensor files: first their headers, to verify them, then one tensor at a time.
 
 Only tensors are unpickled, and nothing large is allocated before names, shapes and dtypes are known to be those
-of the model. All functions raise `CheckpointError` for files or tensors that are not as they should be.
+of the model. All functions raise `CheckpointError` for invalid files or tensors.
 """
 
 import json
@@ -23,7 +23,7 @@ PICKLED: Final = "pytorch_model.bin"
 _FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
-# Logits are computed in float32, and calibration scales these: rounded, it would change ranks.
+# These compute logits, in float32, and calibration scales them: rounding would change the ranking.
 _FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundings"})
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
@@ -36,8 +36,8 @@ class CheckpointError(ValueError):
 class TensorHeader:
     """One tensor of a file, before it is read.
 
-    ``dtype`` is called as torch or safetensors call it; ``readable`` are dense tensors of floating-point numbers
-    of 16, 32 or 64 bits.
+    ``dtype`` is the name that torch or safetensors has for it; ``readable`` says whether it is a dense tensor of
+    16, 32 or 64-bit floating-point numbers.
     """
 
     file: Path
@@ -60,7 +60,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Read a file, or the first bytes of it; refuse the few lines that git leaves in place of a large one."""
+    """Read a file, or its first ``most`` bytes; refuse a git-LFS pointer in place of the file."""
     try:
         with path.open("rb") as file:
             content = file.read(most)
@@ -72,13 +72,13 @@ def read_bytes(path: Path, most: int = -1) -> bytes:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a message, or the kind of the error where there is none."""
+    """The first line of an error's message, or the error's type if it has no message."""
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
 
 def has_weights(folder: Path) -> bool:
-    """Whether a folder holds weights in one of the forms that `read_headers` reads."""
+    """Whether a folder has weights in a format that `read_headers` reads."""
     return any((folder / name).is_file() for name in (SAFETENSORS, SAFETENSORS_INDEX, PICKLED))
 
 
@@ -86,7 +86,7 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
     """List the tensors of a checkpoint folder from the headers of its files.
 
     It reads ``model.safetensors`` if there is one, else the shards of ``model.safetensors.index.json``, else
-    ``pytorch_model.bin``. ``rename`` turns a name in a file into the name in the model, which is the key here.
+    ``pytorch_model.bin``. The keys are the names in the model, which ``rename`` makes from those in the files.
     """
     if (folder / SAFETENSORS).is_file():
         found = list(_safetensors_headers(folder / SAFETENSORS))
@@ -110,7 +110,7 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
 def verify_headers(
     headers: Mapping[str, TensorHeader], expected: Iterable[tuple[str, tuple[int, ...]]], folder: Path
 ) -> None:
-    """Check that a checkpoint holds exactly the expected tensors, by name and shape; ``lm_head.weight`` may be."""
+    """Check that a checkpoint has exactly the expected tensors, by name and shape, besides ``lm_head.weight``."""
     unseen = dict(headers)
     for name, shape in expected:
         header = unseen.pop(name, None)
@@ -135,10 +135,9 @@ def verify_headers(
 def read_tensors(
     headers: Mapping[str, TensorHeader], *, device: torch.device | str, dtype: torch.dtype
 ) -> Iterator[tuple[str, Tensor]]:
-    """Read verified tensors one by one, so that only one is ever held twice.
+    """Yield verified tensors one by one, so that only one is in memory twice: its name in the model, and a copy.
 
-    Yields the name in the model and a copy that is independent of the files, in the dtype that `stored_dtype`
-    says. ``lm_head.weight`` is skipped.
+    Copies are independent of the files and have the dtype of `stored_dtype`. ``lm_head.weight`` is skipped.
     """
     for file in dict.fromkeys(header.file for header in headers.values()):
         wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
@@ -182,7 +181,7 @@ def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
         raise CheckpointError(f"{index}: no weight_map from tensors to files; expected one")
     for shard in sorted(set(weight_map.values())):
         if Path(shard).name != shard or "\\" in shard:
-            raise CheckpointError(f"{index}: shard {shard!r}; expected the name of a file beside the index")
+            raise CheckpointError(f"{index}: shard {shard!r}; expected the name of a file next to the index")
         for header in _safetensors_headers(index.parent / shard):
             if weight_map.pop(header.stored_name, None) != shard:
                 raise CheckpointError(

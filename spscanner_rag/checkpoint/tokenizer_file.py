@@ -1,4 +1,4 @@
-"""The tokenizer that belongs to a checkpoint: its own ``tokenizer.json``, another, or that of the paper."""
+"""Find and read a checkpoint's tokenizer: its own ``tokenizer.json``, the caller's, or the paper's."""
 
 from pathlib import Path
 from typing import Final, Unpack
@@ -21,21 +21,10 @@ def find_tokenizer(
     progress: bool = False,
     **hub: Unpack[HubOptions],
 ) -> Tokenizer:
-    """Return the tokenizer asked for, else the checkpoint's own, else that of all published scanners.
+    """Return the given tokenizer, else the checkpoint's own, else that of all ``published`` scanners.
 
-    Parameters
-    ----------
-    given : tokenizers.Tokenizer, str, Path or None
-        A tokenizer, a ``tokenizer.json``, a folder that holds one, a Hub id, or None for the checkpoint's.
-    folder, published
-        The checkpoint's folder, and whether it is a published scanner.
-    progress, **hub
-        For a download; ``revision`` is the checkpoint's, and ignored.
-
-    Raises
-    ------
-    CheckpointError
-        If there is none, or it cannot be read.
+    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None. ``revision`` is ignored,
+    since it is the checkpoint's. Raises `CheckpointError` if there is no tokenizer, or it cannot be read.
     """
     if isinstance(given, Tokenizer):
         return without_limits(given)
@@ -87,7 +76,7 @@ def without_limits(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def refuse_small_vocabulary(config: Mamba2Config, tokenizer: Tokenizer, path: Path) -> None:
-    """Raise `CheckpointError`, naming the configuration's path, for token ids beyond the model's vocabulary."""
+    """Raise `CheckpointError` for token ids beyond the model's vocabulary; ``path`` is that of ``config.json``."""
     ids = tokenizer.get_vocab(with_added_tokens=True).values()
     highest = max(ids, default=-1)
     if highest >= config.vocab_size:

@@ -19,14 +19,10 @@ class BackendChoice(NamedTuple):
 
 
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Load a backend's kernels for a device; "auto" is mamba-ssm on an NVIDIA GPU where installed, else torch.
+    """Load a backend's kernels for a device; "auto" is mamba-ssm on an NVIDIA GPU if installed, else torch.
 
-    Raises
-    ------
-    ValueError
-        For an unknown backend, or mamba-ssm on a device that its kernels do not run on.
-    ImportError
-        If mamba-ssm was asked for by name and cannot be loaded.
+    Raises ``ValueError`` for an unknown backend or a device that mamba-ssm's kernels do not run on, and
+    ``ImportError`` if mamba-ssm was asked for by name and cannot be loaded.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-# Keys of "ssm_cfg" (arguments of mamba_ssm's `Mamba2`) and those beside it that `Mamba2Config` has fields for.
+# The keys of "ssm_cfg" (arguments of mamba_ssm's `Mamba2`), and the other keys, that are fields of `Mamba2Config`.
 _SSM_FIELDS: Final = (
     "d_state d_conv expand headdim ngroups D_has_hdim rmsnorm norm_before_gate dt_limit bias conv_bias chunk_size"
 ).split()
@@ -13,8 +13,8 @@ _TOP_FIELDS: Final = (
     "d_model n_layer vocab_size pad_vocab_size_multiple rms_norm residual_in_fp32 tie_embeddings norm_epsilon"
 ).split()
 
-# Keys that are read elsewhere, that set first weights or choose a kernel, or that other tools add as descriptions:
-# finished weights give the same numbers with any value.
+# Keys that are read elsewhere, set initial weights, choose a kernel, or are descriptions that other tools add:
+# they do not change what trained weights compute.
 _SSM_IGNORED: Final = frozenset(
     "layer d_ssm "  # read by `_refuse_other_layers`
     "conv_init A_init_range dt_min dt_max dt_init_floor use_mem_eff_path layer_idx process_group "
@@ -23,7 +23,7 @@ _SSM_IGNORED: Final = frozenset(
 _TOP_IGNORED: Final = frozenset(
     "attn_layer_idx attn_cfg d_intermediate "  # read by `_refuse_other_layers`
     "ssm_cfg fused_add_norm initializer_cfg "
-    "spscanner "  # read by `spscanner_rag.checkpoint.config_file`
+    "spscanner "  # read by `spscanner_rag.checkpoint`
     "architectures dtype model_type torch_dtype transformers_version _name_or_path "
     "bos_token_id eos_token_id pad_token_id".split()
 )
@@ -32,6 +32,50 @@ _TOP_IGNORED: Final = frozenset(
 @dataclass(frozen=True)
 class Mamba2Config:
     """Sizes and switches of a Mamba-2 backbone; names and defaults of ``mamba_ssm``.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the residual stream.
+    n_layer : int
+        Number of blocks.
+    vocab_size : int
+        Token ids are below this number.
+    pad_vocab_size_multiple : int, default 8
+        The embedding has ``vocab_size`` rows, rounded up to a multiple of this.
+    rms_norm : bool, default True
+        RMS norm before each block. False (layer norm) is not supported.
+    residual_in_fp32 : bool, default True
+        Keep the residual stream in float32 whatever the dtype of the weights.
+    tie_embeddings : bool, default True
+        Whether the language-model head shares the embedding. That head is never computed here.
+    norm_epsilon : float, default 1e-5
+        Added to the mean square in every RMS norm, the gated one included. ``mamba_ssm`` always uses 1e-5;
+        transformers' ``layer_norm_epsilon`` may differ.
+    d_state : int, default 128
+        Size of the state of one channel.
+    d_conv : int, default 4
+        Width of the causal convolution, in tokens.
+    expand : int, default 2
+        ``d_inner = expand * d_model``.
+    headdim : int, default 64
+        Channels per head.
+    ngroups : int, default 1
+        Groups of heads that share B and C, and groups of channels of the gated RMS norm.
+    D_has_hdim : bool, default False
+        One skip weight per channel instead of one per head.
+    rmsnorm : bool, default True
+        Gated RMS norm after the state space; without it the output is only multiplied by the gate.
+    norm_before_gate : bool, default False
+        Normalize first and gate then, instead of the other way round.
+    dt_limit : tuple of two floats, default (0, infinity)
+        The time step is clamped to this range, after its softplus.
+    bias : bool, default False
+        Biases in ``in_proj`` and ``out_proj``.
+    conv_bias : bool, default True
+        Bias in the convolution.
+    chunk_size : int, default 256
+        Tokens per chunk of the fused kernels. Changes the order of sums only.
 
     Raises
     ------
@@ -44,34 +88,29 @@ class Mamba2Config:
     Source: ``mamba_ssm/models/config_mamba.py`` and ``mamba_ssm/modules/mamba2.py`` of state-spaces/mamba.
     """
 
-    d_model: int  # width of the residual stream
-    n_layer: int  # number of blocks
-    vocab_size: int  # token ids are below this number
-    pad_vocab_size_multiple: int = 8  # the embedding has vocab_size rows, rounded up to a multiple of this
-    rms_norm: bool = True  # RMS norm before each block; False (layer norm) is not supported
-    residual_in_fp32: bool = True  # keeps the residual stream in float32 whatever the dtype of the weights
-    tie_embeddings: bool = True  # whether the language-model head, never computed here, shares the embedding
-    # Added to the mean square in every RMS norm, the gated one included. mamba_ssm always has 1e-5; transformers'
-    # `layer_norm_epsilon` may differ.
+    d_model: int
+    n_layer: int
+    vocab_size: int
+    pad_vocab_size_multiple: int = 8
+    rms_norm: bool = True
+    residual_in_fp32: bool = True
+    tie_embeddings: bool = True
     norm_epsilon: float = 1e-5
-    d_state: int = 128  # size of the state of one channel
-    d_conv: int = 4  # width of the causal convolution, in tokens
-    expand: int = 2  # d_inner = expand * d_model
-    headdim: int = 64  # channels per head
-    ngroups: int = 1  # groups of heads that share B and C, and of channels that the gated norm takes together
-    D_has_hdim: bool = False  # one skip weight per channel instead of one per head
-    rmsnorm: bool = True  # gated RMS norm behind the state space; without it, the output times the gate
-    norm_before_gate: bool = False  # normalise first and gate then, instead of the other way round
-    dt_limit: tuple[float, float] = (
-        0.0,
-        math.inf,
-    )  # range that the time step is clamped to, after its softplus
-    bias: bool = False  # biases in `in_proj` and `out_proj`
-    conv_bias: bool = True  # bias in the convolution
-    chunk_size: int = 256  # tokens per chunk of the fused kernels: the order of sums, never what is computed
+    d_state: int = 128
+    d_conv: int = 4
+    expand: int = 2
+    headdim: int = 64
+    ngroups: int = 1
+    D_has_hdim: bool = False
+    rmsnorm: bool = True
+    norm_before_gate: bool = False
+    dt_limit: tuple[float, float] = (0.0, math.inf)
+    bias: bool = False
+    conv_bias: bool = True
+    chunk_size: int = 256
 
     def __post_init__(self) -> None:
-        """Refuse what no model can have, by the key of ``config.json``."""
+        """Refuse invalid values; the message names the key of ``config.json``."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type is int and (type(value) is not int or value < 1):
@@ -147,7 +186,7 @@ class Mamba2Config:
         """Return the object to write as ``config.json``, in the layout of ``mamba_ssm``.
 
         ``norm_epsilon`` and ``dt_limit`` are written only where they differ from the default: ``mamba_ssm`` has no
-        key for the first, JSON no word for infinity.
+        key for the first, and JSON cannot express infinity.
         """
         ssm_cfg = {"layer": "Mamba2"} | {key: getattr(self, key) for key in _SSM_FIELDS if key != "dt_limit"}
         if self.dt_limit != (0.0, math.inf):
@@ -170,7 +209,7 @@ class Mamba2Config:
 
 
 def _key(field: str) -> str:
-    """Where a field stands in ``config.json``."""
+    """The key of a field in ``config.json``."""
     return f"ssm_cfg.{field}" if field in _SSM_FIELDS else field
 
 
@@ -197,12 +236,12 @@ def _refuse_unknown(prefix: str, given: Mapping[str, Any], known: list[str], ign
     """Refuse a key whose meaning is unknown: it might change the numbers."""
     for key in sorted(given.keys() - ignored - set(known)):
         raise ValueError(
-            f"{prefix}{key} is no key of mamba_ssm's Mamba-2 config.json; expected {', '.join(known)}"
+            f"{prefix}{key} is not a key of mamba_ssm's Mamba-2 config.json; expected {', '.join(known)}"
         )
 
 
 def _checked_dt_limit(value: object) -> tuple[float, float]:
-    """Two numbers, ``0 <= low <= high``, the second possibly infinite."""
+    """Return two numbers, ``0 <= low <= high``, of which the second may be infinite."""
     if isinstance(value, list | tuple) and len(value) == 2 and all(type(v) in (int, float) for v in value):
         low, high = float(value[0]), float(value[1])
         if 0.0 <= low <= high and not math.isinf(low):

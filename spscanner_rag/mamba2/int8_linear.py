@@ -1,8 +1,9 @@
 """The two large projections of every layer in int8, for CPUs: faster there, in a quarter of the memory.
 
-Weights are rounded once, each output channel by its own scale; inputs when they are read, each token by its own
-scale. So a token's products do not depend on the tokens beside it, and segments and padding change as little as in
-float32. (Dettmers et al. 2022, section 3.1: vector-wise quantization, without the detour for outliers.)
+Weights are rounded once, with one scale per output channel; inputs are rounded in the forward pass, with one scale
+per token. So a token's products do not depend on other tokens, and segments and padding change the results as
+little as in float32. (Dettmers et al. 2022, section 3.1: vector-wise quantization, without their separate path for
+outliers.)
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,16 +16,16 @@ from spscanner_rag.mamba2.model import Mamba2Mixer, ScannerModel
 _PROJECTIONS = ("in_proj", "out_proj")
 _WEIGHTS = tuple(f".{name}.weight" for name in _PROJECTIONS)
 _LARGEST = 127
-"""Rounded numbers are within this on both sides of zero: -128 has no counterpart."""
+"""Rounded numbers are from -127 to 127: -128 has no positive counterpart."""
 
 _BLOCK = 512
-"""Tokens at a time: their int32 sums are still in the processor's cache when they are scaled."""
+"""Tokens per matrix product: few enough that the int32 sums are still in the processor's cache when scaled."""
 
 
 class Int8Linear(nn.Module):
-    """A linear layer of int8 products, summed in int32, without a gradient.
+    """A linear layer that multiplies int8 numbers and adds in int32; it has no gradient.
 
-    It takes shape and device of the layer that it replaces.
+    Its shape and device are those of the layer that it replaces; the weights are loaded later.
     """
 
     weight: Tensor  # (in_features, out_features), int8
@@ -33,10 +34,10 @@ class Int8Linear(nn.Module):
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        of_weight = linear.weight
+        replaced = linear.weight
         shape = (linear.in_features, linear.out_features)
-        self.register_buffer("weight", of_weight.new_empty(shape, dtype=torch.int8))
-        self.register_buffer("weight_scale", of_weight.new_empty(linear.out_features, dtype=torch.float32))
+        self.register_buffer("weight", replaced.new_empty(shape, dtype=torch.int8))
+        self.register_buffer("weight_scale", replaced.new_empty(linear.out_features, dtype=torch.float32))
         self.register_buffer("bias", None if linear.bias is None else torch.empty_like(linear.bias))
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -52,7 +53,7 @@ class Int8Linear(nn.Module):
 
 
 def require_int8(device: torch.device | str) -> None:
-    """Raise ValueError for another device than the CPU, or a CPU whose sums of int8 products overflow."""
+    """Raise ValueError for a device other than the CPU, or a CPU whose sums of int8 products overflow."""
     if torch.device(device).type != "cpu":
         raise ValueError(f"dtype is 'int8', which is for the CPU, and the device {device}; use 'auto'")
     # x86 without VNNI adds pairs of products in 16 bits, which the largest ones overflow
@@ -64,7 +65,7 @@ def require_int8(device: torch.device | str) -> None:
 
 
 def use_int8_projections(model: ScannerModel) -> None:
-    """Put `Int8Linear` in place of both projections of every layer, to be filled by `with_int8_projections`."""
+    """Replace both projections of every layer by an `Int8Linear`, for the weights of `with_int8_projections`."""
     for module in model.modules():
         if isinstance(module, Mamba2Mixer):
             for name in _PROJECTIONS:
@@ -72,7 +73,7 @@ def use_int8_projections(model: ScannerModel) -> None:
 
 
 def with_int8_projections(tensors: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
-    """Names and tensors of a model, one after the other, its projections rounded and scaled."""
+    """Yield a model's tensors by name, each projection's weight rounded to int8 and followed by its scale."""
     for name, tensor in tensors:
         if name.endswith(_WEIGHTS):
             rounded, scale = _rounded(tensor)  # (out_features, in_features), (out_features, 1)
@@ -89,6 +90,6 @@ def projection_dtype(model: ScannerModel) -> torch.dtype:
 
 def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows as int8, and the scale of each: (rows, numbers), (rows, 1)."""
-    smallest = torch.finfo(torch.float32).tiny * _LARGEST  # for a row of zeros
+    smallest = torch.finfo(torch.float32).tiny * _LARGEST  # so that a row of zeros is not divided by 0
     scale = rows.abs().amax(1, keepdim=True).clamp_min_(smallest).div_(_LARGEST)
     return rows.div(scale).round_().to(torch.int8), scale

@@ -1,4 +1,4 @@
-"""What a Mamba-2 layer computes between its two projections, and the plain torch way to compute it.
+"""The interface of the kernels between the two projections of a Mamba-2 layer, and their plain torch version.
 
 A `Kernels` is chosen once, when a model is loaded (`spscanner_rag.mamba2.backends`), and given to its layers by
 `ScannerModel.use_kernels`.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ScanOperands(NamedTuple):
-    """What the state-space operator reads."""
+    """The inputs of the state-space operator, without the state."""
 
     x: Tensor  # (batch, tokens, nheads, headdim)
     dt: Tensor  # (batch, tokens, nheads), before bias and softplus
@@ -38,7 +38,7 @@ class Kernels(Protocol):
 
     @property
     def name(self) -> str:
-        """What `Scanner.from_pretrained` calls it."""
+        """Its name as the ``backend`` of `Scanner.from_pretrained`."""
 
     @property
     def packs(self) -> bool:
@@ -49,7 +49,7 @@ class Kernels(Protocol):
         """
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """Tokens of one forward pass, all rows together, above which the numbers would be wrong."""
+        """The most tokens in one forward pass, over all rows, for which the results are correct."""
 
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
@@ -79,16 +79,16 @@ class TorchKernels:
     packs = False
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """All there may be: torch counts in 64 bits."""
+        """No limit: torch indexes with 64 bits."""
         return sys.maxsize
 
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """By an image on a CPU, by shifts on a GPU; ``sequence_index`` is not read."""
+        """With `depthwise_by_shifts` on a GPU, else `depthwise_by_image`; ``sequence_index`` is not read."""
         tokens = xBC.shape[1]
         extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
-        # Backwards, a depthwise convolution is several times slower in bfloat16 than in float32 on CPU.
+        # On a CPU its backward pass is several times slower in bfloat16 than in float32.
         dtype = torch.float32 if torch.is_grad_enabled() else xBC.dtype
         weight, bias = conv1d.weight.to(dtype), conv1d.bias
         convolve = depthwise_by_shifts if xBC.is_cuda else depthwise_by_image
@@ -101,7 +101,7 @@ class TorchKernels:
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """By chunks."""
+        """With `ssd_chunked`."""
         x, dt, dt_bias, A, B, C, D = operands
         dt = F.softplus(dt.float() + dt_bias.float())  # (batch, tokens, nheads)
         if config.dt_limit != (0.0, math.inf):
@@ -109,7 +109,7 @@ class TorchKernels:
         return ssd_chunked(x, dt, A, B, C, D, state)
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """By the norm itself."""
+        """With the norm's own forward."""
         gated: Tensor = norm(y, z)
         return gated
 
@@ -120,16 +120,16 @@ TORCH_KERNELS = TorchKernels()
 def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Depthwise convolution over tokens, the fastest way on a CPU: (batch, tokens, channels).
 
-    It treats them as an image of one row whose channels lie innermost, which needs no copy to put tokens
-    innermost. Shapes: ``inputs`` (batch, d_conv - 1 + tokens, channels), ``weight`` (channels, 1, d_conv),
-    ``bias`` (channels,).
+    The input is treated as an image of one row in the channels-last layout, so that no copy is needed to make
+    tokens the innermost dimension. Shapes: ``inputs`` (batch, d_conv - 1 + tokens, channels), ``weight``
+    (channels, 1, d_conv), ``bias`` (channels,).
     """
     image = inputs.transpose(1, 2).unsqueeze(2)  # (batch, channels, 1, d_conv - 1 + tokens)
     return F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight)).squeeze(2).transpose(1, 2)
 
 
 def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The same with one product for each of the few taps, in float32.
+    """The same convolution as one product per tap, in float32.
 
     For GPUs, where cuDNN would round the factors to TF32 by default (`torch.backends.cudnn.allow_tf32`).
     """

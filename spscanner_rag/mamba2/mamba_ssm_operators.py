@@ -1,9 +1,10 @@
 """The Triton operators of mamba-ssm, loaded without the rest of that package.
 
 ``import mamba_ssm`` runs ``mamba_ssm/__init__.py``, which needs the CUDA extension ``selective_scan_cuda`` of
-Mamba-1 (release 2.3.2.post1 in any case) and the packages of all its other models. The operators of Mamba-2 are
-Triton and need none of it. So they are imported below an empty package, and taken out of `sys.modules` again:
-another part of the process that imports ``mamba_ssm`` gets the real one, and these kernels are ours alone.
+Mamba-1 (in release 2.3.2.post1 even if it is not used) and the packages of all its other models. The operators of
+Mamba-2 are Triton and need none of these. So they are imported under an empty package and then removed from
+`sys.modules`: other code in the process that imports ``mamba_ssm`` gets the real package, and does not share
+kernels with this one.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _require_versions() -> None:
 
 
 def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
-    """The named modules of mamba-ssm and those of its modules that they import, by name."""
+    """Import modules of mamba-ssm without its ``__init__.py``; return all its modules that this loads."""
     before = _taken_out()
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.submodule_search_locations is None:
@@ -104,7 +105,7 @@ def _import_past_the_package(names: Sequence[str]) -> dict[str, ModuleType]:
 
 
 def _taken_out() -> dict[str, ModuleType]:
-    """The modules of mamba-ssm in `sys.modules`, removed from it."""
+    """Remove mamba-ssm's modules from `sys.modules` and return them by name."""
     names = [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]
     return {name: sys.modules.pop(name) for name in names}
 
@@ -121,7 +122,7 @@ class _Instead:
 
 
 def _fit_to_interpreter(module: ModuleType) -> None:
-    """Do without a GPU that could be made current, or time configurations."""
+    """Adapt a module to the interpreter: set no current GPU, and time no configurations."""
     import triton
 
     if hasattr(module, "torch"):
@@ -133,7 +134,7 @@ def _fit_to_interpreter(module: ModuleType) -> None:
 
 
 def _quickest_to_interpret(configs: Sequence[Any]) -> object:
-    """The interpreter takes time by block and by size: the widest blocks of vectors, the smallest of matrices."""
+    """The fastest configuration in the interpreter: the largest blocks of vectors, the smallest of matrices."""
 
     def size(config: Any) -> int:  # noqa: ANN401 - triton.Config
         return math.prod(value for name, value in config.kwargs.items() if name.startswith("BLOCK"))

@@ -1,4 +1,4 @@
-"""The scanner's network: Mamba-2 blocks, one logit for a token, a state to go on from.
+"""The scanner's network: Mamba-2 blocks, a head that gives one logit per unit, and a state to continue from.
 
 Parameter names and numbers are those of `mamba_ssm.MambaLMHeadModel` with a Mamba-2 mixer (Dao and Gu 2024),
 without its language-model head. Weights may be bfloat16 or float32; decays, time steps, the carried SSM state
@@ -23,7 +23,7 @@ MATCH_CLASSES = 7
 document, 6 a token of the query itself."""
 
 SURROUNDINGS = 3
-"""Number of lexical scores of a unit's surroundings, beside its own."""
+"""Number of lexical scores of a unit's surroundings, in addition to its own score."""
 
 
 class LayerState(NamedTuple):
@@ -40,7 +40,7 @@ class ScanState(NamedTuple):
 
 
 Positions = tuple[Tensor, Tensor]
-"""Rows and tokens of some positions in (batch, tokens): both (units,), int64."""
+"""Row indices and token indices of positions in (batch, tokens): both (units,), int64."""
 
 
 class ScannerModel(nn.Module):
@@ -56,14 +56,9 @@ class ScannerModel(nn.Module):
     surroundings : bool, default False
         Whether the lexical scores of its surroundings are added too, each times a weight that depends on the
         unit's hidden state: evidence in a story spreads over more sentences than in a contract, and a scanner
-        that reads forwards has not seen those that follow. Needs the lexical prior.
+        that reads forwards has not seen those that follow. A ``ValueError`` without the lexical prior.
     head : bool, default True
         Whether there is a relevance head; without it the model only gives hidden states.
-
-    Raises
-    ------
-    ValueError
-        For surroundings without the lexical prior.
     """
 
     def __init__(
@@ -89,7 +84,7 @@ class ScannerModel(nn.Module):
             nn.init.normal_(self.match_embedding.weight, std=0.02)
         if self.lexical_prior is not None:
             nn.init.constant_(self.lexical_prior.weight, 0.5)
-        if self.surroundings is not None:  # silent at first
+        if self.surroundings is not None:  # no effect before training
             nn.init.zeros_(self.surroundings.weight)
             nn.init.zeros_(self.surroundings.bias)
 
@@ -100,7 +95,7 @@ class ScannerModel(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The weights' dtype (but ``A_log``, ``D`` and ``dt_bias`` are float32)."""
+        """The weights' dtype, except ``A_log``, ``D`` and ``dt_bias``, which are float32."""
         return self.backbone.embedding.weight.dtype
 
     def use_kernels(self, kernels: Kernels) -> None:
@@ -130,9 +125,9 @@ class ScannerModel(nn.Module):
             Lexical match class of each token; needed exactly when the model has a match embedding.
         sequence_index : (batch, tokens), int32, optional
             For kernels that pack: the number of the sequence in its row that a token belongs to, not decreasing.
-            Sequence 0 goes on from ``state``; the others start from zeros.
+            Sequence 0 continues from ``state``; the others start from zeros.
         at : pair of (units,), int64, optional
-            Rows and tokens whose hidden states to return; saves most of the last layer for all others.
+            Positions whose hidden states to return; the last layer skips most of its work for all others.
 
         Returns
         -------
@@ -165,20 +160,11 @@ class ScannerModel(nn.Module):
         return self.backbone(embedded, state, sequence_index, at)  # type: ignore[no-any-return]
 
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """Relevance logits of units from the hidden states at their ends: (units,), float32.
+        """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
 
-        Parameters
-        ----------
-        hidden : (units, d_model)
-            From `forward`, at the units' last tokens.
-        prior : (units, scores), optional
-            Lexical scores of each unit: its own, and with ``surroundings`` those of the three stretches around
-            it. Needed exactly when the model has a lexical prior.
-
-        Raises
-        ------
-        ValueError
-            If the model has no head, or the prior is missing, unwanted or of another width.
+        ``prior``, (units, scores), is needed exactly when the model has a lexical prior: the lexical scores of
+        each unit, its own and with ``surroundings`` those of the three stretches around it. Raises ``ValueError``
+        if the model has no head, or the prior is missing, not expected or of the wrong width.
         """
         if self.binary_head is None:
             raise ValueError(
@@ -228,7 +214,7 @@ class Backbone(nn.Module):
         after = []
         last = len(self.layers) - 1
         for number, (layer, before) in enumerate(zip(self.layers, state.layers, strict=True)):
-            # nothing reads what the last layer gives to other tokens than those asked for
+            # of the last layer, only the outputs at the requested positions are used
             residual, layer_state = layer(residual, before, sequence_index, at if number == last else None)
             after.append(layer_state)
         return self.norm_f(residual), ScanState(tuple(after))
@@ -261,7 +247,7 @@ class Mamba2Mixer(nn.Module):
         self.conv1d = nn.Conv1d(
             config.conv_dim, config.conv_dim, config.d_conv, groups=config.conv_dim, bias=config.conv_bias
         )
-        # as mamba-ssm starts them: steps log-uniform in [0.001, 0.1], A uniform in [1, 16]
+        # initialized as in mamba-ssm: steps log-uniform in [0.001, 0.1], A uniform in [1, 16]
         dt = torch.exp(torch.empty(config.nheads).uniform_(math.log(0.001), math.log(0.1)))
         self.dt_bias = nn.Parameter(dt + torch.log(-torch.expm1(-dt)))  # softplus gives dt back
         self.A_log = nn.Parameter(torch.empty(config.nheads).uniform_(1, 16).log())

@@ -8,7 +8,7 @@ from spscanner_rag.mamba2.config import Mamba2Config
 
 
 class RMSNorm(nn.Module):
-    """x / rms(x) * weight, computed in float32, given in the weight's dtype."""
+    """``x / rms(x) * weight``, computed in float32 and returned in the weight's dtype."""
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -41,10 +41,10 @@ class GatedRMSNorm(nn.Module):
 
 
 def _over_its_rms(x: Tensor, epsilon: float, *, overwrite: bool) -> Tensor:
-    """``x`` divided by the root mean square of its last dimension; in ``x`` itself if that may be overwritten."""
+    """Divide ``x`` by the root mean square of its last dimension, in place if ``overwrite`` allows it."""
     if torch.is_grad_enabled() or not x.is_cpu:
         return F.rms_norm(x, x.shape[-1:], eps=epsilon)
-    # On CPUs torch's rms_norm is one operation after another, each with a tensor of its own for its result.
+    # On a CPU torch's rms_norm is a series of operations, each of which allocates a tensor for its result.
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # (..., 1)
     scale = torch.rsqrt(norm.square_().div_(x.shape[-1]).add_(epsilon))
     return torch.mul(x, scale, out=x if overwrite else None)

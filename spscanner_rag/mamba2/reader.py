@@ -1,8 +1,8 @@
-"""Token sequences of any length through the model, in segments, for the logits at given positions.
+"""Read token sequences of any length in segments, and return the logits at given positions.
 
-Memory is bounded by the tokens of one step, not by the length of a sequence: what a sequence remembers from
-segment to segment is its `ScanState`. Sequences of similar length share a step, padded to the longest; where the
-kernels can tell sequences apart, all follow one another in one row, without padding.
+Memory is bounded by the tokens of one step, not by the length of a sequence, since only its `ScanState` is carried
+from segment to segment. Sequences of similar length share a step, padded to the longest. Kernels that pack read
+all sequences one after the other in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ AfterStep = Callable[[int], None] | None
 """Called after each step with the number of tokens read in it; whatever it raises ends the reading."""
 
 PADDING_SHARE = 0.125
-"""At most this share of a step's tokens is padding: longer differences in length go to separate steps."""
+"""At most this share of a step's tokens is padding: sequences that differ more in length share no step."""
 
 _KEPT_BLOCK = 32 * 2**20 - 2**16
 """Bytes, just below the largest block from which glibc learns (`DEFAULT_MMAP_THRESHOLD_MAX`)."""
@@ -40,21 +40,10 @@ def read_logits(
     segment_tokens: int,
     after_step: AfterStep = None,
 ) -> list[NDArray[np.float32]]:
-    """Logits at the positions of each sequence.
+    """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    Parameters
-    ----------
-    model : ScannerModel
-    sequences : sequence of TokenSequence
-        All with match classes and priors, or all without, as the model wants.
-    segment_tokens : int
-        Tokens per step, all sequences of the step together.
-    after_step : callable, optional
-        Called after each step with the number of tokens read in it, padding not counted.
-
-    Returns
-    -------
-    list of (units,) float32 arrays, in the order given
+    Either all sequences have match classes and priors or none has, as the model requires. A step reads up to
+    ``segment_tokens`` tokens, over all sequences in it; ``after_step`` does not count padding.
     """
     if model.kernels.packs:
         return _read_packed(model, sequences, segment_tokens, after_step)
@@ -117,7 +106,7 @@ def _read_step(
     tokens = [s.positions[units] - start for s, units in zip(group, inside, strict=True)]
     rows = [np.full(len(of_row), row) for row, of_row in enumerate(tokens)]
     at = (_on_device(np.concatenate(rows), model.device), _on_device(np.concatenate(tokens), model.device))
-    # Padding stands only after a sequence's end: nothing that is read comes after it.
+    # Padding comes only after a sequence's end, so it changes no logit.
     hidden, state = model(ids, state, match_classes, at=at)  # (units, d_model)
     priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
     prior = _on_device(np.concatenate(priors), model.device) if priors else None
@@ -136,7 +125,7 @@ def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.devic
 def _read_packed(
     model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
-    """All sequences as one row; the logits stay on the device, so that no step waits for the one before."""
+    """Read all sequences as one row. The logits stay on the device, so that no step waits for the one before."""
     if not sequences:
         return []
     row, numbers = _joined(sequences)
@@ -179,7 +168,7 @@ def _read_packed_step(
 
 
 def _joined(sequences: Sequence[TokenSequence]) -> tuple[TokenSequence, NDArray[np.int32]]:
-    """Sequences one behind the other, and which of them each token is of: (tokens,)."""
+    """Concatenate sequences; also return the index of each token's sequence, (tokens,)."""
     lengths = np.array([len(sequence.input_ids) for sequence in sequences], np.int64)
     starts = np.cumsum(lengths) - lengths
     classes = [s.match_classes for s in sequences if s.match_classes is not None]
@@ -194,7 +183,7 @@ def _joined(sequences: Sequence[TokenSequence]) -> tuple[TokenSequence, NDArray[
 
 
 def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
-    """A copy on the device. One to a GPU is not waited for: torch keeps the pinned memory until it is done."""
+    """Copy to the device, to a GPU asynchronously: torch keeps the pinned memory until the copy is done."""
     tensor = torch.from_numpy(np.array(values))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
@@ -202,10 +191,10 @@ def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:
 def keep_freed_memory() -> None:
     """Have glibc's malloc keep freed blocks of up to 32 MB, and up to 64 MB of them, for the next allocation.
 
-    By default it returns the memory of every large tensor to the system, which has to clear it anew page by page
-    for the next one: a third of a scan's time on a CPU. It expects to need blocks of the size of those that were
-    freed; so one is freed here that nobody ever wrote to. This uses no memory, costs microseconds, and has no
-    effect on other allocators.
+    By default it returns the memory of every large tensor to the system, which must clear each page again for the
+    next one: a third of a scan's time on a CPU. glibc raises its limit to the size of any larger block that is
+    freed, so this frees such a block without ever writing to it. That uses no memory, takes microseconds, and has
+    no effect on other allocators.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 CHUNK_TOKENS = 64
-"""Tokens per block of the chunked form: the cost of a block grows with its square, the number of passed
-states shrinks with it. 64 was the fastest on CPU for 24 heads of 64 and a state of 128."""
+"""Tokens per block. The cost of a block grows with their square, while the number of states passed between blocks
+falls. 64 was the fastest on a CPU for 24 heads with headdim 64 and d_state 128."""
 
 SMALLEST_LOG_DECAY = -40.0
-"""exp of it is 4e-18, nothing beside what it is added to in float32; but products with it are normal numbers, and
-arithmetic with denormal ones is many times slower on a CPU."""
+"""Smaller decays are set to exp(-40) = 4e-18, which is negligible in a float32 sum but keeps products from being
+denormal numbers, with which a CPU computes many times slower."""
 
 
 def ssd_chunked(
@@ -47,7 +47,7 @@ def ssd_chunked(
     D : (heads,) or (heads, headdim)
         Skip weights.
     initial_state : (batch, heads, headdim, d_state), float32
-        The state after the token before the first.
+        The state before the first token.
     chunk_tokens : int, default 64
         Tokens per block. Changes rounding and speed only.
 
@@ -85,19 +85,19 @@ def ssd_chunked(
     mixing = mixing.view(batch, chunks, groups, -1, chunk_tokens, chunk_tokens) * similarity.unsqueeze(3)
     inside = mixing.flatten(2, 3) @ driven.transpose(2, 3)  # (batch, chunks, heads, chunk_tokens, headdim)
 
-    # 2. From block to block, in float32: the state at a block's start, its decay and what the block adds to it
+    # 2. Between blocks, in float32: the state at each block's start, decayed, plus what the block adds to it
     to_end = _exp(log_decay[:, :, -1:] - log_decay).to(x.dtype)[..., None]
     ending = (driven * to_end).view(batch, chunks, chunk_tokens, groups, width).permute(0, 1, 3, 4, 2)
     added = (ending @ B).view(batch, chunks, heads, headdim, d_state).float()
     block_decay = _exp(log_decay[:, :, -1])[..., None, None]  # (batch, chunks, heads, 1, 1)
     states = [initial_state]
-    # taken apart at once: the gradient of an index per block would be a whole tensor of zeros per block
+    # unbind, not an index per block: the gradient of each index would be a tensor of zeros of the full size
     for added_of, decay in zip(added.unbind(1), block_decay.unbind(1), strict=True):
         states.append(torch.addcmul(added_of, decay, states[-1]))
     entering = torch.stack(states[:-1], dim=1).to(x.dtype).view(batch, chunks, groups, width, d_state)
 
-    # 3. What the state at a block's start gives to its tokens, what they give to one another, and the skip
-    # connection: added up in one tensor whose layout is that of the result
+    # 3. The output: the contributions of the state at the block's start, of the block's own tokens and of the
+    # skip connection, added up in one tensor with the layout of the result
     y = (C @ entering.transpose(-1, -2)).transpose(2, 3)  # (batch, chunks, chunk_tokens, groups, width)
     y = y.reshape(x.shape).mul_(_exp(log_decay).to(x.dtype)[..., None])
     skip = D if D.dim() == 2 else D[:, None]
@@ -106,5 +106,5 @@ def ssd_chunked(
 
 
 def _exp(log_decay: Tensor) -> Tensor:
-    """Decay factors, kept away from denormal numbers, with which a CPU's exp is ten times slower."""
+    """Decay factors, clamped to avoid denormal numbers, with which a CPU's exp is ten times slower."""
     return log_decay.clamp(SMALLEST_LOG_DECAY, 0.0).exp_()

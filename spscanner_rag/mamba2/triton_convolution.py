@@ -61,22 +61,12 @@ def _convolve_kernel(
 def convolve(
     inputs: Tensor, tail: Tensor, weight: Tensor, bias: Tensor | None, sequence_index: Tensor | None
 ) -> Tensor:
-    """Causal depthwise convolution and SiLU, summed in float32.
+    """Causal depthwise convolution and SiLU, summed in float32: (batch, tokens, channels), dtype of ``inputs``.
 
-    Parameters
-    ----------
-    inputs : (batch, tokens, channels)
-        Channels innermost; the other strides are free, so that a part of a projection needs no copy.
-    tail : (batch, d_conv - 1, channels)
-        The inputs before the first, of the sequence with index 0.
-    weight : (channels, 1, d_conv)
-    bias : (channels,), optional
-    sequence_index : (batch, tokens), int32, optional
-        No token reads one with another index.
-
-    Returns
-    -------
-    (batch, tokens, channels), dtype of ``inputs``
+    ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are free, so that a slice of a
+    projection needs no copy. ``tail``, (batch, d_conv - 1, channels), holds the inputs before the first, of the
+    sequence with index 0. ``weight`` is (channels, 1, d_conv), ``bias`` (channels,). With ``sequence_index``,
+    (batch, tokens), int32, a token reads only tokens with the same index.
     """
     batch, tokens, channels = inputs.shape
     if inputs.stride(-1) != 1:
@@ -89,7 +79,7 @@ def convolve(
             inputs,
             tail.contiguous(),
             weight.contiguous(),
-            bias if bias is not None else weight,  # a pointer to something; not read
+            bias if bias is not None else weight,  # any valid pointer: it is not read
             sequence_index.contiguous() if sequence_index is not None else weight,
             out,
             tokens,

@@ -1,7 +1,7 @@
-"""The Triton way to compute a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
+"""The Triton version of a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
 
-Rounding: in bfloat16, products are of bfloat16 numbers and summed in float32; decays, sums of decays and the state
-are float32. In float32, products are float32 too: Triton's own choice would be TF32, of 10 bits.
+Rounding: with bfloat16 weights, products of bfloat16 numbers are summed in float32; decays, sums of decays and the
+state are float32. With float32 weights, factors are float32, where Triton's default would be TF32 (10 bits).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ OFFSETS = 2**31
 (state-spaces/mamba issue 1015)."""
 
 SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256
-"""Tokens per chunk that the kernels are made for."""
+"""The range of tokens per chunk that the kernels support."""
 
-# Autotuned kernels keep what they are called with on themselves, and Triton's settings are the process's:
-# one launch at a time. Only the launch: the GPU runs on meanwhile.
+# Held during a launch, because autotuned kernels store their arguments on themselves and Triton's settings are
+# global. It does not serialize the GPU's own work.
 _launching = threading.Lock()
 
 
@@ -59,7 +59,7 @@ class MambaKernels:
         return load_kernels, ()
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """As many as the largest tensor may have in 32-bit offsets."""
+        """The most for which offsets in the largest tensor fit 32 bits."""
         chunk = _chunk_tokens(config)
         per_chunk = max(
             chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place
@@ -71,7 +71,7 @@ class MambaKernels:
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """By causal-conv1d where it fits, else by our kernel."""
+        """With causal-conv1d where it supports the tensors, else with our own kernel."""
         from spscanner_rag.mamba2.triton_convolution import convolve
 
         after = _tail_after(xBC, tail, sequence_index)
@@ -89,7 +89,7 @@ class MambaKernels:
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """By ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
+        """With ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
         x, dt, dt_bias, A, B, C, D = operands
         most = self.most_tokens(config)
         if x.shape[0] * x.shape[1] > most:
@@ -116,7 +116,7 @@ class MambaKernels:
         return y, final_state
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """By ``rmsnorm_fn``."""
+        """With ``rmsnorm_fn``."""
         if not y.numel():
             return y
         normed: Tensor = self._operators.rmsnorm_fn(
@@ -132,13 +132,13 @@ class MambaKernels:
 
 
 def _fits(xBC: Tensor, tail: Tensor) -> bool:
-    """Whether causal-conv1d takes them with channels innermost: short filters, and reads of 8 numbers at once."""
+    """Whether causal-conv1d supports the tensors: at most 4 taps, and rows aligned for reads of 8 numbers."""
     aligned = (*xBC.stride()[:2], xBC.shape[2], xBC.storage_offset())
     return xBC.is_cuda and 1 <= tail.shape[1] <= 3 and all(number % 8 == 0 for number in aligned)
 
 
 def _chunk_tokens(config: Mamba2Config) -> int:
-    """The checkpoint's chunk size, as a power of 2 that the kernels are made for."""
+    """The checkpoint's chunk size, rounded down to a power of 2 within the supported range."""
     power: int = 2 ** int(math.log2(config.chunk_size))
     return min(max(power, SMALLEST_CHUNK), LARGEST_CHUNK)
 
@@ -160,7 +160,7 @@ def _tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Ten
 
 @contextmanager
 def _exact_products(dtype: torch.dtype) -> Iterator[None]:
-    """Float32 products in float32, not TF32, for kernels that are compiled inside."""
+    """Multiply float32 numbers in float32, not TF32, in kernels that are compiled within this context."""
     if dtype != torch.float32:
         yield
         return

@@ -1,5 +1,6 @@
-"""What a scan gives: every sentence with its score, and what is selected of them."""
+"""The result of a scan: every sentence with its score, and the passages selected from them."""
 
-from spscanner_rag.results.scan_result import Passage, ScanResult, ScoredSentence
+from spscanner_rag.results.scan_result import ScanResult
+from spscanner_rag.results.sentences import Passage, ScoredSentence
 
 __all__ = ["Passage", "ScanResult", "ScoredSentence"]

@@ -1,4 +1,4 @@
-"""What a scan returns: every sentence with its score, and the passages selected from them."""
+"""`ScanResult`, what a scan returns: the sentences' logits, and methods that select passages from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,44 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.results import selection
 from spscanner_rag.results.selection import Order
+from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ScoredSentence:
-    """One sentence of the document.
-
-    ``text`` is ``document[start:end]``, in characters and without the white space around it; ``logit`` is the
-    scanner's float32 output as a Python float, ``score`` its sigmoid, from 0 to 1.
-    """
-
-    text: str
-    start: int
-    end: int
-    logit: float
-    score: float
-
-    def __repr__(self) -> str:
-        return (
-            f"ScoredSentence({_shortened(self.text)}, start={self.start}, end={self.end}, "
-            f"logit={self.logit:.4g}, score={self.score:.4g})"
-        )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Passage:
-    """A selected sentence, or a run of adjacent selected sentences merged into one.
-
-    ``text`` is ``document[start:end]``, in characters; ``score`` is the sentence's, or the highest of the run's.
-    """
-
-    text: str
-    start: int
-    end: int
-    score: float
-
-    def __repr__(self) -> str:
-        return f"Passage({_shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,20 +20,20 @@ class ScanResult:
 
     Parameters
     ----------
-    query
+    query : str
         The question as it was asked.
-    text
+    text : str
         The document as it was given; every span indexes this string.
-    starts, ends
-        Spans of the sentences in characters, ascending and disjoint, each of shape ``(n,)``.
-    logits
-        The scanner's output for each sentence, shape ``(n,)``, finite.
-    count_tokens
-        Counts the tokens of a text, for budgets: the scanner's own tokenizer. None if there is none; a
-        result that was pickled has none, so give ``count_tokens`` to :meth:`select` then.
-    blocks
-        Number of the block that each sentence stands in, ascending, shape ``(n,)``: neighbours and merged
-        passages never reach from one into the next. None: the document is one block.
+    starts, ends : array of int, shape (n,)
+        Spans of the sentences in characters, ascending and disjoint.
+    logits : array of float32, shape (n,)
+        The scanner's output for each sentence, finite.
+    count_tokens : callable, optional
+        Counts the tokens of a text, for budgets; a scanner's result counts with its own tokenizer. None, as in a
+        result that was pickled: pass ``count_tokens`` to :meth:`select` instead.
+    blocks : array of int, shape (n,), optional
+        Number of the block that each sentence is in, ascending: neighbours and merged passages
+        never cross from one block into the next. None: the document is one block.
 
     Raises
     ------
@@ -124,25 +88,25 @@ class ScanResult:
 
         Parameters
         ----------
-        top_k
+        top_k : int, float or None, default 50
             How many sentences at most: an integer of at least 1, or a share of all sentences between 0 and
             1 (rounded up, at least 10 sentences), or None for no limit.
-        threshold
+        threshold : float, optional
             The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.
-        max_tokens
+        max_tokens : int, optional
             Token budget for all that is returned. The best sentences come first, then their neighbours:
             those of the best sentence before those of the second best, nearest first. A sentence that does
-            not fit is passed over for the next; a neighbour is taken only when it connects to its sentence.
-            Within the budget are the tokens of all passages counted one by one, those of the passages joined
-            by line breaks, and those of :meth:`context` with the same arguments.
-        count_tokens
+            not fit is skipped; a neighbour is taken only if it connects to its sentence. The budget holds for the
+            passages counted one by one, for the passages joined by line breaks, and for :meth:`context` with the
+            same arguments.
+        count_tokens : callable or str, optional
             What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
             ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
-        context
+        context : int, default 0
             How many neighbours to add on each side of each sentence, on top of ``top_k``.
-        order
+        order : {"document", "score"}, default "document"
             ``"document"``, or ``"score"`` for the best first.
-        merge
+        merge : bool, default False
             Make one passage of each run of adjacent sentences, with the white space between them.
 
         Returns
@@ -153,7 +117,7 @@ class ScanResult:
         Raises
         ------
         ValueError
-            If an argument is out of range, or ``max_tokens`` is given where nothing counts tokens.
+            If an argument is out of range, or ``max_tokens`` is given and nothing counts tokens.
         """
         selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
         picks = selection.pick(self.logits, self.scores, top_k, threshold)
@@ -172,7 +136,7 @@ class ScanResult:
 
         Parameters
         ----------
-        numbers
+        numbers : sequence of int
             Indices into :attr:`sentences`, best first (which counts under a token budget), each once.
         max_tokens, count_tokens, context, order, merge
             As for :meth:`select`.
@@ -206,8 +170,8 @@ class ScanResult:
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
-        Document order; adjacent sentences stand as they do in the document, and a line break ``"\n"`` marks
-        every gap between others, as in the paper. The arguments are those of :meth:`select`.
+        They are in document order. Adjacent sentences are separated as in the document, all others by a line break
+        ``"\n"``, as in the paper. The arguments and errors are those of :meth:`select`.
         """
         chosen = self.select(top_k, threshold, max_tokens, count_tokens, context, merge=True)
         return "\n".join(passage.text for passage in chosen)
@@ -229,7 +193,7 @@ class ScanResult:
         return budget.shrink(lambda kept: self._most_tokens(kept, count))
 
     def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
-        """The largest count among all forms that a caller can get, so that what is taken depends on none."""
+        """The largest count over all forms that a caller can get, so that all forms have the same selection."""
         joined, apart = set(), []
         for merge in (False, True):
             texts = [passage.text for passage in self._passages(kept, "document", merge)]
@@ -249,7 +213,7 @@ class ScanResult:
         )
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
-        # Without what is derived from the fields, and without the counter, which may hold a whole scanner.
+        # Without cached properties, and without the counter, which may hold a whole scanner.
         return ScanResult, (self.query, self.text, self.starts, self.ends, self.logits, None, self.blocks)
 
     def __copy__(self) -> "ScanResult":
@@ -261,13 +225,9 @@ class ScanResult:
     def __repr__(self) -> str:
         best = f", best score={self.scores.max():.4g}" if len(self.scores) else ""
         return (
-            f"ScanResult(query={_shortened(self.query)}, characters={len(self.text)}, "
+            f"ScanResult(query={shortened(self.query)}, characters={len(self.text)}, "
             f"sentences={len(self.logits)}{best})"
         )
-
-
-def _shortened(text: str, characters: int = 60) -> str:
-    return repr(text if len(text) <= characters else text[: characters - 1] + "…")
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:

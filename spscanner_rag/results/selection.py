@@ -1,4 +1,4 @@
-"""Which sentences are kept, by number: ranking, top k, threshold, token budget and neighbours."""
+"""Select sentences by number: ranking, top k, threshold, token budget and neighbours."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 Order = Literal["document", "score"]
 Blocks = NDArray[np.int64]
-"""The block that each sentence stands in, ascending: (n,). Neighbours and merged passages stay inside one."""
+"""The block of each sentence, ascending: (n,). Neighbours and merged passages stay inside one block."""
 
-# The original never keeps fewer when the number is given as a share of the sentences.
+# If ``top_k`` is a share of the sentences, at least this many are kept, as in the original.
 MINIMUM_OF_A_SHARE = 10
 
 
@@ -134,11 +134,10 @@ def adjoin(left: int, blocks: Blocks | None) -> bool:
 class TokenBudget:
     """Fills a budget of tokens: the best sentences first, then their neighbours.
 
-    A sentence that no longer fits is passed over and the next one is tried; each is counted once or twice.
-    Where tokens add up, that is exact: of two forms of the text, sentences one per line and sentences with
-    the white space of the document between adjacent ones, the longer is held against the budget. Tokens of
-    most tokenizers need not add up over a joined text, so :meth:`shrink` measures what the caller gets.
-    ``text``, ``starts``, ``ends`` and ``blocks`` are those of the `ScanResult`.
+    A sentence that does not fit is skipped and the next one is tried; each is counted once or twice. The budget
+    must hold the longer of two forms of the text: one sentence per line, or adjacent sentences with the document's
+    white space between them. With most tokenizers the tokens of a joined text are not exactly the sum of its
+    sentences' tokens, so `shrink` then measures what the caller gets.
     """
 
     def __init__(
@@ -154,17 +153,17 @@ class TokenBudget:
         self.starts: list[int] = starts.tolist()
         self.ends: list[int] = ends.tolist()
         self.line_break = line_break = count("\n")
-        self.used = 0  # by the kept sentences, each with a line break
-        self.extra = 0  # what the white space between adjacent ones takes beyond the line breaks
+        self.used = 0  # tokens of the kept sentences, each with a line break
+        self.extra = 0  # tokens of the white space between adjacent kept sentences, beyond the line breaks
         self.costs: dict[int, int] = {}  # kept sentence -> its tokens, in the order they were taken
-        # what white space between two sentences takes beyond the line break already counted
+        # tokens of the white space between two sentences, beyond the line break already counted
         self._gap_cost = cache(lambda gap: 0 if gap == "\n" else count(gap) - line_break)
 
     def fill(self, picks: Sequence[int], context: int) -> None:
-        """Take from ``picks`` (best first) what fits, then neighbours: those of the best sentence first.
+        """Take what fits of ``picks`` (best first), then of their neighbours, those of the best sentence first.
 
-        Neighbours are taken nearest first, the one before ahead of the one after; a side ends at the
-        first that does not fit, so that neighbours always connect to their sentence.
+        The nearest neighbours are taken first, the one before ahead of the one after. A side ends at the first
+        neighbour that does not fit, so that neighbours always connect to their sentence.
         """
         for number in picks:
             if self.used >= self.max_tokens:
@@ -179,14 +178,14 @@ class TokenBudget:
                 self._take_neighbours(number, context, before, after)
 
     def shrink(self, measure: Callable[[list[int]], int]) -> list[int]:
-        """Drop what was taken last until ``measure(kept)`` tokens fit; the kept numbers, ascending."""
+        """Drop the sentences taken last until ``measure(kept)`` tokens fit; return the kept numbers, ascending."""
         order = list(self.costs)
         while order:
             kept = sorted(order)
             over = measure(kept) - self.max_tokens
             if over <= 0:
                 return kept
-            half = len(order) // 2  # at most so many are dropped on an estimate, before measuring again
+            half = len(order) // 2  # drop at most half on an estimate, then measure again
             while len(order) > half and over > 0:
                 over -= max(self.costs[order.pop()], 1)
         return []
@@ -202,7 +201,7 @@ class TokenBudget:
         others = self.used + max(0, extra)
         over = others + cost - self.max_tokens
         if over > 0 and (over > self.line_break or others + self.count(sentence) > self.max_tokens):
-            return False  # not even as the last one, without a line break
+            return False  # it would not fit even as the last sentence, without a line break
         self.used += cost
         self.extra = extra
         self.costs[number] = cost
@@ -220,7 +219,9 @@ class TokenBudget:
             ]
             if not reach:
                 return
-            _, nearest, found = min(reach, key=lambda candidate: candidate[0])  # of two, the one before
+            _, nearest, found = min(
+                reach, key=lambda candidate: candidate[0]
+            )  # if equally near, the one before
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
 
 

@@ -1,1 +1,1 @@
-"""Questions on texts become logits: prepared, packed and read by the model."""
+"""Queries on texts become logits: texts are prepared, grouped and read by the model."""

@@ -1,4 +1,4 @@
-"""Where and in which arithmetic a model runs and why, and how much it reads at once."""
+"""Devices: which one a model runs on, with which dtype, how many tokens at once; what this machine's CPU is."""
 
 import platform
 from pathlib import Path
@@ -12,12 +12,12 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 WITH_INT8 = DTYPES | {"int8": torch.int8}
 
 SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
-"""Tokens per forward pass by kind of device: enough to keep it busy, few enough to stay in its memory. On a CPU
-it is the least; narrow models take more (`default_segment_tokens`)."""
+"""Tokens per forward pass by kind of device: enough to keep it busy, few enough for its memory. On a CPU this is
+the minimum; narrow models read more (`default_segment_tokens`)."""
 
 _CPU_PROJECTION = 2**22
-"""Numbers of a layer's largest activation on a CPU, 16 MiB: with fewer, the many small operations between the
-matrix products show; with more, they wait for memory. Measured for d_model 256 and 768."""
+"""Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the overhead of the many small
+operations between the matrix products grows; with more, they wait for memory. Measured for d_model 256 and 768."""
 
 
 class Choice(NamedTuple):
@@ -32,21 +32,10 @@ class Choice(NamedTuple):
 def choose(
     device: str | torch.device = "auto", dtype: str | torch.dtype = "auto", *, int8: bool = False
 ) -> Choice:
-    """Resolve "auto" and check what was asked for.
+    """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``).
 
-    Parameters
-    ----------
-    device : str or torch.device, default "auto"
-        "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU.
-    dtype : str or torch.dtype, default "auto"
-        "auto" takes bfloat16 where the hardware multiplies it natively, else float32.
-    int8 : bool, default False
-        Whether "int8" may be asked for: of the models here, a scanner on a CPU computes in it.
-
-    Raises
-    ------
-    ValueError
-        For a device or dtype that is unknown or not there.
+    "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU; and bfloat16 where the hardware
+    multiplies it natively, else float32. ``int8`` also allows "int8", which only scanners on a CPU support.
     """
     found, device_reason = _device(device)
     if dtype == "auto":
@@ -90,11 +79,11 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
 
 def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
     if device.type == "mps":
-        return torch.float32, "the dtype of MPS here"
+        return torch.float32, "always used on MPS"
     if device.type == "cuda":
         what, native = "the GPU", torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        # names that torch keeps for its own use: where they are gone, float32 is always right
+        # private functions of torch; without them float32 is a safe choice
         probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
         what, native = "the CPU", any(getattr(torch.cpu, probe, bool)() for probe in probes)
     if native:
@@ -111,7 +100,7 @@ def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
 
 
 def processor_name() -> str:
-    """The processor's own name, for reports."""
+    """The name of the processor, for reports."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""From questions on texts to logits: texts are cut and tokenized ahead of the model and read together."""
+"""Turn queries on texts into logits: prepare texts ahead of the model, then read several together."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.scan.prepare import QueryOnText, Reading
-from spscanner_rag.scorers import Cancelled, Progress, stop_if
-from spscanner_rag.text.tokenization import PreparedText
+from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
+from spscanner_rag.text.tokenization import PreparedText, tokenize_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 
 T = TypeVar("T")
 
 PASSES_AHEAD = 16
-"""Texts are prepared until they fill so many forward passes, then read together."""
+"""Texts are prepared until they fill this many forward passes, then read together."""
 
 PASSES_AHEAD_IN_THREAD = 4
-"""The same where a thread prepares texts: enough of them for few forward passes that are not full, few enough
-that reading starts early and has something to run beside."""
+"""The same where a thread prepares the next texts while the model reads: large enough that most forward passes are
+full, small enough that the model starts early."""
 
 SERIAL_DEVICES = {"cpu"}
 """Kinds of devices on which no thread prepares texts, because the model takes all cores itself."""
@@ -33,7 +33,7 @@ _END: Final = object()
 
 
 class ScanRequest(NamedTuple):
-    """A question on a text; ``units`` if the checkpoint's segmenter is not to cut the text."""
+    """A query on a text; ``units``, if given, are scored instead of those of the checkpoint's segmenter."""
 
     query: str
     text: str
@@ -50,10 +50,10 @@ class Scored(NamedTuple):
 
 @dataclass(slots=True)
 class Meter:
-    """Counts tokens for the caller's progress, and asks whether to go on.
+    """Reports progress in tokens to the caller, and stops if the caller cancels.
 
-    ``progress`` is called after every forward pass; ``cancelled`` is asked then and before every text is prepared,
-    on an accelerator in a thread of its own.
+    ``progress`` is called after every forward pass; ``cancelled`` is called then, and before every text is
+    prepared, which on an accelerator happens in another thread.
     """
 
     progress: Progress | None = None
@@ -62,7 +62,7 @@ class Meter:
     total: int = 0
 
     def after_step(self, tokens: int) -> None:
-        """So many tokens have been read. Raises ``ScanCancelled``."""
+        """Count the tokens of a forward pass. Raises ``ScanCancelled``."""
         self.done += tokens
         if self.progress is not None:
             self.progress(self.done, self.total)
@@ -82,6 +82,20 @@ class Pipeline:
     reading: Reading  # how the checkpoint reads a text
     window_tokens: int | None  # longer texts are read in half-overlapping windows of this many tokens
     segment_tokens: int  # per forward pass
+
+    def request(self, query: object, text: object, units: Sequence[Unit] | None = None) -> ScanRequest:
+        """Check a query and a text; raises ``TypeError`` and ``ValueError`` as `Scanner.scan`."""
+        query = check_query(query)
+        if not isinstance(text, str):
+            raise TypeError(f"text: got {type(text).__name__}; expected a string (decode bytes first)")
+        if self.window_tokens is not None:
+            tokens = len(tokenize_question(self.reading.tokenizer, query))
+            if tokens > self.window_tokens:
+                raise ValueError(
+                    f"the query has {tokens} tokens, expected at most {self.window_tokens} (one window); "
+                    "shorten it or raise window_tokens"
+                )
+        return ScanRequest(query, str(text), units)
 
     def run(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator[Scored]:
         """Logits of every request, in order. Consecutive requests on one text prepare it once."""
@@ -123,7 +137,7 @@ class Pipeline:
 
 
 class _Scan(NamedTuple):
-    """A request, ready to be read."""
+    """A request that is ready for the model."""
 
     request: ScanRequest
     asked: QueryOnText
@@ -133,7 +147,7 @@ class _Scan(NamedTuple):
 def in_runs(
     items: Iterable[T], tokens_of: Callable[[T], int], segment_tokens: int, passes: int | None = None
 ) -> Generator[list[T], None, None]:
-    """Items in runs that fill ``passes`` (`PASSES_AHEAD`) forward passes, so that similar lengths meet."""
+    """Yield runs of items that fill ``passes`` forward passes, so that similar lengths can be read together."""
     run: list[T] = []
     tokens, enough = 0, (PASSES_AHEAD if passes is None else passes) * segment_tokens
     for item in items:
@@ -147,11 +161,11 @@ def in_runs(
 
 
 def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
-    """The items, in order, each made in a thread while the one before is in use.
+    """Yield the items in order, making each in a thread while the one before is in use.
 
-    The first is made in the caller's thread: there is nothing yet to do beside it. What making an item raises is
-    raised where the item would have been given, after all those before it. Closing the generator waits for
-    the item that is being made, so that no thread is left behind.
+    The first is made in the caller's thread, since no item is in use yet. An error in making an item is raised
+    when that item is due, after all items before it. Closing the generator waits for the item that is being made,
+    so that no thread is left behind.
     """
     iterator = iter(items)
     item: T | object = next(iterator, _END)
@@ -160,5 +174,5 @@ def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
     with ThreadPoolExecutor(1, thread_name_prefix="spscanner-ahead") as thread:
         while item is not _END:
             following = thread.submit(next, iterator, _END)
-            yield item  # type: ignore[misc]  # told from the end above
+            yield item  # type: ignore[misc]  # not `_END`: checked above
             item = following.result()

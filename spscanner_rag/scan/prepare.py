@@ -1,4 +1,4 @@
-"""How a checkpoint reads: a text cut, tokenized and laid out with the question, as in its training."""
+"""Prepare texts as a checkpoint was trained to read them: cut, tokenized and laid out with the question."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from spscanner_rag.text.tokenization import EndRule, PreparedText, tokenize_ques
 from spscanner_rag.text.units import Segmenter, Unit
 
 REANCHOR_QUESTIONS = 4
-"""The question is not repeated before this many times its own length has passed, however short the checkpoint's
+"""The question is repeated at most once in this many times its own length, however small the checkpoint's
 ``reanchor_tokens``: a very long question would otherwise multiply the work."""
 
 QUESTION_CLASS = 6
@@ -23,29 +23,21 @@ QUESTION_CLASS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueryOnText:
-    """A question and a text that it is asked of: everything but the choice of units to read."""
+    """A question matched with a text. `sequence` lays out the whole text, or some of its units, for the model."""
 
     text: PreparedText
     question_ids: NDArray[np.int32]  # (question tokens,)
-    # The question is repeated right after a unit's end token, once at least so many tokens of the text have been
-    # read since the question; None never.
+    # The question is repeated after the first unit's end token that comes at least this many text tokens after the
+    # question; None: never.
     repeat_every: int | None = None
     match_classes: NDArray[np.uint8] | None = None  # (text tokens,)
     prior: NDArray[np.float32] | None = None  # (units, lexical scores)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
-        """Put the question before the tokens of some units.
+        """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
 
-        Parameters
-        ----------
-        first, last : int, default the whole text
-            Units to read, both inclusive. Tokens after the last unit's end token are left out. A token that the
-            first unit shares with the unit before it is read.
-
-        Raises
-        ------
-        ValueError
-            If the units are out of range.
+        Tokens after the last unit's end token are left out. A token that the first unit shares with the unit
+        before it is included. Raises ``ValueError`` if the units are out of range.
         """
         text, n_units = self.text, len(self.text.unit_ends)
         last = n_units - 1 if last is None else last
@@ -55,7 +47,7 @@ class QueryOnText:
         begin = min(int(text.unit_ends[first - 1]) + 1, int(token_ends[0])) if first else 0
         stop = int(token_ends[-1]) + 1 if n_units else 0
         anchors = np.array([begin, *_anchors(token_ends, begin, stop, self.repeat_every)], dtype=np.int64)
-        questions = np.searchsorted(anchors, token_ends, side="right")  # read before each end
+        questions = np.searchsorted(anchors, token_ends, side="right")  # number of questions before each end
 
         def interleaved(question: NDArray[Any], tokens: NDArray[Any]) -> NDArray[Any]:
             pieces = np.split(tokens[begin:stop], anchors[1:] - begin)
@@ -75,16 +67,16 @@ class QueryOnText:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What stays the same from text to text."""
+    """How a checkpoint reads any text."""
 
     tokenizer: Tokenizer
     segmenter: Segmenter
     end_rule: EndRule  # on which token a unit's logit sits
-    reanchor_tokens: int | None = None  # after so many tokens of a text the question is repeated; None never
-    lexical_match: bool = False  # whether the model reads match classes,
-    lexical_prior: bool = False  # a lexical score for each unit,
-    lexical_surroundings: bool = False  # and those of the unit's surroundings
-    lexical_least_units: int = 0  # a text of fewer units is matched as if it had so many
+    reanchor_tokens: int | None = None  # text tokens after which the question is repeated; None: never
+    lexical_match: bool = False  # whether the model has an embedding of match classes
+    lexical_prior: bool = False  # whether it has a weight for each unit's lexical score
+    lexical_surroundings: bool = False  # whether it also has weights for those of the surroundings
+    lexical_least_units: int = 0  # a text with fewer units is matched as if it had this many
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text."""
@@ -118,12 +110,12 @@ class Reading:
 
 
 def repeats_every(reanchor_tokens: int | None, question_tokens: int) -> int | None:
-    """After how many document tokens a question of so many tokens is repeated; None never."""
+    """Number of document tokens after which a question of ``question_tokens`` is repeated; None: never."""
     return reanchor_tokens and max(reanchor_tokens, REANCHOR_QUESTIONS * question_tokens)
 
 
 def _anchors(token_ends: NDArray[np.int64], begin: int, stop: int, every: int | None) -> Iterator[int]:
-    """Document tokens that the question is repeated in front of."""
+    """Indices of the document tokens before which the question is repeated."""
     position = begin
     while every:
         unit = int(np.searchsorted(token_ends, position + every - 1))

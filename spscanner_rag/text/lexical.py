@@ -17,12 +17,12 @@ import Stemmer
 from numpy.typing import NDArray
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
-"""Idf values (natural logarithm) between match classes 1 to 5: 5 is the rarest."""
+"""Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
 
 BM25_K1, BM25_B = 1.5, 0.75
 
 REACH = (1, 3, 8)
-"""Reaches of a unit's surroundings: the unit, and so many units before it and after it."""
+"""Three sizes of a unit's surroundings: this many units before it, the unit, and this many after it."""
 
 STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be because been before being between both but by can could "
@@ -36,7 +36,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class LexicalIndex:
-    """The words of one document, read once for any number of queries; stems are numbered as they first appear."""
+    """The words of one document, indexed once for all queries; stems are numbered in order of first appearance."""
 
     word_starts: NDArray[np.int64]  # (words,) character positions in the joined model text
     word_ends: NDArray[np.int64]  # (words,)
@@ -48,7 +48,7 @@ class LexicalIndex:
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatch:
-    """What a query has in common with a document."""
+    """The lexical match of a query with a document."""
 
     token_classes: NDArray[np.uint8]  # (document tokens,): 0 none, 1 to 5 by idf
     prior: NDArray[np.float32]  # (units,): BM25 scores as z-scores over the document's units
@@ -56,7 +56,7 @@ class LexicalMatch:
 
 
 def index_words(model_texts: Sequence[str]) -> LexicalIndex:
-    """Read the words of a document's units, given their ``model_text`` in order."""
+    """Index the words of a document, given the ``model_text`` of its units in order."""
     starts, ends, stems, words_per_unit = array("q"), array("q"), array("i"), array("q")
     numbers: dict[str, int] = {}
     number_of_word: dict[str, int] = {}
@@ -81,7 +81,7 @@ def index_words(model_texts: Sequence[str]) -> LexicalIndex:
 
 
 def query_stems(query: str) -> list[str]:
-    """The distinct stems of a query outside stop words, in order; all its stems if there are no others."""
+    """The distinct stems of a query without stop words, in order; with them if it has only stop words."""
     words = [word.lower() for word in _WORD.findall(query)]
     content = [word for word in words if word not in STOP_WORDS]
     return list(dict.fromkeys(_stemmer().stemWords(content or words)))
@@ -95,25 +95,14 @@ def match_query(
     surroundings: bool = False,
     least_units: int = 0,
 ) -> LexicalMatch:
-    """Match a query with a document.
+    """Match a query with a document; with ``surroundings``, also score the text around each unit.
 
-    Parameters
-    ----------
-    index : LexicalIndex
-    query : str
-    token_starts, token_ends : (document tokens,)
-        Character positions of the model's tokens in the joined model text.
-    surroundings : bool, default False
-        Whether to score the text around each unit, too.
-    least_units : int, default 0
-        A document of fewer units is matched as if it had so many, the others without a word of the query. (In a
-        text of three sentences no word is rare, and no score could stand out.)
+    ``token_starts`` and ``token_ends``, (document tokens,), are character positions of the model's tokens in the
+    joined model text. A token gets the class of the word that its last character belongs to.
 
-    Returns
-    -------
-    LexicalMatch
-        A token gets the class of the word that its last character belongs to. All scores are 0 if no unit differs
-        from another, those that ``least_units`` adds included.
+    A document with fewer than ``least_units`` units is scored as if units without any word of the query were
+    added. (In a text of three sentences no word is rare, so no score could stand out.) If no unit differs from
+    another, the added ones included, all scores are 0.
     """
     wanted = [index.stem_numbers[s] for s in query_stems(query) if s in index.stem_numbers]
     counts = _counts(index, wanted)
@@ -124,14 +113,15 @@ def match_query(
     class_of_stem[wanted] = 1 + np.searchsorted(IDF_EDGES, idf, side="right")
     token_classes = np.zeros(len(token_starts), np.uint8)
     if len(index.word_starts):
-        # the word that starts last before the token's end, if it reaches into the token
+        # the last word that starts before the token's end, if it extends to that end
         word = np.searchsorted(index.word_starts, token_ends, side="left") - 1  # (tokens,)
         reaches = (word >= 0) & (index.word_ends[word] >= token_ends) & (token_ends > token_starts)
         token_classes[reaches] = class_of_stem[index.word_stems[word[reaches]]]
     prior = standardized(_bm25(counts, idf, index), least_units).astype(np.float32)
     if not surroundings:
         return LexicalMatch(token_classes, prior, None)
-    # where every unit reaches the whole text, all have the same surroundings, and nothing tells them apart
+    # In a short text every unit's surroundings are the whole text. Their equal scores must stay 0, so no units are
+    # added for comparison.
     around = [
         standardized(scores, least_units if (np.abs(np.diff(scores)) > 1e-9).any() else 0)
         for scores in _bm25_around(counts, idf, index)
@@ -140,12 +130,12 @@ def match_query(
 
 
 def _stemmer() -> Stemmer.Stemmer:
-    """Snowball English; words of other languages mostly keep their form. One a call: it is not thread-safe."""
+    """A new stemmer, since it is not thread-safe. Words of other languages than English mostly keep their form."""
     return Stemmer.Stemmer("english")
 
 
 class _Counts(NamedTuple):
-    """How often units hold stems of the query: only pairs that occur, which are few of a long query's many."""
+    """How often each unit contains each stem of the query, listing only the pairs that occur."""
 
     units: NDArray[np.int64]  # (pairs,)
     stems: NDArray[np.int64]  # (pairs,) index among the query's stems
@@ -172,7 +162,7 @@ def _bm25(counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex) -> NDA
 def _bm25_around(
     counts: _Counts, idf: NDArray[np.float64], index: LexicalIndex
 ) -> Iterator[NDArray[np.float64]]:
-    """BM25 of the stretch of text around each unit, with the idf of the units, for each of `REACH`: (units,)."""
+    """Yield the BM25 of the text around each unit, with the units' idf, for each size in `REACH`: (units,)."""
     order = np.argsort(counts.stems, kind="stable")
     of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
     words = _words_per_unit(index)
@@ -198,15 +188,15 @@ def _saturation(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sums_around(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """Sums over each place and up to ``reach`` places before and after it: (places,)."""
+    """Sum of each value and up to ``reach`` values before and after it: (values,)."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
-    places = np.arange(len(values))
-    first, stop = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(values))
+    numbers = np.arange(len(values))
+    first, stop = np.maximum(numbers - reach, 0), np.minimum(numbers + reach + 1, len(values))
     return np.asarray(sums[stop] - sums[first], np.float64)
 
 
 def standardized(scores: NDArray[np.floating], least_units: int = 0) -> NDArray[np.float64]:
-    """Z-scores over the units, with zeros for those missing to ``least_units``; 0 if none differ: (units,)."""
+    """Z-scores of the units, computed with zeros added up to ``least_units``; 0 if none differ: (units,)."""
     values = scores.astype(np.float64)
     n = max(len(values), least_units, 1)
     mean = values.sum() / n

@@ -1,4 +1,4 @@
-"""The units of the published scanners, as ``document_tokenization.py`` of the original makes them.
+"""The units of the published scanners, cut as in ``document_tokenization.py`` of the original.
 
 Source: https://github.com/MambaRetriever/MambaRetriever, commit 86a8eb4.
 """
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _PIECE_WORDS = 50
 _UNIT_TOKENS = 20
 _DROPPED_CHARACTERS = 1000
-# What it trims from the start of a document. Not all of white space.
+# What it trims from the start of a document: not every white-space character.
 _TRIMMED = " \n\xa0\r\t\x0c\u2003"
 
-# More of the two words at a full stop than NLTK ever needs.
+# Characters around a full stop that NLTK gets to see: more than it ever needs.
 _CONTEXT_CHARACTERS = 2000
 
 _WORD = re.compile(r"\S+")
@@ -77,7 +77,7 @@ class ReferenceSegmenter:
         pieces: list[_Piece] = []
         tokens = 0
         for span, string in self._pieces(text):
-            # the start of the document is trimmed, but its tokens are counted before
+            # the start of the document is trimmed, but its tokens are counted before trimming, as in the original
             kept = string if pieces or units else string.lstrip(_TRIMMED)
             if not kept:
                 continue
@@ -94,15 +94,11 @@ class ReferenceSegmenter:
     def _pieces(self, text: str) -> Iterator[_Piece]:
         for start, end in _covering(text, self._sentence_spans(text)):
             for clause in _split_after(text, start, end, ",;"):
-                if not _is_long(text, *clause):
-                    yield from _capped(text, *clause, folded=False)
-                    continue
-                for line in _split_after(text, *clause, "\n"):
-                    if not _is_long(text, *line):
-                        yield from _capped(text, *line, folded=False)
-                        continue
-                    for words in _word_groups(text, *line):
-                        yield from _capped(text, *words, folded=True)
+                cut = _is_long(text, *clause)
+                for line in _split_after(text, *clause, "\n") if cut else [clause]:
+                    folded = cut and _is_long(text, *line)
+                    for span in _word_groups(text, *line) if folded else [line]:
+                        yield from _capped(text, *span, folded)
 
 
 def _append(units: list[Unit], pieces: list[_Piece]) -> None:
@@ -127,7 +123,7 @@ def _covering(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def _split_after(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, int]]:
-    """Spans that end behind each character of ``marks``."""
+    """Cut a span after each character of ``marks``."""
     for match in re.compile(f"[{marks}]").finditer(text, start, end):
         yield start, match.end()
         start = match.end()
@@ -170,7 +166,7 @@ def _capped(text: str, start: int, end: int, folded: bool) -> Iterator[_Piece]:
 
 
 class _OrthographicContexts(dict[str, int]):
-    """NLTK's table, without an entry added for every word that is looked up."""
+    """NLTK's table, but looking up a word does not add an entry for it."""
 
     def __missing__(self, word: str) -> int:
         return 0
@@ -185,7 +181,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
     if parameters is None and not local_files_only:
         try:
             _download()
-        except Exception as error:  # of any kind: a network has many ways to fail
+        except Exception as error:  # a network can fail in many ways
             cause = error
         parameters = _installed_parameters()
     if parameters is None:
@@ -193,7 +189,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
         raise FileNotFoundError(
             f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
             "`python -m nltk.downloader punkt_tab` once with a network, or "
-            '`pip install "spscanner-rag[llama-index]"`, which brings it along'
+            '`pip install "spscanner-rag[llama-index]"`, which includes it'
         ) from cause
     parameters.ortho_context = _OrthographicContexts(parameters.ortho_context)
     tokenizer: Any = PunktSentenceTokenizer(parameters, lang_vars=_patient_rules())
@@ -202,7 +198,7 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
 
 
 def _patient_rules() -> object:
-    """NLTK's rules for a text of any length: newer versions of NLTK give up after five seconds."""
+    """NLTK's rules without the time limit of newer versions, which give up after five seconds."""
     from nltk.tokenize.punkt import PunktLanguageVars
 
     class Rules(PunktLanguageVars):  # type: ignore[misc]
@@ -215,7 +211,7 @@ def _patient_rules() -> object:
             return redos.compile(pattern, timeout=None)
 
         def word_tokenize(self, s: str) -> list[str]:
-            # The words at a full stop. The time limit still holds here, hence not more than this.
+            # `s` is the text around a full stop. It is shortened because the time limit still applies here.
             half = _CONTEXT_CHARACTERS // 2
             words: list[str] = super().word_tokenize(s if len(s) <= 2 * half else s[:half] + s[-half:])
             return words

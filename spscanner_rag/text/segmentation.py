@@ -9,21 +9,21 @@ from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed
 
 __all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
 
-# sentencex sees the text in pieces of this many characters: some inputs cost it quadratic time (open
-# quotation marks), and all of them memory.
+# sentencex gets the text in pieces of this many characters, to bound its memory and its time, which is quadratic
+# for some texts (unclosed quotation marks).
 _PIECE_CHARACTERS = 8192
 
-# What sentencex gets instead of a character, one for one. Its Rust side takes no lone surrogate, and
-# version 1.0.32 panics on a white-space character that is longer than one byte.
+# Characters that are replaced for sentencex, one for one: its Rust code accepts no lone surrogate, and version
+# 1.0.32 panics on white-space characters longer than one byte.
 _SHADOW: dict[int, str] = {
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
     **dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
     **dict.fromkeys((0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), "\n"),
 }
 _BLANK_LINE = re.compile(r"\n[^\S\n]+(?=\n)")
-# sentencex does not cut inside quotation marks and brackets; one that is never closed swallows
-# thousands of characters. Long sentences are cut again with these masked: a closing mark behind a full
-# stop becomes another full stop, so that it stays with its sentence.
+# sentencex does not cut inside quotation marks and brackets, so one that is never closed gives a sentence of
+# thousands of characters. Long sentences are cut again with these marks masked. A closing mark after a full stop
+# becomes another full stop, so that it stays with its sentence.
 _PAIRED_MARKS = dict.fromkeys(map(ord, "\"'`“”„‟‘’‚‛«»‹›「」『』()[]{}<>（）【】《》〈〉"), "_")  # noqa: RUF001
 _CLOSING_MARKS = re.compile("([.!?…。！？])[\"'”’»›」』)\\]}>）】》〉]+")  # noqa: RUF001
 _FALLBACK_SENTENCE_END = re.compile(r"[.!?…。！？]+\s+")  # noqa: RUF001
@@ -32,11 +32,24 @@ _LIST_MARKER = re.compile(r"(?:\A|\n)[ \t]*([(\[]?\d{1,3}(?:\.\d{1,3}){0,5}[.)\]
 _LIST_MARKER_REACH = 48
 
 
+def check_segmenter(segmenter: object) -> None:
+    """Raise ``ValueError`` unless it is "sentence", "reference" or an object with a ``segment(text)`` method."""
+    if isinstance(segmenter, str):
+        valid = segmenter in ("sentence", "reference")
+    else:
+        valid = not isinstance(segmenter, type) and callable(getattr(segmenter, "segment", None))
+    if not valid:
+        raise ValueError(
+            f"segmenter is {segmenter!r}; expected 'sentence', 'reference' or an object with a segment(text)"
+            " method"
+        )
+
+
 class SentenceSegmenter:
     """Sentences by ``sentencex``; the joined units are the document, character for character.
 
     ``model_text`` is the span plus the white space up to the next unit, and the first unit also
-    carries the white space before it. Time is linear in the length of the text, whatever it holds.
+    has the white space before it. Time is linear in the length of the text, for any text.
 
     Parameters
     ----------
@@ -45,7 +58,7 @@ class SentenceSegmenter:
     max_characters : int, default 1000
         Longer sentences are cut at line ends, else ends of clauses, else other white space, else between
         characters that do not combine. Sentences longer than half of this are first cut where ``sentencex`` cuts
-        without their quotation marks and brackets.
+        them when their quotation marks and brackets are masked.
 
     Raises
     ------
@@ -105,7 +118,7 @@ class SentenceSegmenter:
             starts = self._starts_in_piece(piece)
             if complete:
                 kept, advance = starts, len(piece)
-            elif len(starts) > 1:  # the last sentence goes on beyond the piece: read it again
+            elif len(starts) > 1:  # the last sentence may continue after the piece: read it again
                 kept, advance = starts[:-1], starts[-1]
             else:
                 kept, advance = starts, _last_space(piece)
@@ -141,7 +154,7 @@ class SentenceSegmenter:
 
 
 def _shadow(piece: str, mask: bool) -> str:
-    """``piece`` as sentencex gets it, of the same length."""
+    """``piece`` in the form that sentencex gets, with the same length."""
     shadow = _BLANK_LINE.sub(lambda match: "\n" * len(match[0]), piece.translate(_SHADOW))
     if mask:
         shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)
@@ -150,7 +163,7 @@ def _shadow(piece: str, mask: bool) -> str:
 
 
 def _last_space(piece: str) -> int:
-    """Length of ``piece`` up to and with its last white space in the second half, else its length."""
+    """Length of ``piece`` up to and including the last white space in its second half; its length if none."""
     half = len(piece) // 2
     kept = len(piece[half:].rstrip())
     if kept < len(piece) - half:

@@ -28,20 +28,12 @@ _environment_lock = threading.Lock()
 
 
 def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
-    """Turn what the caller gave as ``count_tokens`` into a function of a text.
+    """Turn the ``count_tokens`` of a caller into a function that counts the tokens of a text.
 
-    Parameters
-    ----------
-    count_tokens
-        A callable ``str -> int``, whose answers are checked to be integers of at least 0, or the name of a
-        tiktoken encoding such as ``"o200k_base"``, which counts a special token in a text as ordinary text.
-
-    Raises
-    ------
-    ValueError
-        For an encoding that tiktoken does not know, or anything that is neither callable nor a string.
-    OSError
-        If the encoding's file is not on this machine and cannot be downloaded.
+    It is a callable ``str -> int``, whose answers are checked to be integers of at least 0, or the name of a
+    tiktoken encoding such as ``"o200k_base"``, which counts a special token in a text as ordinary text. Raises
+    ``ValueError`` for an unknown encoding, and ``OSError`` if its file is not on this machine and cannot be
+    downloaded.
     """
     if isinstance(count_tokens, str):
         encoding = _load_encoding(count_tokens)
@@ -62,12 +54,9 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
 def budget_counter(
     max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
 ) -> CountTokens | None:
-    """Resolve the counter of a budget of ``max_tokens``; None if there is no budget.
+    """Resolve the counter for a budget of ``max_tokens``; None if there is no budget.
 
-    Raises
-    ------
-    ValueError
-        For a budget without ``count_tokens``, where ``owner`` (in the message) counts no tokens by itself.
+    Raises ``ValueError`` for a budget without ``count_tokens``; ``owner`` names what has no counter of its own.
     """
     if max_tokens is None:
         return None
@@ -113,8 +102,8 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
 def _bundled_cache(name: str) -> Iterator[None]:
     """Point tiktoken at llama-index-core's copy of an encoding, if it has no cached file of its own.
 
-    Only for as long as the encoding loads, and only where that copy exists, so that nothing is
-    downloaded into, or removed from, another package's folder.
+    This lasts only while the encoding loads, and happens only if the copy exists, so that nothing is downloaded
+    into, or removed from, another package's folder.
     """
     with _environment_lock:
         folder = _llama_index_cache(_BUNDLED_FILES.get(name))
@@ -133,7 +122,7 @@ def _llama_index_cache(file_name: str | None) -> Path | None:
     chosen = any(variable in os.environ for variable in _CACHE_VARIABLES)
     if file_name is None or chosen or (own_cache / file_name).exists():
         return None
-    # find_spec of the top package looks at the search path only: nothing of llama_index is imported.
+    # find_spec of a top-level package only looks at the search path; it does not import llama_index.
     spec = find_spec("llama_index")
     for root in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(root, "core", "_static", "tiktoken_cache")

@@ -1,8 +1,8 @@
-"""Question and units to the token ids that the model reads, and each unit's last token."""
+"""Turn a question and units into the token ids that the model reads, and find each unit's last token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.text.lexical import LexicalIndex, index_words
+from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Unit, readable
 
@@ -23,8 +24,8 @@ _NONE = np.zeros(0, np.int32)
 class PreparedText:
     """A text cut into units and tokenized: everything that does not depend on the question.
 
-    Tokens have character offsets in the units' joined ``model_text``; those of one character of several bytes may
-    share them.
+    Tokens have character offsets in the units' joined ``model_text``. Several tokens may share the offsets of one
+    multi-byte character.
     """
 
     units: Sequence[Unit]
@@ -45,7 +46,7 @@ class PreparedText:
 
     @cached_property
     def words(self) -> LexicalIndex:
-        """The words of the units, read when a question is first matched with them."""
+        """The words of the units, indexed when a question is first matched with them."""
         return index_words([unit.model_text for unit in self.units])
 
 
@@ -61,26 +62,15 @@ def tokenize_units(
 ) -> PreparedText:
     """Tokenize the units' joined ``model_text`` and find each unit's last token.
 
-    The ids and offsets are those of one call on the joined string without special tokens, while the
-    memory is that of a piece. Where no cut can be shown to be safe a piece grows, up to the whole.
+    The ids and offsets are those of one call on the joined string without special tokens, but the string is
+    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`).
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        With truncation and padding off.
-    units : sequence of Unit
-    end_rule : {"contained", "last_character"}
-        Where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at or before the
-        unit's end in the joined string, or the previous unit's if there is no later one. ``"last_character"``
-        (ours): the token that holds the unit's last character that is not white space. Two units may share one.
-    piece_characters : int, default 32768
-        Characters per piece, as far as safe cuts allow.
+    ``end_rule`` says where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at
+    or before the unit's end in the joined string, or the previous unit's if there is no later one.
+    ``"last_character"`` (ours): the token that holds the unit's last character that is not white space. Two units
+    may share a token.
 
-    Raises
-    ------
-    ValueError
-        If the tokenizer truncates or pads, gives no tokens at all for the units, or
-        ``piece_characters`` or ``end_rule`` is not valid.
+    Raises ``ValueError`` if an argument is invalid, the tokenizer truncates or pads, or it gives no tokens.
     """
     _require_plain(tokenizer)
     if piece_characters < 1:
@@ -99,6 +89,15 @@ def tokenize_units(
             "use the tokenizer that belongs to the checkpoint"
         )
     return PreparedText(units, input_ids, starts, ends, _unit_ends(units, starts, ends, end_rule))
+
+
+def token_counter(tokenizer: Tokenizer) -> CountTokens:
+    """Return a function, which can be pickled, that counts the tokens of a text without special tokens."""
+    return partial(_count_tokens, tokenizer)
+
+
+def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
+    return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
 
 def _unit_ends(

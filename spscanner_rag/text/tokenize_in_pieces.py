@@ -1,7 +1,7 @@
-"""Tokenize a long string piece by piece, with the ids of the whole.
+"""Tokenize a long string piece by piece, with the same ids and offsets as in one call.
 
-One call of a tokenizer on 3,000,000 characters costs hundreds of megabytes. The pieces are cut only where a check
-shows that ids and offsets stay as they are.
+One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes. A piece is cut only where a check
+shows that the cut changes nothing.
 """
 
 import re
@@ -14,34 +14,21 @@ from tokenizers import Encoding, Tokenizer
 
 from spscanner_rag.text.units import readable
 
-# For how many characters behind a cut the tokens must agree, in how many before a piece's end cuts are tried, and
-# how many cuts of each kind.
-_MARGIN_CHARACTERS = 64
-_SEARCHED_CHARACTERS = 1024
-_CHECKS = 16
-# Cuts between two words, before a single space or line end; then wherever words, symbols and white
-# space meet (text without spaces).
+_MARGIN_CHARACTERS = 64  # after a cut, in which the tokens must agree
+_SEARCHED_CHARACTERS = 1024  # before a piece's end, where cuts are tried
+_CHECKS = 16  # cuts of each kind that are tried
+# First choice: between two words, before a single space or line end. Second choice, for text without spaces:
+# wherever words, symbols and white space meet.
 _CUTS = (re.compile(r"(?<=\S)[ \n](?=\S)"), re.compile(r"(?<=\w)(?!\w)|(?<=[^\w\s])(?=\w)|(?<=\s)(?=\S)"))
 
 
 def tokenize_in_pieces(
     tokenizer: Tokenizer, text: str, piece_characters: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Tokenize ``text`` piece by piece, without special tokens; lone surrogates become U+FFFD.
+    """Yield the ids, (tokens,), and character offsets in ``text``, (tokens, 2), of one piece after the other.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        With truncation and padding off.
-    text : str
-    piece_characters : int
-        Characters per piece. A piece grows until it can be cut, up to the whole.
-
-    Yields
-    ------
-    ids : (tokens,)
-    offsets : (tokens, 2)
-        Start and end of the tokens in ``text``, in characters.
+    No special tokens are added; lone surrogates become U+FFFD. The tokenizer must not truncate or pad. A piece has
+    ``piece_characters`` characters, or more until it can be cut, up to the whole text.
     """
     longest_added = max(
         (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0
@@ -69,10 +56,10 @@ def tokenize_in_pieces(
 
 
 def _candidates(text: str, start: int, stop: int) -> Iterator[int]:
-    """A few places shortly before ``stop`` where words may part; the search is bounded, whatever the text."""
+    """Yield a few positions shortly before ``stop`` between words. The search is bounded for any text."""
     low = max((start + stop + 1) // 2, stop - _SEARCHED_CHARACTERS, start + 1)
     for pattern in _CUTS:
-        # Two characters beyond the last place: the patterns take the end of the search for the end of a word.
+        # Search two characters past the last position: the patterns treat the end of the search as a word's end.
         places = [match.start() for match in pattern.finditer(text, low, stop + 2) if match.start() <= stop]
         yield from reversed(places[-_CHECKS:])
 
@@ -82,11 +69,11 @@ def _tokens_before(
 ) -> tuple[int, NDArray[np.int32]] | None:
     """Number of tokens before ``place``, and what to add to the next one's offsets; None if no cut is safe.
 
-    ``encoding`` starts between two words and reaches beyond ``place``; ``rest`` is its text behind ``place``.
-    Words (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut is safe if it is
-    between two words and the rest alone becomes the same tokens, at the same places. Only the first may be placed
-    differently, as some tokenizers treat the white space before the first word of a text differently. The
-    encoding must then reach beyond that word, so that the token is final.
+    ``encoding`` starts between two words and reaches beyond ``place``; ``rest`` is its text after ``place``. Words
+    (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut is safe if it is between
+    two words and the rest alone gives the same tokens with the same offsets. Only the first token's offsets may
+    differ, since some tokenizers treat white space before the first word of a text differently. The encoding must
+    then extend past that word, so that the token is final.
     """
     after = tokenizer.encode(readable(rest), add_special_tokens=False)
     count = len(encoding.ids) - len(after.ids)
@@ -102,7 +89,7 @@ def _tokens_before(
 
 
 def _cuttable(tokenizer: Tokenizer) -> bool:
-    """Whether words are tokenized one by one, and always alike."""
+    """Whether words are tokenized one by one, and always in the same way (without BPE dropout)."""
     return tokenizer.pre_tokenizer is not None and not getattr(tokenizer.model, "dropout", None)
 
 

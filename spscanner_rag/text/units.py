@@ -1,4 +1,4 @@
-"""Units, the scored pieces of a document, and the spans that the segmenters make them from."""
+"""Units, the scored pieces of a document, and helpers that cut a text into spans."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 _NOT_SPACE = re.compile(r"\S")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Where an over-long run is cut: the first of these that occurs in reach.
+# A span that is too long is cut at the first of these that occurs in range.
 _BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.;:!?…。；：！？])\s"), re.compile(r"\s"))  # noqa: RUF001
 
 
@@ -36,7 +36,7 @@ class Segmenter(Protocol):
 
     @property
     def name(self) -> str:
-        """The word for this segmenter in a checkpoint's ``config.json``."""
+        """The name of this segmenter in a checkpoint's ``config.json``."""
         ...
 
     def segment(self, text: str) -> list[Unit]:
@@ -45,12 +45,12 @@ class Segmenter(Protocol):
 
 
 def readable(text: str) -> str:
-    """``text`` as the model reads it: every lone surrogate as U+FFFD, at the same place."""
+    """``text`` as the model reads it: every lone surrogate is replaced by U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def between(starts: Iterator[int], stop: int) -> Iterator[tuple[int, int]]:
-    """Spans from each start to the next, the last one to ``stop``."""
+    """Yield the span from each start to the next, and from the last to ``stop``."""
     previous = next(starts, None)
     if previous is None:
         return
@@ -83,7 +83,7 @@ def cut_long(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int,
 
 
 def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
-    """The place in ``low`` to ``high`` to cut at, near ``target``."""
+    """The best position to cut at between ``low`` and ``high``, near ``target``."""
     for pattern in _BREAKS:
         places = [match.start() for match in pattern.finditer(text, low, high + 1)]
         if places:

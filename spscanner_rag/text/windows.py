@@ -13,22 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tuple[int, int]]:
     """First and last unit, both inclusive, of every window over a document.
 
-    A window starts at a unit and holds as many whole units as end less than ``window_tokens`` behind
-    its first token; the next one starts at the last unit that begins in its first half. The last
-    window is moved back so that it is full. A unit longer than a window is a window of its own, and
-    so longer than asked for. Every unit is in at least one window.
+    A window starts at a unit and holds the whole units that end less than ``window_tokens`` after its first token.
+    The next window starts at the last unit that begins in its first half. The last window is moved back so that it
+    is full. A unit longer than ``window_tokens`` gets a window of its own. Every unit is in at least one window.
 
-    Parameters
-    ----------
-    unit_ends : int64 array, shape (units,)
-        Index of each unit's last token among the document's tokens (without the question), never decreasing.
-    window_tokens : int
-        Document tokens per window, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If ``window_tokens`` is below 1.
+    ``unit_ends``, (units,), holds the index of each unit's last token among the document's tokens (without the
+    question), never decreasing.
     """
     if window_tokens < 1:
         raise ValueError(f"window_tokens is {window_tokens}, expected at least 1, or None for no windows")
@@ -50,7 +40,7 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
         last = max(last, first)
         ranges.append((first, last))
         unread = last + 1
-        # Guards that the original lacks: go on, and leave no unit out beside one longer than a window.
+        # The original lacks these guards: always advance, and skip no unit next to one longer than a window.
         following = int(np.searchsorted(unit_starts, start + window_tokens // 2)) - 1
         first = min(max(following, first + 1), unread)
 
@@ -58,14 +48,9 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
 def average_logits(
     ranges: Sequence[tuple[int, int]], window_logits: Iterable[ArrayLike], n_units: int
 ) -> NDArray[np.float32]:
-    """Mean of each unit's logits over the windows that hold it: (n_units,).
+    """Mean of each unit's logits over the windows that contain it: (n_units,).
 
-    ``ranges`` are those of `window_ranges`; ``window_logits`` holds one array of (units in the window,) for each.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit the ranges, or a unit is in no window.
+    ``ranges`` are those of `window_ranges`; ``window_logits`` yields one array of (units in the window,) for each.
     """
     total = np.zeros(n_units, np.float64)
     count = np.zeros(n_units, np.int64)

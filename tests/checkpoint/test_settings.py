@@ -25,7 +25,7 @@ def test_settings_round_trip() -> None:
 
 def test_parts_of_the_lexical_channel_have_names() -> None:
     settings = ScannerSettings(match=True, prior=True, least_units=300)
-    assert settings.lexical_names == ["match embedding", "BM25 prior", "as if of 300 units at least"]
+    assert settings.lexical_names == ["match embedding", "BM25 prior", "short documents scored as 300 units"]
     assert ScannerSettings(least_units=300).lexical_names == []
 
 
@@ -46,6 +46,11 @@ def test_settings_left_out_are_off() -> None:
         ({"segmenter": ["sentence"]}, r"spscanner\.segmenter is \['sentence'\]"),
         ({"window_tokens": 0}, r"spscanner\.window_tokens is 0"),
         ({"window_tokens": 1.5}, r"spscanner\.window_tokens is 1\.5"),
+        (
+            {"reanchor_tokens": 0},
+            r"spscanner\.reanchor_tokens is 0; expected null or a whole number",
+        ),
+        ({"reanchor_tokens": -256}, r"spscanner\.reanchor_tokens is -256"),
         ({"reanchor_tokens": "256"}, r"spscanner\.reanchor_tokens is '256'"),
         ({"reanchor_tokens": True}, r"spscanner\.reanchor_tokens is True"),
         ({"lexical": True}, r"spscanner\.lexical is True"),

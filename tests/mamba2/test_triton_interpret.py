@@ -154,9 +154,9 @@ def test_one_token_at_a_time(committed_oracles: Path, kernels: Kernels) -> None:
 def test_packed_sequences_do_not_see_each_other(
     committed_oracles: Path, kernels: Kernels, segment_tokens: int
 ) -> None:
-    # prefixes of the oracle, one behind the other in one row, cut where it falls
+    # prefixes of the oracle, one after the other in one row, cut at arbitrary tokens
     model, ids, expected = oracle(committed_oracles, "two-groups", kernels)
-    lengths = [0, 5, 1, 8, 2, 1, 0]  # steps of 6: ends inside, at and just behind a step's
+    lengths = [0, 5, 1, 8, 2, 1, 0]  # steps of 6: ends inside, at and just after a step's
     sequences = [TokenSequence(ids[0, :n].numpy().astype(np.int32), np.arange(n)) for n in lengths]
     steps: list[int] = []
     results = read_logits(model, sequences, segment_tokens, steps.append)

@@ -1,5 +1,6 @@
 """Requests to logits: order, texts prepared once, windows, progress, cancellation."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.windows import window_ranges
 
 QUERY = "Who signed the treaty?"
 TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered.\n\n" * 3
@@ -99,7 +101,7 @@ def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch
 
 @pytest.fixture
 def in_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts are prepared in a thread, as beside an accelerator, in runs of one forward pass."""
+    """Texts are prepared in a thread, as on an accelerator, in runs of one forward pass."""
     monkeypatch.setattr(pipeline, "SERIAL_DEVICES", set())
     monkeypatch.setattr(pipeline, "PASSES_AHEAD_IN_THREAD", 1)
 
@@ -173,7 +175,7 @@ def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | No
     whole, short = TEXT * 3, "He signed it."
     line = pipeline_of(scanner, window_tokens=window_tokens)
     (scored,) = line.run([ScanRequest(QUERY, whole)], Meter())
-    windows = line._windows(scored.cut)
+    windows = window_ranges(scored.cut.unit_ends, window_tokens or sys.maxsize)
     assert (len(windows) > 1) == (window_tokens in (60, 100))
     sums, counts = np.zeros(len(scored.cut.units)), np.zeros(len(scored.cut.units))
     one_pass = pipeline_of(scanner, window_tokens=None)

@@ -233,7 +233,7 @@ def test_a_token_shared_with_the_unit_before_is_read() -> None:
     assert sequence.positions.tolist() == [1]
 
 
-def test_tokens_behind_the_last_unit_are_left_out() -> None:
+def test_tokens_after_the_last_unit_are_left_out() -> None:
     places = np.arange(6, dtype=np.int32)
     document = tokens_of(places, np.array([1, 3]))
     assert QueryOnText(document, np.array([9], np.int32)).sequence().input_ids.tolist() == [9, 0, 1, 2, 3]

@@ -234,7 +234,7 @@ def test_a_word_of_a_megabyte_takes_no_longer_than_it_must(make: Callable) -> No
 def _nothing_loaded() -> Iterator[None]:
     reference_segmentation._load_sentence_tokenizer.cache_clear()
     yield
-    reference_segmentation._load_sentence_tokenizer.cache_clear()  # what the test loaded is no one else's
+    reference_segmentation._load_sentence_tokenizer.cache_clear()  # no other test gets what this one loaded
 
 
 @pytest.mark.usefixtures("_nothing_loaded")

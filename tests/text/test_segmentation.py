@@ -259,7 +259,7 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 def test_the_language_is_used() -> None:
     text = "Siehe Abs. 3 der Verordnung. Er ging."
     count = {language: len(SentenceSegmenter(language).segment(text)) for language in ("de", "en", "xx")}
-    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is no language: the general rule
+    assert count == {"de": 2, "en": 3, "xx": 3}  # "xx" is not a language: the general rule applies
 
 
 def test_settings_are_checked() -> None:

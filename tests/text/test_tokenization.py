@@ -159,7 +159,7 @@ KINDS: dict[str, Callable[[], Tokenizer]] = {
     "gpt-neox": gpt_neox,
     "cl100k": lambda: bpe(split_by(CL100K)),
     "five characters at a time": lambda: bpe(split_by(r"[\s\S]{1,5}")),
-    "behind and ahead": lambda: bpe(split_by(r"(?<=a)\s|\b[A-Z]\w*|(?<=\. )\w+|\w+(?=\s+\d)|\w+| +|[^\w ]")),
+    "behind, ahead": lambda: bpe(split_by(r"(?<=a)\s|\b[A-Z]\w*|(?<=\. )\w+|\w+(?=\s+\d)|\w+| +|[^\w ]")),
     "nfkc, lower case": lambda: bpe(
         byte_level(add_prefix_space=False),
         normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]),

@@ -16,7 +16,7 @@ from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import readable
 
 PROSE = "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the word"
-# Runs that are longer than what is read behind a cut: 64 characters.
+# Runs longer than the 64 characters that are read after a cut.
 RUNS = [
     "the word ",
     "x",
@@ -125,7 +125,7 @@ def test_long_runs_make_no_difference(
 
 
 @pytest.mark.parametrize("piece_characters", [*range(1, 90, 4), 150, 300])
-def test_words_that_go_on_behind_what_is_seen(tokenizer: Tokenizer, piece_characters: int) -> None:
+def test_words_longer_than_what_is_read_after_a_cut(tokenizer: Tokenizer, piece_characters: int) -> None:
     text = ("the word and " * 10 + "x" * 150 + " the end, of the " + "7" * 100 + " word. ") * 4
     whole = tokenizer.encode(text, add_special_tokens=False)
     assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
@@ -144,7 +144,7 @@ def test_tokens_that_depend_on_the_end_of_a_long_word(
 
 
 @pytest.mark.parametrize("piece_characters", range(1, 400, 13))
-def test_added_tokens_longer_than_what_is_read_behind_a_cut(piece_characters: int) -> None:
+def test_added_tokens_longer_than_what_is_read_after_a_cut(piece_characters: int) -> None:
     long = "one added token of many words, " * 8
     tokenizer = byte_bpe(Bytes(add_prefix_space=False))
     tokenizer.add_tokens([long])

@@ -1,0 +1,60 @@
+"""The pieces of a scan's result: one scored sentence, and one passage of selected sentences."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoredSentence:
+    """One sentence of the document.
+
+    Attributes
+    ----------
+    text : str
+        The sentence, ``document[start:end]``.
+    start, end : int
+        Its span in the document, in characters, without the white space around it.
+    logit : float
+        The scanner's output, float32 as a Python float.
+    score : float
+        Sigmoid of the logit, from 0 to 1.
+    """
+
+    text: str
+    start: int
+    end: int
+    logit: float
+    score: float
+
+    def __repr__(self) -> str:
+        return (
+            f"ScoredSentence({shortened(self.text)}, start={self.start}, end={self.end}, "
+            f"logit={self.logit:.4g}, score={self.score:.4g})"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Passage:
+    """A selected sentence, or a run of adjacent selected sentences merged into one.
+
+    Attributes
+    ----------
+    text : str
+        The passage, ``document[start:end]``.
+    start, end : int
+        Its span in the document, in characters.
+    score : float
+        The score of its sentence, or the highest score of its sentences.
+    """
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+    def __repr__(self) -> str:
+        return f"Passage({shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
+
+
+def shortened(text: str, characters: int = 60) -> str:
+    """The text, quoted, with at most ``characters`` characters."""
+    return repr(text if len(text) <= characters else text[: characters - 1] + "…")
