@@ -1,6 +1,6 @@
 """Scorers by the names that the command line and the evaluation use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,15 @@ class Options:
         See `Scanner.from_pretrained`.
     trust_remote_code
         Let models from the Hub run their own code.
+    titles
+        Titles of documents by their text, for `Propositions`.
     """
 
     unit: UnitKind | Segmenter = "sentence"
     device: str = "auto"
     dtype: str = "auto"
     trust_remote_code: bool = False
+    titles: Mapping[str, str] | None = None
 
     @property
     def torch_device(self) -> str | None:
@@ -93,7 +96,8 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             from spscanner_rag.baselines.dense import Dense
             from spscanner_rag.baselines.propositions import Propositions
 
-            return Propositions(model, Dense(device=options.torch_device), unit, device=device)
+            dense = Dense(device=options.torch_device)
+            return Propositions(model, dense, unit, headings=options.titles, device=device)
         case _:
             from spscanner_rag.baselines.hybrid import Hybrid
 
