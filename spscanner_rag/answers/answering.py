@@ -184,7 +184,7 @@ def answer_questions(
 
 
 def _first_failure(replies: Sequence[Reply]) -> Reply | None:
-    """The first failed window, without which there is no answer; None if all have a reply."""
+    """The failure of the first window without a reply, which makes an answer impossible; None if all have one."""
     for number, reply in enumerate(replies, 1):
         if reply.error is not None:
             return Reply(None, f"window {number} of {len(replies)}: {reply.error}")

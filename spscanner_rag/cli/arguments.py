@@ -17,7 +17,7 @@ class OutputFormat(StrEnum):
 
 
 def optional(meaning: str, metavar: str | None = None, parser: Callable[[str], object] | None = None) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option that may be left out; its help says what happens then."""
+    """An option that may be left out; its help names the default."""
     return typer.Option(help=meaning, metavar=metavar, parser=parser, show_default=False)
 
 

@@ -157,7 +157,7 @@ def _worth_gaps(wanted: list[tuple[int, int]], characters: int) -> list[tuple[in
 
 
 def _rows(text: str, breaks: Breaks, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut a stretch where a paragraph ends, or anywhere if that is far."""
+    """Cut a stretch where a paragraph ends, or after `LONGEST_ROW` characters if none ends before."""
     while end - start > ROW:
         far = min(end, start + LONGEST_ROW)
         feed = text.find("\n", start + ROW, far)

@@ -12,7 +12,7 @@ _BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
 def clusters(
     values: NDArray[np.float64], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of values and numbers of questions by document; with one document, each question is taken for one.
+    """Sums of values and numbers of questions by document; a single document is replaced by its questions.
 
     ``values`` are (questions, columns); returns (documents, columns) and (documents,).
     """

@@ -8,7 +8,7 @@ from spscanner_rag.baselines.named import units_for
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A retriever and what it retrieves.
+    """A retriever and the unit that it ranks.
 
     Attributes
     ----------
