@@ -1,4 +1,4 @@
-"""How good the answers are that a language model gives from what a retriever found."""
+"""Lets a language model answer questions from retrieved text, and scores the answers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,15 +18,16 @@ class AnswerTask:
 
     Attributes
     ----------
-    qid
+    qid : str
         Id of the question in the result.
-    question
-    contexts
+    question : str
+        The question.
+    contexts : tuple of str
         ``(retrieved_context(...),)``, ``(document,)`` or ``document_windows(document)``.
-    references
-        Right answers. Without any that is not blank the question is left out and counted.
-    choices
-        The options of a multiple-choice question, empty for others; references are among them.
+    references : tuple of str
+        Right answers. A question whose references are all blank is left out and counted.
+    choices : tuple of str
+        The options of a multiple-choice question, which include the references; empty for other questions.
     """
 
     qid: str
@@ -38,20 +39,25 @@ class AnswerTask:
 
 @dataclass(frozen=True, slots=True)
 class AnswerScore:
-    """How one question went.
+    """The scores of one question.
 
     Attributes
     ----------
-    qid
-    answer, error, marked
-        As in `Answer`. Without an answer, all scores are None.
-    token_f1
+    qid : str
+        Id of the question.
+    answer : str or None
+        The answer; None if the model failed. Then all scores are None.
+    error : str or None
+        Why the model failed.
+    marked : bool
+        False if the reply did not mark its answer as asked, so that all of it is the answer.
+    token_f1 : float or None
         0 to 1; None for a multiple-choice question.
-    exact_match
+    exact_match : float or None
         0 or 1; for a multiple-choice question, whether the right option was picked.
-    correct
-        The judge's decision; None without a judge, and if the judge gave no readable one.
-    verdict
+    correct : bool or None
+        The judge's decision; None without a judge, or if its reply is missing or unreadable.
+    verdict : Verdict or None
         What the judge wrote; None if it was not asked.
     """
 
@@ -71,9 +77,9 @@ class AnswerQuality:
 
     Attributes
     ----------
-    scores
+    scores : tuple of AnswerScore
         In the order of the tasks.
-    without_reference
+    without_reference : int
         Questions that were left out because they have no reference answer.
     """
 
@@ -100,8 +106,8 @@ class AnswerQuality:
         """How many questions lie behind the means.
 
         ``questions`` were asked; ``failed`` of them got no answer; ``unmarked`` answers are whole replies.
-        ``judged`` answers have a decision; of the others ``unparsable`` ones have a reply of the judge that
-        could not be read, and ``judge_failed`` ones lack a reply (an answer can be in both).
+        ``judged`` answers have a decision. Of the others, ``unparsable`` counts those with an unreadable reply of
+        the judge and ``judge_failed`` those with a missing one (an answer can be in both).
         ``without_reference`` questions were not asked.
         """
         undecided = [each.verdict for each in self.scores if each.verdict and each.correct is None]
@@ -129,10 +135,10 @@ def answer_quality(
     Parameters
     ----------
     generator, judge
-        What `language_model_of` takes: a LlamaIndex LLM, a LangChain chat model or a function. Without a judge
-        there is token F1 and exact match only.
+        A LlamaIndex LLM, a LangChain chat model or a function; see `language_model_of`. Without a judge there are
+        only token F1 and exact match.
     tasks : iterable of AnswerTask
-        Taken as the work goes on: a generator of them need not hold all documents.
+        Consumed as needed, so that a generator need not hold all documents in memory.
     asker : Asker, optional
         How the models are asked and where replies are kept. With the same file of replies, an interrupted run
         resumes, and a finished one gives the same result without asking.

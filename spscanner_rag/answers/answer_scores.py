@@ -1,4 +1,4 @@
-"""Answers compared with reference answers without a judge: token F1, exact match, and the option picked."""
+"""Compares answers with reference answers without a judge: token F1, exact match, and the option picked."""
 
 import re
 from collections import Counter
@@ -38,7 +38,7 @@ def token_f1(answer: str, references: Iterable[str]) -> float:
 def choice_in(answer: str, choices: Sequence[str]) -> int | None:
     """The option that an answer picks, counted from 0; None if it picks none or several, or is unclear.
 
-    It may give the option's letter, with or without its words, or the words alone. Case, ASCII punctuation and
+    The answer may give the option's letter, its words, or both. Case, ASCII punctuation and
     extra white space do not matter.
     """
     words = [_words(choice) for choice in choices]
@@ -48,7 +48,7 @@ def choice_in(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def _by_letter(answer: str, words: Sequence[str]) -> set[int]:
-    """The options whose letters an answer gives, with all whose words or letters stand beside it."""
+    """The option whose letter an answer gives, and any other option whose words or letter follow it."""
     letters = ascii_uppercase[: len(words)]
     pick = _PICK.search(answer)
     if pick is None or pick[1].upper() not in letters:

@@ -28,10 +28,17 @@ WINDOW_TOKENS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """A question, the texts to answer it from, and the options of a multiple-choice question.
+    """A question and the texts to answer it from.
 
-    The answer comes from a single text at once. Several are windows of a document: each gets an answer, and then
-    all of them together.
+    Attributes
+    ----------
+    question : str
+        The question.
+    contexts : tuple of str
+        A single text is answered from at once. Several are windows of a document: each is answered from, and one
+        answer is made from the replies.
+    choices : tuple of str
+        The options of a multiple-choice question, empty for others.
     """
 
     question: str
@@ -41,9 +48,16 @@ class AnswerRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Reply):
-    """The answer in a reply; none if the model failed, also if it did so for one window of several.
+    """The answer of a language model.
 
-    ``marked`` is False for a reply that did not mark its answer as asked, so that all of it is the answer.
+    Attributes
+    ----------
+    text : str or None
+        The answer; None if the model failed, for a single window of several too.
+    error : str or None
+        Why the model failed; None if it did not.
+    marked : bool
+        False if the reply did not mark its answer as asked, so that all of it is the answer.
     """
 
     marked: bool = True
@@ -65,9 +79,10 @@ def retrieved_context(
     ----------
     scorer : Scorer
         The scanner or a baseline.
-    question, text
+    question, text : str
+        The question and the document.
     units : sequence of Unit, optional
-        The units to score. Default: the sentences that the scorer cuts.
+        The units to score. Default: those that the scorer cuts the document into.
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
@@ -82,16 +97,17 @@ def retrieved_context(
 def document_windows(
     text: str, window_tokens: int = WINDOW_TOKENS, count_tokens: CountTokens | str = "o200k_base"
 ) -> tuple[str, ...]:
-    """A document as half-overlapping windows of whole sentences; one, the text itself, if it fits.
+    """A document as half-overlapping windows of whole sentences; a document that fits is one window.
 
     Parameters
     ----------
-    text
+    text : str
+        The document.
     window_tokens : int, default 120,000
         Tokens of a window, at least 1, counted sentence by sentence. Leave room in the model's context for the
-        question and the reply. The last window may hold one more, and a sentence that is longer is a window
-        of its own.
-    count_tokens
+        question and the reply. The last window may have one token more, and a longer sentence is a window of its
+        own.
+    count_tokens : callable or str, default "o200k_base"
         A function from str to int, or the name of a tiktoken encoding.
 
     Raises
@@ -101,7 +117,7 @@ def document_windows(
     """
     count = resolve_counter(count_tokens)
     units = SentenceSegmenter().segment(text)
-    # Sentences with the white space up to the next: joined, they are the document.
+    # Each sentence with the white space after it, so that the windows cover the whole document.
     starts = [0, *(unit.start for unit in units[1:])]
     ends = [*starts[1:], len(text)]
     lengths = [max(1, count(text[start:end])) for start, end in zip(starts, ends, strict=True)]
@@ -124,12 +140,12 @@ def answer_questions(
     model : LanguageModel
         From `language_model_of`.
     requests : iterable of AnswerRequest
-        Taken as the work goes on: a generator need not hold all documents.
+        Consumed as needed, so that a generator need not hold all documents in memory.
     asker : Asker, optional
         How the model is asked. Default: `Asker()`, which stores nothing.
     length : {"phrase", "sentence", "paragraph"}, default "sentence"
-        The form of the answer. The paper asks for a sentence or a paragraph, by benchmark; "phrase" suits token F1
-        and exact match against short answers.
+        The form of the answer. The paper asks for a sentence or a paragraph, depending on the benchmark; "phrase"
+        suits token F1 and exact match against short answers.
 
     Raises
     ------
@@ -168,7 +184,7 @@ def answer_questions(
 
 
 def _first_failure(replies: Sequence[Reply]) -> Reply | None:
-    """The failure that makes an answer from all windows impossible, if there is one."""
+    """The failure of the first window without a reply, which makes an answer impossible; None if all have one."""
     for number, reply in enumerate(replies, 1):
         if reply.error is not None:
             return Reply(None, f"window {number} of {len(replies)}: {reply.error}")

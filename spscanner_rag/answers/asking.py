@@ -1,4 +1,4 @@
-"""Many prompts to a language model: several at once, again after a failure, never twice after a reply."""
+"""Sends prompts to a language model: several at once, again after a failure, never again after a reply."""
 
 import contextvars
 import threading
@@ -17,7 +17,7 @@ _ERROR_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for a prompt: a text, or None and the error that the model failed with."""
+    """The reply to a prompt: its text, or None and the error of the model."""
 
     text: str | None
     error: str | None = None
@@ -29,17 +29,17 @@ class Asker:
 
     Attributes
     ----------
-    replies
-        Where prompts and replies are kept. None: nowhere; every prompt is asked.
-    workers
-        Prompts that are under way at the same time, at least 1.
-    retries
-        How often a prompt is asked again after a failure, at least 0. A blank reply is a failure. The model's own
-        settings say how long one call may take.
-    pause
+    replies : ReplyFile or None
+        Keeps prompts and replies. Default: none are kept, and every prompt is asked.
+    workers : int, default 8
+        Number of prompts asked at the same time, at least 1.
+    retries : int, default 2
+        How often a prompt is asked again after a failure, at least 0. A blank reply is a failure. The time limit
+        of a call is a setting of the model itself.
+    pause : float, default 1.0
         Seconds before the first retry; each further pause is twice as long.
-    progress
-        Called with the number of prompts that are done so far in this call of `ask`, in the thread that asks.
+    progress : callable, optional
+        Called with the number of prompts done in this call of `ask`, in the thread that calls it.
 
     Raises
     ------
@@ -64,8 +64,8 @@ class Asker:
     def ask(self, model: LanguageModel, prompts: Iterable[str]) -> list[Reply]:
         """Ask a model, and return its replies in the order of the prompts.
 
-        Equal prompts are asked once. The prompts are taken as the work goes on, so that a generator of them
-        need not hold them all. Interrupted, it waits for the prompts under way, whose replies are kept.
+        Equal prompts are asked once. Prompts are consumed as needed, so that a generator need not hold them all in
+        memory. When interrupted, it waits for the prompts that are being asked and keeps their replies.
         """
         order: list[str] = []
         replies: dict[str, Reply] = {}
@@ -87,7 +87,7 @@ class Asker:
                 if digest in known:
                     continue
                 known.add(digest)
-                context = contextvars.copy_context()  # which tracing needs
+                context = contextvars.copy_context()  # tracing libraries keep their state in it
                 waiting.append((digest, pool.submit(context.run, self._reply, model, prompt, digest, stop)))
                 if len(waiting) >= 4 * self.workers:
                     take_first()
@@ -109,13 +109,9 @@ class Asker:
             if stop.wait(self.pause * 2 ** (attempt - 1)):
                 break
         if self.replies is not None:
+            seconds = time.perf_counter() - began
             self.replies.add(
-                model.name,
-                prompt,
-                reply=reply.text,
-                error=reply.error,
-                attempts=attempt,
-                seconds=time.perf_counter() - began,
+                model.name, prompt, reply=reply.text, error=reply.error, attempts=attempt, seconds=seconds
             )
         return reply
 

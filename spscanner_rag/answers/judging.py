@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spscanner_rag.answers.asking import Asker, Reply
-from spscanner_rag.answers.prompts import Section, fenced_prompt, question_sections, without_thoughts
+from spscanner_rag.answers.prompts import fenced_prompt, question_sections, without_thoughts
 from spscanner_rag.retrieval.language_models import LanguageModel
 
 _FREEFORM_RULES = """\
@@ -37,9 +37,15 @@ _NOTHING_MORE = re.compile(r"\W*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An answer to be judged, with what an `AnswerTask` has besides.
+    """An answer to be judged.
 
-    To agree with one of the references is enough; at least one must not be blank.
+    Attributes
+    ----------
+    question, answer
+    references
+        Right answers, at least one that is not blank; it is enough to agree with one of them.
+    choices
+        The options of a multiple-choice question, empty for others.
     """
 
     question: str
@@ -55,13 +61,13 @@ class Verdict:
     Attributes
     ----------
     correct
-        None if it is not known: a reply could not be read or did not come, and no other one said YES.
+        True if any reply says YES, False if all say NO; None if neither, as a reply is missing or unreadable.
     replies
-        The judge's words, one reply for each reference; None for one that did not come.
+        The judge's replies, one for each reference; None for a missing one.
     unparsable
-        How many of the replies hold no decision.
+        Number of replies without a clear decision.
     errors
-        Why the missing replies did not come.
+        Why replies are missing.
     """
 
     correct: bool | None
@@ -72,20 +78,17 @@ class Verdict:
 
 def judge_prompt(question: str, reference: str, answer: str, choices: Sequence[str] = ()) -> str:
     """The prompt for the judge; question, options and both answers are fenced as documents are."""
-    sections = [
-        *question_sections(question, choices),
-        Section("REFERENCE ANSWER", reference),
-        Section("CANDIDATE ANSWER", answer),
-    ]
+    answers = {"REFERENCE ANSWER": reference, "CANDIDATE ANSWER": answer}
+    sections = {**question_sections(question, choices), **answers}
     return fenced_prompt(_CHOICE_RULES if choices else _FREEFORM_RULES, sections, _CLOSING)
 
 
 def decision_in(reply: str) -> bool | None:
-    """The judge's decision: True for YES, False for NO, None if the reply holds none or is not clear.
+    """The judge's decision: True for YES, False for NO, None if there is none or it is not clear.
 
-    A decision is the word DECISION, a colon (or dash, or "is"), and YES or NO as a word of its own. Where a reply
-    holds different ones, as when the judge quotes the candidate, only one that ends the reply counts. A reply
-    that is nothing but YES or NO counts too.
+    A decision is the word DECISION, a colon (or dash, or "is"), and YES or NO as a word of its own. If a reply
+    contains both, as when the judge quotes the candidate, only a decision that ends the reply counts. A reply of
+    only YES or NO counts too.
     """
     reply = without_thoughts(reply)
     if bare := _BARE.fullmatch(reply):
@@ -116,7 +119,7 @@ def judge_answers(
     judge : LanguageModel
         From `language_model_of`. The paper's script sets its temperature to 0.
     judgements : iterable of Judgement
-        In the order of the verdicts.
+        The answers; verdicts have the same order.
     asker : Asker, optional
         How the judge is asked. Default: `Asker()`, which stores nothing.
 

@@ -1,4 +1,4 @@
-"""Every prompt and reply in a file, so that what was asked once is not asked again."""
+"""A file of prompts and replies, so that no prompt is asked again after a reply."""
 
 import hashlib
 import json
@@ -18,16 +18,16 @@ class ReplyFileError(ValueError):
 
 
 def digest_of(model: str, prompt: str) -> str:
-    """The key of a prompt to a model: SHA-256 of both, in hexadecimal."""
+    """The key of a reply: SHA-256 of model name and prompt, in hexadecimal."""
     return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
 
 
 class ReplyFile:
-    r"""The prompts that were asked and what came back, one JSON object a line, appended as it comes.
+    r"""A file of prompts and replies, to which each reply is appended as soon as it arrives.
 
-    ``{"digest", "model", "prompt", "reply", "attempts", "seconds"}``, with ``"error"`` in the place of
-    ``"reply"`` where the model failed. A failure is kept for the reader; it is asked again the next time.
-    Several threads may use it at once, and it may serve several models.
+    Each line is a JSON object ``{"digest", "model", "prompt", "reply", "attempts", "seconds"}``, with ``"error"``
+    instead of ``"reply"`` if the model failed. Errors are kept for people to read; the next run asks the prompt
+    again. Several threads may use a file at once, and it may serve several models.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ReplyFile:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._writing = threading.Lock()
-        self._replies: dict[str, str] = {}  # without the prompts, which may be whole documents
+        self._replies: dict[str, str] = {}  # by digest; the prompts may be whole documents
         self._file = self.path.open("ab")  # holds the lock against other processes
         try:
             self._lock_file()
@@ -56,7 +56,7 @@ class ReplyFile:
             raise
 
     def __len__(self) -> int:
-        """How many replies it holds, failures not counted."""
+        """Number of replies, not counting failures."""
         return len(self._replies)
 
     def get(self, digest: str) -> str | None:
@@ -73,7 +73,7 @@ class ReplyFile:
         attempts: int = 1,
         seconds: float = 0.0,
     ) -> None:
-        """Append a reply, or the error that came in its place."""
+        """Append a reply, or the error if there is none."""
         digest = digest_of(model, prompt)
         record: dict[str, Any] = {"digest": digest, "model": model, "prompt": prompt}
         record |= {"error": error} if reply is None else {"reply": reply}

@@ -1,6 +1,6 @@
 """Load scorers by the names that the command line and the evaluation use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ class Options:
     device: str = "auto"
     dtype: str = "auto"
     trust_remote_code: bool = False  # whether models from the Hub may run their own code
+    titles: Mapping[str, str] | None = None  # titles of documents by their text, for `Propositions`
 
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
@@ -60,7 +61,8 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
         case "mamba":
             return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
         case "propositions":
-            return baselines.Propositions(model, baselines.Dense(device=own_device), unit, device=device)
+            dense = baselines.Dense(device=own_device)
+            return baselines.Propositions(model, dense, unit, headings=options.titles, device=device)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in model.split("+")])
 

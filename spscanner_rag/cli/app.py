@@ -1,4 +1,4 @@
-"""The ``spscanner`` program: its commands, and how errors end it."""
+"""The ``spscanner`` program: its commands, and its exit codes after errors."""
 
 import os
 import sys
@@ -57,9 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 2 for bad input, after one line on standard error; 1 when the memory of the device is used up;
-        130 after Ctrl-C; 141 when the reader of a pipe went away. Any other error is a defect of the
-        program and keeps its traceback.
+        0; 2 for bad input, after one line on standard error; 1 when the device is out of memory;
+        130 after Ctrl-C; 141 when the reader of a pipe closed it. Any other error is a bug in the program
+        and keeps its traceback.
     """
     command = typer.main.get_command(app)
     try:
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=None if arguments is None else list(arguments), prog_name="spscanner", standalone_mode=False
         )
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # typer turns the first, and nothing else, into the second
+    except (BrokenPipeError, SystemExit):  # typer turns only the first into the second
         _discard_output()
         return 141
     except (KeyboardInterrupt, typer.Abort):
@@ -104,5 +104,5 @@ def _fail(message: str, code: int) -> int:
 
 
 def _discard_output() -> None:
-    """Send what is still buffered nowhere, instead of failing once more when the interpreter ends."""
+    """Send buffered output to the null device; writing it when the interpreter exits would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

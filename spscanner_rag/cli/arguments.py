@@ -17,7 +17,7 @@ class OutputFormat(StrEnum):
 
 
 def optional(meaning: str, metavar: str | None = None, parser: Callable[[str], object] | None = None) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option that may be left out; its help says what happens then."""
+    """An option that may be left out; its help names the default."""
     return typer.Option(help=meaning, metavar=metavar, parser=parser, show_default=False)
 
 
@@ -39,6 +39,10 @@ Query = Annotated[str, typer.Option("--query", "-q", help="The question.")]
 Out = Annotated[Path | None, optional("File to write instead of standard output.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")]
+ScannerDtype = Annotated[str, typer.Option(help="For scanners: auto, float32, bfloat16 or int8.")]
+TrustRemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
+]
 ShowProgress = Annotated[
     bool | None,
     typer.Option("--progress/--no-progress", help="Progress on standard error; default if a terminal."),
@@ -46,10 +50,10 @@ ShowProgress = Annotated[
 
 
 def names_in(option: str, value: str) -> list[str]:
-    """The names in a comma-separated option; ``ValueError`` for an empty one, and one that is given twice."""
+    """The names in a comma-separated option; ``ValueError`` if one is empty or given twice."""
     names = [name.strip() for name in value.split(",")]
     if not all(names):
-        raise ValueError(f"{option}: got {value!r}; expected names with a comma between two")
+        raise ValueError(f"{option}: got {value!r}; expected names separated by commas")
     if len(set(names)) < len(names):
         raise ValueError(f"{option}: got {value!r}, a name twice; expected each once")
     return names

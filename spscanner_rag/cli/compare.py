@@ -30,15 +30,15 @@ JSON_LAYOUT = """JSON is one object:
        {"rank": int, "start": int, "end": int, "line": int, "column": int, "score": float,
         "tokens": int, "only": bool, "text": str}]}]}]}
 
-start and end count the characters of the decoded text from 0, end excluded; only is what no other retriever
-picked; found says of each evidence sentence whether at least half of it lies inside the picks.
+start and end count the characters of the decoded text from 0, end excluded; only is true if no other retriever
+picked it; found has a value for each evidence sentence: whether at least half of it lies inside the picks.
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
-"""Default picks of each unit, for about the same amount of text; 1 chunk for 10 sentences, as in the paper."""
+"""Default number of picks by unit, for about the same amount of text; 1 chunk for 10 sentences is the paper's."""
 
 Settings = dict[str, tuple[str, str, int]]
-"""Retriever string, unit and number of picks, by the name to show."""
+"""Retriever string, unit and number of picks, by the label of the retriever."""
 
 _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
@@ -94,10 +94,8 @@ def compare(
         ),
     ] = None,
     device: arguments.Device = "auto",
-    dtype: Annotated[str, typer.Option(help="For scanners: auto, float32, bfloat16 or int8.")] = "auto",
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
-    ] = False,
+    dtype: arguments.ScannerDtype = "auto",
+    trust_remote_code: arguments.TrustRemoteCode = False,
     progress: arguments.ShowProgress = None,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
@@ -140,13 +138,13 @@ def compare(
 
 
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
-    """What is compared; raises ``ValueError`` for what needs no file and no model to be found."""
+    """What is compared; ``ValueError`` for a bad option, before a file is read or a model is loaded."""
     from spscanner_rag.baselines.named import check_names, units_for
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.comparison.comparison import check_top_k
 
     for unit in units:
-        segmenter_of(unit)  # type: ignore[arg-type]  # which says what it takes
+        segmenter_of(unit)  # type: ignore[arg-type]  # raises an error that lists the kinds
     numbers = _parse_top_k(top_k, units)
     settings: Settings = {}
     for name in names:
@@ -168,7 +166,7 @@ def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
             f"--top-k: got {value!r}; expected one whole number, or one for each of {', '.join(units)}"
         )
     numbers = [int(word) for word in words]
-    if len(numbers) == 1:  # for a scanner too, whose sentences need not be among the units
+    if len(numbers) == 1:  # "sentence" too: a scanner ranks sentences whatever the units are
         return dict.fromkeys(["sentence", *units], numbers[0])
     return dict(zip(units, numbers, strict=True))
 
@@ -177,7 +175,7 @@ def _parse_evidence(value: str | None, files: int) -> list[tuple[int, int]]:
     if value is None:
         return []
     if files > 1:
-        raise ValueError(f"--evidence: got {files} documents; expected one, whose characters it counts")
+        raise ValueError(f"--evidence: got {files} documents; expected one, whose characters are counted")
     spans = []
     for word in value.split(","):
         match = _SPAN.fullmatch(word)

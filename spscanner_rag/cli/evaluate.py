@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.cli.arguments import names_in
+from spscanner_rag.cli import arguments
+from spscanner_rag.cli.arguments import names_in, optional
 from spscanner_rag.views.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.baselines.named import Options
     from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evaluation.study import Study
@@ -45,15 +46,13 @@ def evaluate(
     ] = "sentence",
     max_questions: Annotated[
         int | None,
-        typer.Option(min=1, help="At most this many questions of each source.", show_default=False),
+        typer.Option(min=1, help="At most this many questions from each source.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0,
     held_out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SOURCE",
-            help="Only the tenth of this source's documents that training leaves out; may be repeated.",
-            show_default=False,
+        optional(
+            "Only the tenth of this source's documents that training leaves out; may be repeated.", "SOURCE"
         ),
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False,
@@ -78,14 +77,12 @@ def evaluate(
             help="Ask every question with its evidence in the first and in the last tenth of the document.",
         ),
     ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    dtype: Annotated[str, typer.Option(help="Of the scanner: auto, float32, bfloat16 or int8.")] = "auto",
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
-    ] = False,
+    device: arguments.Device = "auto",
+    dtype: arguments.ScannerDtype = "auto",
+    trust_remote_code: arguments.TrustRemoteCode = False,
 ) -> None:
     """Measure how well retrievers find the evidence of questions on long documents."""
-    from spscanner_rag.baselines.named import Options, check_names
+    from spscanner_rag.baselines.named import Options, check_names, scorer_of
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
     from spscanner_rag.evaluation.records import RecordFile, check_arguments
@@ -96,14 +93,14 @@ def evaluate(
     names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
     check_names(names)
     for kind in units:
-        segmenter_of(kind)  # type: ignore[arg-type]  # it names the kinds that exist
+        segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
     settings = settings_of(names, units)
     further = [ALONE, CHUNKS, WINDOWS] if context_ablation else []
     documents, bad = _documents(data, held_out or [], skip_bad)
     study = study_of(
         [*settings, *further], documents, max_questions, seed, calibration=calibration, rotate=rotate
     )
-    arguments = {
+    run_arguments = {
         "max_questions": max_questions,
         "seed": seed,
         "held_out": sorted(held_out or []),
@@ -113,13 +110,15 @@ def evaluate(
         "version": __version__,
         **study.arguments,
     }
-    check_arguments(out, arguments)
-    options = Options(device=device, dtype=dtype, trust_remote_code=trust_remote_code)
-    scorers = _scorers(settings, options)
+    check_arguments(out, run_arguments)
+    titles: dict[str, str] = {}  # filled by `titled`, read by the scorers
+    options = Options("sentence", device, dtype, trust_remote_code, titles)
+    loaded = {name: scorer_of(name, options) for name in names}  # a missing one is reported before any work
+    scorers = {setting: loaded[setting.retriever] for setting in settings}
     if context_ablation:
         scorers |= ablated(device, dtype)
-    file = RecordFile(out, arguments)  # the first write, after everything is loaded
-    _run(study, scorers, file)
+    file = RecordFile(out, run_arguments)  # the first write, after everything is loaded
+    _run(study, scorers, file, titles)
     result = study.result(list(file.records.values()))
     write_result(result, out, _facts(bad))
     show_result(result, out)
@@ -129,7 +128,7 @@ def _facts(bad: int) -> dict[str, str]:
     from spscanner_rag.scan.devices import processor_name
 
     return {
-        "Command": _command(),
+        "Command": one_line(shlex.join(["spscanner", *sys.argv[1:]])),
         "Machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}",
         "Python": platform.python_version(),
         "Date": datetime.now(UTC).date().isoformat(),
@@ -150,21 +149,14 @@ def _documents(
     return documents, len(bad)
 
 
-def _scorers(settings: Sequence["Setting"], options: "Options") -> dict["Setting", "Scorer"]:
-    """Load all retrievers, each once, so that a missing one is reported before any work."""
-    from spscanner_rag.baselines.named import scorer_of
-
-    names = dict.fromkeys(setting.retriever for setting in settings)
-    loaded = {name: scorer_of(name, options) for name in names}
-    return {setting: loaded[setting.retriever] for setting in settings}
-
-
-def _run(study: "Study", scorers: dict["Setting", "Scorer"], file: "RecordFile") -> None:
-    from spscanner_rag.evaluation.run import run_setting
+def _run(
+    study: "Study", scorers: dict["Setting", "Scorer"], file: "RecordFile", titles: dict[str, str]
+) -> None:
+    from spscanner_rag.evaluation.run import run_setting, titled
     from spscanner_rag.scanner import bundled_token_counter
     from spscanner_rag.views.progress import open_console, progress_bars
 
-    count_tokens = bundled_token_counter()  # the same for all, and offline
+    count_tokens = bundled_token_counter()  # the same for all settings, and offline
     console = open_console(sys.stderr)
     with progress_bars(console, disable=not console.is_terminal) as bars:
         for ask in study.asks:
@@ -173,13 +165,5 @@ def _run(study: "Study", scorers: dict["Setting", "Scorer"], file: "RecordFile")
             def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
                 bars.update(bar, completed=done, total=total)
 
-            scorer = scorers[ask.scorer]
-            run_setting(
-                ask.setting, scorer, ask.questions, count_tokens, file, show, ask.layout, ask.calibrate
-            )
-
-
-def _command() -> str:
-    import shlex
-
-    return one_line(shlex.join(["spscanner", *sys.argv[1:]]))
+            scorer, layout = scorers[ask.scorer], titled(ask.layout, titles)
+            run_setting(ask.setting, scorer, ask.questions, count_tokens, file, show, layout, ask.calibrate)

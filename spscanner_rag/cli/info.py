@@ -71,12 +71,12 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),
         ("layout", "published scanner" if checkpoint.published else "spscanner"),
-        ("parameters", f"{parameters:,} ({parameters - embedding:,} beside the embedding)"),
+        ("parameters", f"{parameters:,} ({parameters - embedding:,} without the embedding)"),
         ("layers", f"{config.n_layer} of width {config.d_model}, state {config.d_state}"),
         ("vocabulary", f"{config.vocab_size:,} tokens"),
         ("segmenter", settings.segmenter),
         ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
-        ("re-anchoring", f"the question again every {reanchor:,} tokens" if reanchor else "none"),
+        ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
         ("lexical channel", ", ".join(settings.lexical_names) or "none"),
     ]
 

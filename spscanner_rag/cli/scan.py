@@ -28,7 +28,7 @@ JSON_LAYOUT = """JSON is one object:
      "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
 
 start and end count the characters of the decoded text from 0, end excluded; score is the sigmoid of logit;
-neighbour is true for what --context added.
+neighbour is true for a sentence that --context added.
 """
 
 
@@ -105,8 +105,8 @@ def scan(
         "context": neighbours,
         "order": order.value,
     }
-    nothing = ScanResult(query, "", [], [], [], count_tokens=len)  # type: ignore[arg-type]
-    nothing.select(**selection)  # which refuses a bad option before a file is read or a model is loaded
+    empty = ScanResult(query, "", [], [], [], count_tokens=len)  # type: ignore[arg-type]
+    empty.select(**selection)  # raises an error for a bad option before a file is read or a model is loaded
     documents = read_text_files(files)
     check_output(out, files)
 

@@ -1,4 +1,4 @@
-"""Several retrievers asked one question of one document, side by side."""
+"""Several retrievers on one question and document, side by side."""
 
 from spscanner_rag.comparison.comparison import Comparison, compare
 from spscanner_rag.comparison.retrievals import Pick, Retrieval

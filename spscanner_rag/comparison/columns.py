@@ -12,7 +12,7 @@ THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in 
 
 
 class Columns:
-    """One document of a comparison, the ``number``-th on the page from 1, as HTML."""
+    """Writes one document of a comparison as HTML; ``number`` is its place on the page, from 1."""
 
     def __init__(self, number: int, comparison: Retrievals) -> None:
         self.number, self.comparison = number, comparison
@@ -23,11 +23,11 @@ class Columns:
         ]
 
     def link(self, column: int, pick: Pick) -> str:
-        """The link to a pick on the page; empty if the page shows only its place."""
+        """The link to a pick on the page; empty if the pick is on the strip only."""
         return f"#{self._id(column, pick)}" if self.layout.shows(pick.start) else ""
 
     def strip(self, column: int) -> str:
-        """The document from left to right with a retriever's picks, better ones higher, above the evidence."""
+        """The document from left to right: a retriever's picks, better ones taller, above the evidence."""
         retrieval = self.comparison.retrievals[column - 1]
         name = escaped_line(retrieval.name)
         parts = [
@@ -36,7 +36,7 @@ class Columns:
             f'<rect class="track" width="{STRIP_WIDTH}" height="{STRIP_HEIGHT}"/>'
         ]
         top = STRIP_HEIGHT - (EVIDENCE_HEIGHT if self.comparison.evidence else 0)
-        for pick in reversed(retrieval.picks):  # the best on top
+        for pick in reversed(retrieval.picks):  # the best pick is drawn last, on top
             height = top * (1 - 0.6 * (pick.rank - 1) / len(retrieval.picks))
             tick = (
                 f'<rect class="{"only" if pick.only else "pick"}" {self._extent(pick.start, pick.end)} '
@@ -78,7 +78,7 @@ class Columns:
     def _mark(self, column: int, pick: Pick, start: int, end: int) -> str:
         only = " only" if pick.only else ""
         content = self._text(start, end, "hit")
-        if start > pick.start:  # goes on from the row before
+        if start > pick.start:  # continues from the row before
             return f'<mark class="more{only}">{content}</mark>'
         return (
             f'<b class="rank{only}">{pick.rank}{only}</b><mark class="pick{only}" '
@@ -127,7 +127,7 @@ class Columns:
     def _plain(self, start: int, end: int) -> str:
         text = self.comparison.text
         if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
-            end -= 1  # a cut through CR LF, which is shown as one line feed
+            end -= 1  # the text ends inside CR LF, which is shown as one line feed
         parts = []
         while (place := text.find("\n", start, end)) >= 0:
             stop = place - 1 if place > start and text[place - 1] == "\r" else place

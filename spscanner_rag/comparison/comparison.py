@@ -1,4 +1,4 @@
-"""Several retrievers on one question and document, side by side: what each picks, and at what cost."""
+"""Asks several retrievers one question on a document: what each picks, and at what cost."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,15 +17,31 @@ from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_
 from spscanner_rag.text.units import Unit
 
 MOST_PICKS = 500
-"""Picks of one retriever: a comparison is there to be read."""
+"""The most picks of one retriever, so that a comparison stays readable."""
 
 MOST_RETRIEVERS = 8
-"""Retrievers that stand side by side."""
+"""The most retrievers side by side."""
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Retrievals):
-    """Retrievers held against each other on one question and document; a notebook shows it as a page."""
+    """Several retrievers on one question and document; a notebook shows it as a page.
+
+    Attributes
+    ----------
+    query, text : str
+        The question and the document.
+    retrievals : tuple of Retrieval
+        One for each retriever, in the order given.
+    evidence : tuple of (int, int)
+        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
+    evidence_sentences : tuple of (int, int)
+        Spans of the sentences that overlap the evidence.
+    counted_by : str
+        Name of the scorer or encoding whose tokens are counted.
+    path : str
+        Where the document was read from; empty for a text that was not read from a file.
+    """
 
     def __repr__(self) -> str:
         names = ", ".join(retrieval.name for retrieval in self.retrievals)
@@ -51,7 +67,7 @@ def compare(
     path: str = "",
     started: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Ask several retrievers one question of a document, one after the other.
+    """Ask several retrievers one question on a document, one after the other.
 
     Parameters
     ----------
@@ -60,16 +76,16 @@ def compare(
     text : str
         The document.
     scorers : mapping of str to Scorer
-        Retrievers by the names to show: a `Scanner`, baselines, or anything else that scores units. At most 8.
+        Retrievers by name: a `Scanner`, baselines, or anything else that scores units. At most 8.
     top_k : int or sequence of int, default 10
-        Units that each may pick, 1 to 500; or one number for each retriever.
+        Number of units that each picks, 1 to 500; or one number for each retriever.
     evidence : iterable of (int, int)
         Character spans of the text that answer the question, end excluded.
     count_tokens : callable or str, optional
-        As for `ScanResult.select`. Default: the tokens of the first scorer that counts them, else of the
-        bundled checkpoint. One counter serves all retrievers.
+        As for `ScanResult.select`, the same for all retrievers. Default: the tokens of the first scorer that
+        counts them, else of the bundled checkpoint.
     path : str, optional
-        Where the document comes from, to show.
+        Where the document was read from; only shown.
     started : callable, optional
         Called with the name of each retriever when its turn comes.
 
@@ -84,7 +100,7 @@ def compare(
     spans = check_evidence_spans(evidence, text)
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
-    # The same sentences for every retriever, whatever units it has.
+    # The evidence sentences are the same for every retriever, whatever its units are.
     sentences = evidence_sentences(Spans.of(SentenceSegmenter().segment(text) if spans else []), spans)
     results, best, seconds = [], [], []
     for (name, scorer), number in zip(scorers.items(), numbers, strict=True):
@@ -111,7 +127,7 @@ def compare(
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
-    """One number of picks for each retriever; ``ValueError`` for bad numbers, and too few or many retrievers."""
+    """One number of picks for each retriever; ``ValueError`` for bad numbers, no retriever or too many."""
     if not 1 <= retrievers <= MOST_RETRIEVERS:
         raise ValueError(f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}")
     numbers = list(top_k) if isinstance(top_k, Sequence) else [top_k] * retrievers
@@ -158,7 +174,7 @@ def _counter(
 
 
 def _only(number: int, chosen: Sequence[Spans]) -> list[bool]:
-    """For each pick of a retriever, whether no other has it."""
+    """For each pick of a retriever, whether no other retriever picked it."""
     mine = chosen[number]
     shared = np.zeros(len(mine.starts), bool)
     for other in (*chosen[:number], *chosen[number + 1 :]):

@@ -1,4 +1,4 @@
-"""Which stretches of a document a comparison shows, so that its page stays small however long the document is."""
+"""Chooses the stretches of a document that a comparison shows, so that its page stays small."""
 
 import re
 from bisect import bisect_right
@@ -12,9 +12,9 @@ from spscanner_rag.comparison.retrievals import Retrievals, merged
 
 CONTEXT = 240  # characters on each side of a pick, approximately
 LONGEST = 4_000  # characters of a pick or an evidence span; a longer one shows its two ends
-SHORTEST_GAP = 400  # characters; fewer are not worth eliding
+SHORTEST_GAP = 400  # characters; a shorter gap is shown
 ROW = 1_600  # characters after which a row ends at the next line break
-LONGEST_ROW = 16_000  # characters after which a row ends anywhere
+LONGEST_ROW = 16_000  # characters after which a row ends in any case
 SHOWN = 2_000_000  # characters in all columns together
 KEPT = 600_000  # characters of elided stretches that can be unfolded
 
@@ -27,7 +27,7 @@ _WORD_EDGE = re.compile(r"\s+")
 class Stretch:
     """A part of the document, from character ``start`` to ``end``, either ``shown`` or elided.
 
-    All stretches together are the document, and they are the same for all retrievers.
+    The stretches together make up the document; all retrievers have the same ones.
     """
 
     start: int
@@ -45,32 +45,27 @@ class Layout:
     stretches: tuple[Stretch, ...]
     lowest_rank: int | None
 
-    @property
-    def elided(self) -> int:
-        """Characters of elided stretches."""
-        return sum(stretch.end - stretch.start for stretch in self.stretches if not stretch.shown)
-
     @cached_property
     def kept_per_gap(self) -> int:
         """Characters of each elided stretch that the page holds."""
-        gaps = sum(not stretch.shown for stretch in self.stretches)
-        return self.elided if self.elided <= KEPT else KEPT // gaps
+        gaps = [stretch.end - stretch.start for stretch in self.stretches if not stretch.shown]
+        return sum(gaps) if sum(gaps) <= KEPT else KEPT // len(gaps)
 
     @cached_property
     def _ends(self) -> list[int]:
         return [stretch.end for stretch in self.stretches]
 
     def shows(self, offset: int) -> bool:
-        """Whether a character stands in a shown stretch."""
+        """Whether the character at this offset is in a shown stretch."""
         place = bisect_right(self._ends, offset)
         return place < len(self.stretches) and self.stretches[place].shown
 
 
 class Breaks:
-    """Tells line breaks that only wrap a paragraph from those that end something.
+    """Distinguishes line breaks that only wrap a paragraph from those that end one.
 
-    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; the page shows such a
-    break as a space.
+    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; the page shows a break
+    that wraps a paragraph as a space.
     """
 
     def __init__(self, text: str) -> None:
@@ -95,7 +90,7 @@ def lay_out(comparison: Retrievals, breaks: Breaks) -> Layout:
     for rank, spans in enumerate(_by_rank(comparison)):
         ends = [part for span in spans for part in _ends_of_long(*span)]
         cost = columns * sum(end - start + 2 * CONTEXT for start, end in ends)
-        if cost > left and rank > 1:  # evidence and every best pick always
+        if cost > left and rank > 1:  # evidence and all picks of rank 1 are always shown
             lowest = rank - 1
             break
         left -= cost
@@ -130,7 +125,7 @@ def _ends_of_long(start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _start(text: str, start: int) -> int:
-    """Where the context before a pick begins: at a line if one begins near, else at a word."""
+    """Where the context before a pick begins: at a line that begins nearby, else at a word."""
     low = max(0, start - CONTEXT)
     if low == 0:
         return 0
@@ -142,7 +137,7 @@ def _start(text: str, start: int) -> int:
 
 
 def _end(text: str, end: int) -> int:
-    """Where the context after a pick ends: at a line if one ends near, else at a word."""
+    """Where the context after a pick ends: at a line that ends nearby, else at a word."""
     high = min(len(text), end + CONTEXT)
     line = text.find("\n", high, high + CONTEXT)
     if line >= 0:
@@ -152,7 +147,7 @@ def _end(text: str, end: int) -> int:
 
 
 def _worth_gaps(wanted: list[tuple[int, int]], characters: int) -> list[tuple[int, int]]:
-    """The spans with gaps worth eliding between them, at the start and at the end."""
+    """The spans extended over gaps that are too short to elide: between them, at the start and at the end."""
     spans = merged(wanted, SHORTEST_GAP)
     if spans and spans[0][0] < SHORTEST_GAP:
         spans[0] = (0, spans[0][1])
@@ -162,7 +157,7 @@ def _worth_gaps(wanted: list[tuple[int, int]], characters: int) -> list[tuple[in
 
 
 def _rows(text: str, breaks: Breaks, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut a stretch where a paragraph ends, or anywhere if that is far."""
+    """Cut a stretch where a paragraph ends, or after `LONGEST_ROW` characters if none ends before."""
     while end - start > ROW:
         far = min(end, start + LONGEST_ROW)
         feed = text.find("\n", start + ROW, far)

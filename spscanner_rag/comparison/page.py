@@ -34,7 +34,7 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
 
 
 def framed(page: str) -> str:
-    """A page as an element of another: a frame without access to what is around it."""
+    """A page in a frame, to be part of another page; the frame has no access to that page."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" title="Comparison of retrievers" '
         'width="100%" height="760" style="border: 1px solid #8886; border-radius: 8px"></iframe>'

@@ -42,11 +42,11 @@ class Retrieval:
     name
         The retriever's name, as the caller gave it.
     units
-        Pieces that it cut the document into and scored.
+        Number of units that it cut the document into and scored.
     picks
         The best of them, best first.
     seconds
-        Time to cut and score the document; loading a model is not in it.
+        Time to cut and score the document, without loading a model.
     found
         For each evidence sentence, whether at least half of it lies inside the picks.
     """
@@ -64,29 +64,13 @@ class Retrieval:
 
     @property
     def only(self) -> int:
-        """Number of picks that no other retriever has."""
+        """Number of picks that no other retriever made."""
         return sum(pick.only for pick in self.picks)
 
 
 @dataclass(frozen=True)
 class Retrievals:
-    """What retrievers did on one question and document.
-
-    Attributes
-    ----------
-    query, text
-        The question and the document.
-    retrievals
-        One for each retriever, in the order given.
-    evidence
-        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
-    evidence_sentences
-        Spans of the sentences that overlap the evidence.
-    counted_by
-        Whose tokens are counted.
-    path
-        Where the document was read from; empty if nowhere.
-    """
+    """The data of a `Comparison`, whose docstring describes the attributes."""
 
     query: str
     text: str
@@ -98,12 +82,12 @@ class Retrievals:
 
     @cached_property
     def document(self) -> TextFile:
-        """The document, which knows its lines."""
+        """The document as a `TextFile`, which finds lines and columns."""
         return TextFile(self.path, self.text)
 
 
 def merged(spans: Iterable[tuple[int, int]], least_gap: int) -> list[tuple[int, int]]:
-    """The spans in order, as one where fewer than ``least_gap`` characters lie between two."""
+    """The spans in order; those with fewer than ``least_gap`` characters between them become one."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start - found[-1][1] < least_gap:

@@ -1,4 +1,4 @@
-"""The comparison in a terminal: a table with a column for each retriever. A document is never markup in it."""
+"""The comparison in a terminal: a table with a column for each retriever; documents are never read as markup."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from spscanner_rag.views.progress import open_console, progress_bars
 from spscanner_rag.views.terminal import captured, line_of
 
 LONGEST = 400  # characters shown of a pick
-COLUMN = 48  # characters, where the output is no terminal
+COLUMN = 48  # characters, if the output is not a terminal
 
 
 def render_text(comparisons: Sequence[Retrievals], stream: TextIO) -> str:
@@ -100,7 +100,7 @@ class _View:
 
 @contextmanager
 def retriever_progress(enabled: bool, turns: int, stream: TextIO) -> Iterator[Callable[[str], None] | None]:
-    """Show which retriever is at work; yields what `compare` calls when a turn begins, or None."""
+    """Show which retriever is running; yields the ``started`` callback of `compare`, None if not ``enabled``."""
     if not enabled:
         yield None
         return

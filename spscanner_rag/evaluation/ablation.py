@@ -39,13 +39,13 @@ def ablated(device: str = "auto", dtype: str = "auto", model: str | None = None)
 
 
 class Chunked:
-    """Reads every chunk of whole units as a text of its own, lexical statistics included.
+    """Scores every chunk of whole units as a text of its own, with its own lexical statistics.
 
     Parameters
     ----------
     scanner : Scanner
     max_tokens : int, default 1
-        Of a chunk, counted unit by unit. A longer unit is a chunk by itself, so by default every unit is one.
+        Tokens of a chunk, counted unit by unit. A longer unit is a chunk of its own, so by default every unit is.
     """
 
     def __init__(self, scanner: Scanner, max_tokens: int = 1) -> None:
@@ -60,7 +60,7 @@ class Chunked:
         return np.concatenate([np.empty(0, np.float32), *logits])
 
     def _chunks(self, text: str, units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
-        """As many units as fit, from the first that is left."""
+        """Successive runs of units, each as long as ``max_tokens`` allows."""
         first = tokens = 0
         ends = [*(unit.start for unit in units[1:]), *(unit.end for unit in units[-1:])]
         for number, (unit, end) in enumerate(zip(units, ends, strict=True)):

@@ -22,7 +22,7 @@ def tokens_at(
     scores : (units,)
         Higher is better; of equal scores the earlier unit comes first.
     tokens : (units,)
-        Of each unit by itself; what overlapping units share is counted once for each.
+        Tokens of each unit; the tokens that overlapping units share are counted for each of them.
     cutoffs : sequence of int
         Each at least 1.
 
@@ -37,7 +37,7 @@ def tokens_at(
 
 
 def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
-    """Numbers of the units that a budget buys, best first.
+    """Indices of the units that fit into a budget of tokens, best first.
 
     Units are taken whole, in the order of the ranking. One that no longer fits is skipped and the next one is
     tried, as `ScanResult.select` does.
@@ -65,12 +65,12 @@ def recall_at_budgets(
     sentences: Spans,
     budgets: Sequence[int] = BUDGETS,
 ) -> dict[int, float]:
-    """Share of the evidence sentences that lie at least half inside the units a budget buys, for each budget.
+    """For each budget, the share of evidence sentences that lie at least half inside the units that fit.
 
     Parameters
     ----------
     units : Spans
-        Sentences, chunks or windows: all settings are held to the same evidence sentences.
+        Sentences, chunks or windows; the evidence sentences are the same for all of them.
     scores, tokens : (units,)
         See `tokens_at`. Count the tokens of all settings with one tokenizer.
     sentences : Spans

@@ -1,4 +1,4 @@
-"""What scoring a document costs: operations by the formulas of :mod:`.flops`, and the process's peak memory."""
+"""The cost of scoring a document: operations by the formulas of :mod:`.flops`, and peak memory."""
 
 import re
 from collections.abc import Sequence
@@ -43,16 +43,16 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
 
 
 class PeakMemory:
-    """Measures this process's peak memory from where it is made, on Linux; one at a time in a process.
+    """Measures the peak memory of this process since the object was created, on Linux.
 
-    The kernel keeps one peak for a process, which is reset to the memory that is held now.
+    The kernel keeps one peak for a process, which a new object resets: use one object at a time.
     """
 
     def __init__(self) -> None:
         try:
             _RESET.write_text("5", encoding="ascii")
             self._known = True
-        except OSError:  # no Linux, or not allowed here
+        except OSError:  # not Linux, or not permitted
             self._known = False
 
     def megabytes(self) -> float | None:

@@ -5,7 +5,7 @@ is 1. Operations without arithmetic (embedding look-up, copies, masks) are 0. Th
 :mod:`spscanner_rag.mamba2` computes on a CPU and takes blocks of the state space as full. Gate, norm and output
 projection of the last layer are computed for the ends of units only: no other token's output is used.
 
-The paper prints no formula. Its Table 2 works out at 275 MFLOP per token for 130M and 2.86 GFLOP for 1.3B; this
+The paper prints no formula. Its Table 2 amounts to 275 MFLOP per token for 130M and 2.86 GFLOP for 1.3B; this
 formula, with our blocks of 64 tokens, gives 203 MFLOP (26 % less) and 2.60 GFLOP (9 % less). The last layer in
 full for every token and a language-model head over the 50,288 words, neither of which a scanner needs, bring that
 to 283 MFLOP (3 % more) and 2.82 GFLOP (1 % less), so the paper's numbers probably include both.
@@ -30,7 +30,7 @@ _SOFTMAX = 5  # scale, subtract the greatest, exp, sum, divide
 
 @dataclass(frozen=True, slots=True)
 class Flops:
-    """Operations by part; floats, because parts of a block's share can be fractions."""
+    """Operations by kind; floats, because a token's share of the work on a block can be a fraction."""
 
     projections: float  # matrix products with weights
     convolution: float
@@ -85,7 +85,7 @@ def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> F
 
 
 def flops_per_unit(config: Mamba2Config) -> Flops:
-    """Further operations for the end of a unit: the rest of the last layer, the relevance head."""
+    """Additional operations for the last token of a unit: the rest of the last layer, the relevance head."""
     ends = Flops(2 * config.d_model, 0, 0, _NORM * config.d_model + 1)  # final norm, head
     return _after_mixing(config) + ends
 
@@ -97,9 +97,9 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int 
     ----------
     config : Mamba2Config
     tokens : int
-        Tokens that the model reads, with every repetition of the question and with padding.
+        Number of tokens that the model reads, including every repetition of the question and padding.
     units : int
-        Units that get a logit.
+        Number of units that get a logit.
     chunk_tokens : int, default 64
 
     Raises

@@ -1,6 +1,6 @@
 """Recall by the place of the evidence in the document, and by the length of the document.
 
-The paper's Figures 13 (of the 1.3B model) and 3.
+These are the paper's Figures 13 (1.3B model) and 3.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,9 @@ LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 
 
 def position_bins(sentences: Spans, characters: int, bins: int = POSITION_BINS) -> NDArray[np.int64]:
-    """The part of a document of this many characters that a sentence's middle stands in, from 0: (sentences,).
+    """For each sentence, the part of the document that its middle is in, counted from 0: (sentences,).
 
-    Raises
-    ------
-    ValueError
-        If there are no parts, or a sentence is empty or outside the document.
+    Raises ``ValueError`` if ``bins`` is below 1, or a sentence is empty or outside the document.
     """
     if bins < 1:
         raise ValueError(f"got {bins} bins; expected at least 1")
@@ -38,7 +35,7 @@ def position_bins(sentences: Spans, characters: int, bins: int = POSITION_BINS) 
 def recall_by_position(
     sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
 ) -> NDArray[np.float64]:
-    """One question's share of evidence sentences found, in each part of the document.
+    """The share of a question's evidence sentences that were found, in each part of the document.
 
     Parameters
     ----------
@@ -49,7 +46,7 @@ def recall_by_position(
     characters : int
         Length of the document.
     bins : int, default 10
-        Equal parts of the document (deciles).
+        Number of equal parts of the document (10: deciles).
 
     Returns
     -------
@@ -70,7 +67,7 @@ def recall_by_position(
 
 
 def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence[str]) -> dict[int, Sample]:
-    """A sample for each part of the document, from each question's `recall_by_position` and document.
+    """A sample for each part of the document, from the `recall_by_position` and document of each question.
 
     A question counts once in every part that holds any of its evidence; parts without a question are left out.
 
@@ -94,20 +91,9 @@ def position_samples(recalls: Sequence[NDArray[np.float64]], documents: Sequence
 def length_samples(
     sample: Sample, lengths: Sequence[int], edges: Sequence[int] = LENGTH_EDGES
 ) -> dict[int, Sample]:
-    """The questions of a sample by the length of their document.
+    """A sample for each bin of document length that has questions, by the edge where the bin begins.
 
-    Parameters
-    ----------
-    sample : Sample
-    lengths : sequence of int
-        The length of each question's document, in the unit of ``edges``.
-    edges : sequence of int
-        Where the bins begin, ascending; each ends where the next begins, the last has no end.
-
-    Returns
-    -------
-    dict
-        Samples by the edge where their bin begins; bins without questions are left out.
+    ``lengths`` are those of each question's document. Bins begin at ``edges``, which ascend; the last has no end.
 
     Raises
     ------

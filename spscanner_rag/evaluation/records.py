@@ -1,4 +1,4 @@
-"""The records of a run, one question a line, so that an interrupted run resumes."""
+"""The records of a run: a line for each setting and question, so that an interrupted run can resume."""
 
 import json
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class RunMismatchError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How one setting did on one question; what is not measured or not known is None."""
+    """The result of one setting on one question; None for what is not measured or not known."""
 
     retriever: str  # with the unit, the setting's `Setting.key`
     unit: str
@@ -45,23 +45,23 @@ class Record:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it from the other records of a run."""
+        """What identifies it among the records of a run."""
         return *self.setting_key, self.source, self.doc_id, self.qid
 
     @classmethod
     def read(cls, line: str | bytes) -> Self:
-        """From a line of JSON."""
+        """Read a line of JSON."""
         return cls(**json.loads(line))
 
     def as_dict(self) -> dict[str, Any]:
-        """For a line of JSON, without what is None."""
+        """The content of a line of JSON, without fields that are None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class RecordFile:
-    """The records of a run in a folder, which is made if it is not there.
+    """The records of a run in a folder, which is created if it does not exist.
 
-    A run resumes only with the same arguments (as JSON has them); see `check_arguments`.
+    A run resumes only with the same arguments, compared as JSON; see `check_arguments`.
     """
 
     def __init__(self, folder: Path, arguments: dict[str, Any]) -> None:

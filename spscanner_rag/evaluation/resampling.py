@@ -12,7 +12,7 @@ _BLOCK = 1 << 20  # numbers drawn at a time, to bound memory
 def clusters(
     values: NDArray[np.float64], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of values and numbers of questions by document; of one document, each question counts as one.
+    """Sums of values and numbers of questions by document; a single document is replaced by its questions.
 
     ``values`` are (questions, columns); returns (documents, columns) and (documents,).
     """
@@ -30,8 +30,8 @@ def resampled(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sums of values, and numbers of questions, in each resample of a source's documents.
 
-    The random stream depends on the name of the source, so that its resamples are the same whatever the other
-    sources are. ``values`` are (questions, columns); returns (columns, resamples) and (resamples,).
+    The random stream depends on the name of the source, so the other sources do not change its resamples.
+    ``values`` are (questions, columns); returns (columns, resamples) and (resamples,).
     """
     sums, counts = clusters(values, documents)
     stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
@@ -46,11 +46,11 @@ def resampled(
 
 
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
-    """Two-sided p value of the sum of ``parts``, (documents,), if their signs were chance.
+    """Two-sided p value of the sum of ``parts``, (documents,), under the hypothesis that signs are random.
 
     It tries all ways to flip signs if there are at most ``flips``, else ``flips`` random ones.
     """
-    # swaps that only round differently are as extreme as what was found
+    # a flip whose sum differs only by rounding is as extreme as the sum found
     found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())
     exact = len(parts) < 63 and 2 ** len(parts) <= flips
     tries = 2 ** len(parts) if exact else flips

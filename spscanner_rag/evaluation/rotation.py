@@ -1,7 +1,7 @@
-"""Documents rotated at a sentence end, so that the same evidence stands near the beginning and near the end.
+"""Rotates documents at a sentence end, so that the same evidence is near the beginning or near the end.
 
-A rotation moves the sentences before a cut behind the rest. It changes the place of the evidence and nothing else:
-every sentence is kept once, and no evidence is split.
+A rotation moves the sentences before a cut to the end. Only the place of the evidence changes: every sentence is
+kept once, and no evidence is split.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ JOINER = "\n\n"
 """Between the end of the document and its beginning, so that their sentences do not run together."""
 
 PARTS = 10
-"""Evidence stands in the first or the last of this many equal parts of the text."""
+"""Evidence is moved into the first or the last of this many equal parts of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
     """A text that begins at a cut: ``text[cut:] + JOINER + text[:cut]``.
 
-    A cut at either end leaves the text as it is; one outside the text raises ``ValueError``.
+    A cut at either end leaves the text unchanged; a cut outside the text raises ``ValueError``.
     """
 
     text: str
@@ -72,24 +72,26 @@ class Rotation:
 def cuts_for(
     units: Spans, evidence: Sequence[tuple[int, int]], characters: int, parts: int = PARTS
 ) -> tuple[int, int] | None:
-    """Where to cut a text so that its evidence stands in the first part, and where for the last part.
+    """Two cuts of a text, one that moves its evidence into the first part, one into the last.
 
-    A cut is the start of a unit and splits no evidence. The whole evidence sentences must lie in the part; of the
-    possible cuts, the one with their middle nearest to the middle of the part is taken.
+    A cut is the start of a unit and splits no evidence. All evidence sentences must lie in the part; of several
+    possible cuts, the one that brings their middle nearest to the middle of the part is taken.
 
     Parameters
     ----------
     units : Spans
         The sentences of the text, disjoint and in order.
     evidence : sequence of (start, end)
+        Character spans.
     characters : int
         Length of the text.
     parts : int, default 10
+        Number of equal parts.
 
     Returns
     -------
-    tuple or None
-        None if one of the two is impossible, because the evidence spreads over more than a part.
+    tuple of (int, int) or None
+        None if one of the two is impossible, because the evidence spreads over more than one part.
 
     Raises
     ------
@@ -125,13 +127,7 @@ def rotate(document: Document, question: Question, sentences: Sequence[Unit], cu
 
 
 def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]]:
-    """Keep the questions, by source, that can be asked on both rotations of their document.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """The questions, by source, that both rotations of their document allow; ``ValueError`` for none."""
     segmenter = SentenceSegmenter()
     found = {}
     for source, asked in questions.items():
@@ -161,7 +157,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "first tenth": partial(_lay, last=False),
     "last tenth": partial(_lay, last=True),
 }
-"""By variant, a document for each of its questions, with the evidence in that tenth; for `run_setting`."""
+"""Layouts for `run_setting` by variant: a rotated document for each question, with its evidence in that tenth."""
 
 
 def _cuts(document: Document, question: Question, sentences: Spans) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Asks retrievers questions and records how each retriever did on each question."""
+"""Asks a retriever questions and records how well it did on each question."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,14 +38,31 @@ class LaidOut(NamedTuple):
 
 
 Layout = Callable[[Document, Sequence[Question], Sequence[Unit]], Iterator[LaidOut]]
-"""Lays a document with its sentences out for its questions, for example rotated."""
+"""Gives the versions of a document, such as rotations, on which its questions are asked."""
 
 
 def as_it_is(
     document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
 ) -> Iterator[LaidOut]:
-    """All questions on the document as it is."""
+    """The unchanged document, with all of its questions."""
     yield LaidOut(document, sentences, questions)
+
+
+def titled(layout: Layout, titles: dict[str, str]) -> Layout:
+    """The same layout, which also makes ``titles`` map the text being read to the title of its document.
+
+    A layout may change the text, so titles cannot be looked up by the texts of the data.
+    """
+
+    def lay(
+        document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
+    ) -> Iterator[LaidOut]:
+        for laid in layout(document, questions, sentences):
+            titles.clear()
+            titles[laid.document.text] = laid.document.title
+            yield laid
+
+    return lay
 
 
 def run_setting(
@@ -58,24 +75,24 @@ def run_setting(
     layout: Layout = as_it_is,
     calibrate: bool = False,
 ) -> None:
-    """Ask one retriever all questions that the file has no record of, document by document.
+    """Ask a retriever all questions that have no record in the file, document by document.
 
     Parameters
     ----------
     setting, scorer
-        What records are named by, and the loaded retriever.
+        The setting that the records name, and its loaded retriever.
     questions
         By source, from `sample_questions`.
     count_tokens
-        The same for all settings.
+        Counts the tokens of a text; use the same function for all settings.
     file
-        Gets the records.
+        Receives the records.
     progress
         Called with the number of questions done and of all questions.
     layout
-        What the retriever reads in place of the document.
+        Gives what the retriever reads instead of the document. Default: the document itself.
     calibrate
-        Take the sigmoids of the scores for probabilities and record what their calibration needs. Then
+        Treat the sigmoids of the scores as probabilities and record what their calibration needs; then
         ``questions`` may include unanswerable ones.
     """
     total = sum(len(asked) for asked in questions.values())
@@ -97,14 +114,14 @@ def run_setting(
 
 
 class Cut:
-    """A document with the units that are ranked and the sentences that are evidence or not."""
+    """A document, the units that are ranked, and the sentences that evidence is measured in."""
 
     def __init__(
         self, document: Document, units: Sequence[Unit], sentences: Spans, count_tokens: CountTokens
     ) -> None:
         self.document, self.units, self.sentences = document, units, sentences
         self.spans = Spans.of(units)
-        # counted once a document, although every question ranks the units anew
+        # once for each document: the counts do not depend on the question
         self.tokens = np.array([count_tokens(document.text[u.start : u.end]) for u in units], np.int64)
 
 
@@ -139,7 +156,7 @@ def _records(
             relevant = relevant_units(*cut.spans, question.evidence)
             record = replace(record, bins=Bins.of(probabilities, relevant).filled())
         evidence = evidence_sentences(cut.sentences, question.evidence)
-        if len(evidence.starts):  # evidence of white space only has no sentence
+        if len(evidence.starts):  # evidence that is only white space has no sentence
             cost = cost_of(scorer, question.text, text, cut.units)
             yield replace(
                 record,
@@ -152,7 +169,7 @@ def _records(
 
 
 def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:
-    """All metrics of one question, "recall@10" and the like, from 0 to 1.
+    """All metrics of one question, such as "recall@10", from 0 to 1.
 
     Recall is the share of evidence sentences that lie at least half inside the best k units; a unit counts as
     relevant for precision, nDCG, success and MRR if it holds at least half of an evidence sentence.

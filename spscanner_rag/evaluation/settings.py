@@ -1,4 +1,4 @@
-"""What an evaluation compares: a retriever, the unit it ranks, and how it differs from its plain setting."""
+"""The settings that an evaluation compares: a retriever, the unit it ranks, and variants of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +8,16 @@ from spscanner_rag.baselines.named import units_for
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A retriever and what it retrieves.
+    """A retriever and the unit that it ranks.
 
     Attributes
     ----------
     retriever
-        As the command line names it.
+        Its name on the command line.
     unit
         "sentence", "chunk", "passage" or "document".
     variants
-        What is varied, such as "first tenth"; empty for the plain setting.
+        Changes to the plain setting, such as "first tenth"; empty for the plain setting.
     """
 
     retriever: str
@@ -26,29 +26,29 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Retriever and variants, under "retriever" in the files of a run."""
+        """Retriever and variants; the value of "retriever" in the files of a run."""
         return ", ".join((self.retriever, *self.variants))
 
     @property
     def key(self) -> tuple[str, str]:
-        """What the records and rows of the setting begin with."""
+        """Name and unit, which identify the setting in records and rows."""
         return self.name, self.unit
 
     @property
     def label(self) -> str:
-        """For tables."""
+        """The name of the setting in tables."""
         return self.name if self.unit == "sentence" else f"{self.name}, {self.unit}s"
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether scores are probabilities: the scanner's are, whatever is varied."""
+        """Whether the scores are probabilities, as all scores of a scanner are."""
         return self.retriever.partition(":")[0] == "scanner"
 
     def varied(self, variant: str) -> "Setting":
-        """The same, with one more variant."""
+        """The same setting with one more variant."""
         return replace(self, variants=(*self.variants, variant))
 
 
 def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:
-    """Every retriever with every unit that it has."""
+    """Every retriever with every unit that it ranks."""
     return [Setting(retriever, unit) for retriever in retrievers for unit in units_for(retriever, units)]

@@ -3,7 +3,7 @@
 Questions on one document are not independent: a document that suits a retriever lifts all of its questions. So an
 interval comes from drawing a source's documents with replacement, each with all of its questions, and taking the
 percentiles of the means. Sources are fixed and never resampled. Where a source has a single document, its
-questions are resampled instead, and the interval says nothing about other documents; where every source has a
+questions are resampled instead, and the interval says nothing about other documents; if every source has a
 single question, there is no interval.
 """
 
@@ -23,7 +23,7 @@ Average = Literal["macro", "micro"]
 
 
 class Sample:
-    """A value for each of a source's questions, (questions,), and the id of the document that it is about.
+    """A value for each question of a source, (questions,), and the id of the question's document.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class Sample:
 
     @property
     def questions(self) -> int:
-        """How many questions there are."""
+        """Number of questions."""
         return len(self.documents)
 
 
@@ -65,7 +65,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """The first retriever's mean minus the second's, and the two-sided p value of that."""
+    """The first retriever's mean minus the second's, and its two-sided p value."""
 
     difference: Estimate
     p_value: float
@@ -128,8 +128,8 @@ def paired_test(
 ) -> PairedTest:
     """Compare two retrievers on the same questions by a sign-flip permutation test.
 
-    If neither retriever were better, the two could be swapped on any document. The test swaps them on a random
-    choice of documents and counts how often the difference of means is at least as large as the one found, in
+    If neither retriever were better, the two could be swapped on any document. The test swaps them on randomly
+    chosen documents and counts how often the difference of means is at least as large as the one found, in
     either direction. With at most 13 documents (and the default ``flips``) it tries all ways to swap.
 
     Parameters
@@ -168,9 +168,9 @@ def paired_ratio(
 ) -> Estimate | None:
     """The mean of the second divided by that of the first, on the same questions; None if the first is 0.
 
-    Both means of a resample are of the same documents, so that what a document adds to both does not widen the
-    interval. There is no interval if a resample's first mean is 0. Parameters and errors are those of
-    `paired_test`.
+    Both means of a resample come from the same documents, so that differences between documents that affect both
+    retrievers alike do not widen the interval. There is no interval if a resample's first mean is 0. Parameters
+    and errors are those of `paired_test`.
     """
     _check_paired(first, second)
     below, above = (
@@ -200,7 +200,7 @@ def _check_paired(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> 
 
 
 def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """A question's weight and the sums over documents (or questions of the only one), for each source."""
+    """For each source, the weight of a question and the sums of values by document, as `clusters` gives them."""
     questions = sum(sample.questions for sample in samples.values())
     for _, sample in sorted(samples.items()):
         share = 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
@@ -210,7 +210,7 @@ def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[f
 def _resampled_means(
     paired: Sequence[Mapping[str, Sample]], average: Average, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """Means in each resample, of which the documents are the same for all: (mappings, resamples)."""
+    """The mean of each mapping in each resample, with the same documents for all: (mappings, resamples)."""
     drawn = []
     for name in sorted(paired[0]):
         values = np.column_stack([samples[name].values for samples in paired])

@@ -1,4 +1,4 @@
-"""The kinds of run: what each asks, and the result it makes of the records."""
+"""The kinds of run: which questions each asks, and how it turns records into a result."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ Questions = Mapping[str, Sequence[Asked]]
 
 
 class Ask(NamedTuple):
-    """Arguments of one `run_setting`."""
+    """The arguments of one call of `run_setting`."""
 
     setting: Setting
     scorer: Setting  # the plain setting, whose scorer is asked
@@ -42,12 +42,12 @@ class Study:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What must be the same when the run resumes: a digest of the questions."""
+        """What must not change before the run resumes: a digest of the questions."""
         return {"questions": _digest(self.questions)}
 
     @property
     def asks(self) -> list[Ask]:
-        """What is asked, in order."""
+        """The calls of `run_setting`, in order."""
         return [Ask(setting, setting, self.questions) for setting in self.settings]
 
     def result(self, records: Sequence[Record]) -> Result:

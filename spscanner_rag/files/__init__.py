@@ -1,1 +1,1 @@
-"""Documents are read from files here, and results written to them: whole or not at all, or line by line."""
+"""Reading documents from files, and writing results to files: whole or not at all, or line by line."""

@@ -18,8 +18,8 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 class TextFile:
     r"""A document that was read from a file.
 
-    The path is the one that the user gave, ``-`` for standard input. The text is the decoded one without its byte
-    order mark; nothing else is changed, so ``\r\n`` stays.
+    ``path`` is as the user gave it, ``-`` for standard input. ``text`` is the decoded text without its byte order
+    mark; nothing else is changed, so ``\r\n`` stays.
     """
 
     path: str
@@ -36,13 +36,13 @@ class TextFile:
         return line, offset - int(self._line_starts[line - 1]) + 1
 
     def place(self, start: int, end: int) -> dict[str, object]:
-        """A span as JSON results give it: ``start``, ``end``, and the ``line`` and ``column`` of the start."""
+        """A span for JSON results: ``start``, ``end``, and the ``line`` and ``column`` of the start."""
         line, column = self.position(start)
         return {"start": start, "end": end, "line": line, "column": column}
 
 
 def name_of(path: str) -> str:
-    """What to call a document in messages and views."""
+    """The name of a document in messages and views: its path, or "standard input"."""
     return "standard input" if path == STANDARD_INPUT else path
 
 

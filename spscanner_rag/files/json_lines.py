@@ -9,7 +9,7 @@ from pathlib import Path
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     r"""The lines of a file with their numbers from 1; nothing if there is no file.
 
-    A last line without its ``\n``, which a killed program leaves, is cut off the file after the others were read.
+    A last line without its ``\n``, which a killed program leaves, is cut off once the others are read.
     """
     if not path.exists():
         return
@@ -24,10 +24,10 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> None:
-    """Append JSON objects in one write: all of them or, as on a full disk, none.
+    """Append JSON objects in one write: all of them or, for example on a full disk, none.
 
-    Several threads and programs may append to the same file; a system that appends in one step keeps their
-    lines apart.
+    Several threads and programs may append to the same file; their lines do not mix where the system appends in
+    one step.
     """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0
@@ -35,7 +35,7 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> None:
         try:
             while written < len(lines):
                 written += file.write(lines[written:])
-        except BaseException:  # leave no half line for the next one to be glued to
+        except BaseException:  # do not leave half a line, to which the next one would be joined
             if written:
                 file.truncate(file.tell() - written)
             raise

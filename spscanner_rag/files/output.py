@@ -26,7 +26,7 @@ def check_output(out: Path | None, inputs: Sequence[str]) -> None:
 
 
 def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
-    """Write a result to a file, or to standard output; a page in UTF-8, as it says of itself."""
+    """Write a result to a file, or to standard output; a page as UTF-8, which its head declares."""
     if out is not None:
         write_whole(out, content)
     elif is_page and hasattr(sys.stdout, "buffer"):
@@ -39,5 +39,5 @@ def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
 
 
 def json_text(content: object) -> str:
-    """JSON in ASCII: no character of a document can act on a terminal, and any output can hold it."""
+    """JSON in ASCII: no character of a document can control a terminal, and any encoding can hold it."""
     return json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

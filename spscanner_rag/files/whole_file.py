@@ -1,4 +1,4 @@
-"""Files written whole or not at all: a file beside the target takes its place once it is complete."""
+"""Files written whole or not at all: a temporary file replaces the target once it is complete."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Text of a document as it is shown: control and bidirectional characters written out, markup as text."""
+"""Escapes text for display: control and bidirectional characters as Python escapes, markup as plain text."""
 
 import html
 import re
@@ -12,7 +12,7 @@ _UNSHOWABLE = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Write out what would not be shown: an escape character becomes the four characters ``\x1b``.
+    r"""Replace invisible characters by Python escapes: an escape character becomes the four characters ``\x1b``.
 
     Line feeds and tabs stay, and CR LF becomes a line feed.
     """
@@ -20,23 +20,23 @@ def visible(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text of a document as HTML, with what would not be shown written out."""
+    """Text as HTML, with invisible characters as Python escapes."""
     markup = html.escape(text.replace("\r\n", "\n"))
     return _UNSHOWABLE.sub(lambda match: f"<code>{_escape_of(match.group())}</code>", markup)
 
 
 def one_line(text: str) -> str:
-    """The text visible and on one line, each run of white space as one space."""
+    """The `visible` text on one line, each run of white space as one space."""
     return " ".join(visible(text).split())
 
 
 def escaped_line(text: str) -> str:
-    """Text of a document as HTML on one line, also for an attribute."""
+    """Text as HTML on one line, also for an attribute."""
     return html.escape(one_line(text))
 
 
 def encodable(text: str, encoding: str) -> str:
-    """Write out the characters that ``encoding`` cannot hold, as Python escapes."""
+    """Replace the characters that ``encoding`` cannot represent by Python escapes."""
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 

@@ -1,4 +1,4 @@
-"""What all pages begin with: a policy by which nothing is loaded, and the question."""
+"""The beginning of every HTML page: a policy that lets nothing be loaded, and the question."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ def page_head(title: str, style: str, script: str | None = None) -> str:
 
 
 def question_header(query: str, facts: str) -> str:
-    """The open header of a page: the question, and what it was asked of as HTML."""
+    """The header of a page without its end tag: the question, and ``facts``, which are HTML."""
     return (
         f'<header>\n<p class="label">Question</p>\n<h1 dir="auto">{escaped(query)}</h1>\n'
         f'<p class="facts">{facts}</p>\n'
@@ -35,7 +35,7 @@ def question_header(query: str, facts: str) -> str:
 
 
 def resource(package: str, name: str) -> str:
-    """A style sheet or a script that lies beside the modules of a package."""
+    """A style sheet or a script from the folder of a package."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -14,12 +14,12 @@ from rich.progress import (
 
 
 def open_console(stream: TextIO) -> Console:
-    """A console on ``stream`` that takes every string as it is."""
+    """A console on ``stream`` that prints every string literally."""
     return Console(file=stream, markup=False, highlight=False, emoji=False)
 
 
 def progress_bars(console: Console, *further: ProgressColumn, **options: Any) -> Progress:  # noqa: ANN401 - of Progress
-    """Bars that show what is done, how much of it, and ``further`` columns, by default the time that remains.
+    """Bars with a description, the number done, and ``further`` columns (default: the time that remains).
 
     The ``options`` are those of `rich.progress.Progress`.
     """

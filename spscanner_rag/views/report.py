@@ -15,7 +15,7 @@ from spscanner_rag.views.escaping import escaped, escaped_line
 from spscanner_rag.views.html_page import page_head, question_header, resource
 from spscanner_rag.views.scanned_document import ScannedDocument
 
-LEVELS = 8  # shades, not counting none
+LEVELS = 8  # shades, not counting unshaded
 _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
 
@@ -23,7 +23,7 @@ _LONGEST_BLOCK_CHARACTERS = 64_000
 class Shading:
     """Maps logits to shades, from the median of all sentences (none) to the best (the strongest).
 
-    Relative to the documents, because scores of a checkpoint need not spread over 0 to 1.
+    Shades are relative, because the scores of a checkpoint may cover only a part of 0 to 1.
     """
 
     def __init__(self, results: Sequence[NDArray[np.float32]]) -> None:
@@ -48,7 +48,7 @@ class Shading:
 def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
     """The page for documents in the order given, as a string to be written in UTF-8.
 
-    Their picks make the list of the best sentences; ``model`` says where the checkpoint came from.
+    The list of the best sentences shows their picks; ``model`` is the source of the checkpoint.
     """
     shading = Shading([document.result.logits for document in scanned])
     parts = [

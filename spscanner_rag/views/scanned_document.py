@@ -1,4 +1,4 @@
-"""A document with its scores and what was selected from it, as terminal and page show it."""
+"""A document with its scores and selected sentences, for the terminal and the page."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +12,10 @@ from spscanner_rag.results.selection import rank
 
 @dataclass(frozen=True)
 class ScannedDocument:
-    """A document, its scores and what was selected from it.
+    """A document, its scores and its selected sentences.
 
-    The passages are the selected sentences and their neighbours, unmerged, in the order asked for. The picks are
-    those passages that were selected for their score, in the same order.
+    ``passages`` are the selected sentences and their neighbours, unmerged, in the order asked for. ``picks`` are
+    the passages that were selected for their score, in the same order.
     """
 
     document: TextFile
@@ -24,7 +24,7 @@ class ScannedDocument:
     picks: tuple[Passage, ...]
 
     def number(self, passage: Passage) -> int:
-        """Which sentence of the document, from 0, an unmerged passage is."""
+        """The number of the sentence, from 0, that an unmerged passage is."""
         return int(np.searchsorted(self.result.starts, passage.start))
 
     @cached_property

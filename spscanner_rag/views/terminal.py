@@ -1,6 +1,6 @@
-"""What the terminal shows: selected sentences with their neighbours, facts, and progress.
+"""Terminal output: selected sentences with their neighbours, facts, and progress.
 
-A document is never markup here: its control characters are written out, and rich's own markup, emoji and
+Text of a document is never read as markup: its control characters are escaped, and rich's own markup, emoji and
 highlighting are off.
 """
 
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 def line_of(console: Console, content: str, style: str = "") -> Text:
-    """Text of a document on one line, with what would not be shown and what the output cannot hold written out."""
+    """Text on one line, with invisible characters and those that the output cannot represent as escapes."""
     return Text(encodable(one_line(content), console.encoding), style=style)
 
 
 def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]) -> str:
-    """What ``show`` prints of each document, with an empty line between two."""
+    """The output of ``show`` for all documents, with an empty line between them."""
     with console.capture() as capture:
         for number, document in enumerate(documents):
             if number:
@@ -41,8 +41,8 @@ def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]
 def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
     """The text view of scanned documents, in the colours and width of ``stream``.
 
-    Each selected sentence stands under its rank, score and position (line:column), marked ``>``, between
-    its neighbours, which are dimmed. Only a terminal gets colours and wrapped lines.
+    Below its rank, score and position (line:column), each selected sentence is marked ``>`` and shown between its
+    neighbours, which are dimmed. Only a terminal gets colours and wrapped lines.
     """
     console = open_console(stream)
     return captured(console, documents, lambda scanned: _print_document(console, scanned, context))
@@ -83,7 +83,7 @@ def _surroundings(scanned: ScannedDocument, passage: Passage, context: int, chos
 def _print_sentence(console: Console, sentence: str, is_pick: bool) -> None:
     marker = Text("   > " if is_pick else "     ", style="bold green")
     text = line_of(console, sentence, "" if is_pick else "dim")
-    if not console.is_terminal:  # for grep and files: a sentence a line
+    if not console.is_terminal:  # one sentence on each line, for grep and files
         console.print(marker + text, soft_wrap=True)
         return
     hanging = Table.grid()
@@ -115,7 +115,7 @@ def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Pro
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]], stream: TextIO) -> None:
-    """Print names and values, one a line, under a title."""
+    """Print a title, and under it a line for each name and value."""
     console = open_console(stream)
     width = max(len(one_line(name)) for name, _ in facts) + 2
     with console.capture() as capture:

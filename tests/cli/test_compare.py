@@ -154,7 +154,7 @@ def test_progress_when_asked_for(compare: Run, document: Path) -> None:
             ["--retrievers", "bm25,nope"],
             "retriever 'nope' does not exist; expected one of: scanner or scanner:MODEL",
         ),
-        (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names with a comma between two"),
+        (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names separated by commas"),
         (["--retrievers", "bm25,bm25"], "a name twice"),
         (["--retrievers", "crossencoder"], "needs a model name; expected crossencoder:MODEL"),
         (["--retrievers", "scanner:./absent"], "./absent: no such folder"),

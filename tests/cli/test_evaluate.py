@@ -3,15 +3,20 @@
 import csv
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
+from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.cli import main
 from spscanner_rag.evidence.calibration import Bins
 from spscanner_rag.evidence.sampling import is_held_out
+from spscanner_rag.text.units import Unit
 
 SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
@@ -99,6 +104,39 @@ def test_an_old_run_resumes(data: Path, tmp_path: Path) -> None:
     assert run(data, "--retrievers", "bm25", "--out", out) == 0
     assert path.read_bytes() == before
     assert (out / "results.json").read_text(encoding="utf-8") == rows
+
+
+class Titled:
+    """In place of `Propositions`: keeps the title that it has for each text it scores."""
+
+    seen: ClassVar[list[tuple[str, str]]] = []
+
+    def __init__(self, *_: object, headings: dict[str, str], device: str) -> None:
+        self.headings = headings
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        self.seen.append((text, self.headings[text]))
+        return np.zeros(len(units), np.float32)
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_propositions_get_the_titles_of_the_documents(
+    rotate: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spscanner_rag.baselines.propositions.Propositions", Titled)
+    monkeypatch.setattr(Dense, "__init__", lambda self, device: None)
+    monkeypatch.setattr(Titled, "seen", [])
+    data = tmp_path / "data.jsonl"
+    texts = {
+        name: " ".join(f"{name} {number} swims here." for number in range(40)) for name in ("Otter", "Heron")
+    }
+    lines = [line(name, "a", title=f"The {name}", text=text) for name, text in texts.items()]
+    data.write_text("\n".join(lines), encoding="utf-8")
+    options = ["--rotate"] if rotate else []
+    assert run(data, "--retrievers", "propositions:any", *options, "--out", tmp_path / "out") == 0
+    assert len(Titled.seen) == (4 if rotate else 2)
+    assert any(text not in texts.values() for text, _ in Titled.seen) == rotate
+    assert all(title == f"The {text.split()[0]}" for text, title in Titled.seen)
 
 
 # Calibration
@@ -268,7 +306,7 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
     [
         (["--retrievers", "elastic"], "retriever 'elastic' does not exist; expected one of: scanner"),
         (["--retrievers", "bm25,bm25"], "a name twice; expected each once"),
-        (["--retrievers", ","], "expected names with a comma between two"),
+        (["--retrievers", ","], "expected names separated by commas"),
         (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
         (["--retrievers", "bm25:x"], "bm25 takes no model name"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),

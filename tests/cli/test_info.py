@@ -24,13 +24,13 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["layers"] == "1 of width 16, state 8"
     assert facts["vocabulary"] == "384 tokens"
     assert facts["windows"] == "none: one pass over any length"
-    assert facts["re-anchoring"] == "the question again every 64 tokens"
+    assert facts["re-anchoring"] == "question repeated every 64 tokens"
     assert facts["lexical channel"] == "BM25 prior"
     assert facts["sources"] == "stories, contracts"
     assert facts["validation.recall@10"] == "0.25"
     assert facts["[red]"] == "\\x1b[31m"
     total = sum(p.numel() for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters())
-    assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} beside the embedding)"
+    assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} without the embedding)"
 
 
 def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:

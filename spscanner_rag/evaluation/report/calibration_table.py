@@ -17,7 +17,7 @@ from spscanner_rag.evidence.calibration import THRESHOLD, Bins, Reliability, aur
 
 
 class Rate(Share):
-    """A share and the number of questions."""
+    """A share of questions, and their number."""
 
     questions: int
 
@@ -38,23 +38,11 @@ class CalibrationRow(TypedDict):
 def calibration_rows(
     records: Iterable[Record], settings: Sequence[Setting], seed: int = 0
 ) -> list[CalibrationRow]:
-    """All rows of the calibration.
+    """All rows of the calibration, from the records of a run with ``calibrate``, in any order.
 
-    Parameters
-    ----------
-    records
-        Of a run with ``calibrate``, answerable and unanswerable, in any order.
-    settings
-        The calibrated ones.
-    seed
-        Of the bootstrap.
-
-    Returns
-    -------
-    list of CalibrationRow
-        By setting; for each the sources in alphabetical order, then "macro" (means over sources) and "micro"
-        (all sentences and questions together). The mean rates and AUROC are over the sources with both kinds of
-        questions, if there are any.
+    Each setting has the sources in alphabetical order, then "macro" (means over sources) and "micro" (all
+    sentences and questions together). The mean rates and AUROC are over the sources with both answerable and
+    unanswerable questions, if there are any. The bootstrap uses ``seed``.
     """
     rows = []
     calibrated = (record for record in records if record.highest is not None)
@@ -67,7 +55,7 @@ def calibration_rows(
 
 
 def calibration_tables(rows: Sequence[CalibrationRow], left_out: Sequence[str]) -> list[Table]:
-    """The tables of a result, from the rows of `calibration_rows` and the labels of the other settings."""
+    """The tables of a result, from `calibration_rows` and the labels of settings without probabilities."""
     others = (
         f" Left out, since their scores are not probabilities: {', '.join(left_out)}." if left_out else ""
     )
@@ -146,7 +134,7 @@ def _row(
 
 
 def _alarms(questions: Mapping[str, Sequence[Record]], average: Average, seed: int) -> Rate | None:
-    """Share of the questions with a sentence at the threshold."""
+    """Share of the questions with a sentence whose probability reaches the threshold."""
     if not questions:
         return None
     samples = {

@@ -17,11 +17,11 @@ from spscanner_rag.evaluation.report.tables import Table, shown
 from spscanner_rag.files.whole_file import write_whole
 from spscanner_rag.views.escaping import one_line
 
-_SHORT = 8  # characters: numbers that are not broken, however narrow the terminal
+_SHORT = 8  # characters; a column of such numbers is never wrapped
 
 
 def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
-    """Write all files; the page shows ``facts`` about the run."""
+    """Write all files of a result; the page shows ``facts`` about the run."""
     rows = [*result.rows, *result.more_rows]
     content = {"results.json": rows, "differences.json": result.differences, **result.files}
     for name, value in content.items():
@@ -42,7 +42,7 @@ def show_result(result: Result, out: Path) -> None:
 
 
 def _table(table: Table) -> rich_table.Table:
-    """A line separates the groups that the first column makes, unless every line is a group."""
+    """Lines separate groups with the same first cell, unless every group is a single row."""
     grid = rich_table.Table(title=table.title, box=box.SIMPLE_HEAD, pad_edge=False)
     body = [[one_line(shown(cell)) for cell in cells] for cells in table.body]
     for number, name in enumerate(table.head):

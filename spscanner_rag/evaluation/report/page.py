@@ -2,14 +2,13 @@
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 
 from spscanner_rag.evaluation.report.plots import Line, legend, line_chart
 from spscanner_rag.evaluation.report.result import RECALLS, Result, metrics_of, paired_tests
 from spscanner_rag.evaluation.report.tables import Share, Table, interval, percent
 from spscanner_rag.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.evidence.metrics import CUTOFFS
-from spscanner_rag.views.html_page import page_head
+from spscanner_rag.views.html_page import page_head, resource
 
 AVERAGED = [*RECALLS, ("ndcg", 10), ("success", 1), ("mrr", None)]
 """Metrics of the macro and micro tables."""
@@ -17,11 +16,10 @@ AVERAGED = [*RECALLS, ("ndcg", 10), ("success", 1), ("mrr", None)]
 
 def render_page(result: Result, facts: Mapping[str, str]) -> str:
     """The page, as a string to be written in UTF-8; its head shows ``facts`` such as command, machine and date."""
-    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     sources = len(result.sources)
     tables = [paired_tests(result.differences)] if result.differences else []
     parts = [
-        page_head("Retrieval of evidence", style),
+        page_head("Retrieval of evidence", resource(__package__, "page.css")),
         "<body>\n<header>\n<h1>Retrieval of evidence</h1>\n",
         *(f"<p>{html.escape(name)}: {html.escape(value)}</p>\n" for name, value in facts.items()),
         "</header>\n<main>\n<h2>All sources</h2>\n<p>Percent, with 95 % intervals. The best of each column is ",
@@ -97,13 +95,6 @@ def _figure(result: Result, title: str, x_label: str, metric: str, ticks: Sequen
         name = metric
         if metric == "recall_by_position":
             name += f"@{POSITION_CUTOFFS.get(setting.unit, (10,))[-1]}"
-        rows = [result.find(setting, name, tick, "macro") for tick in ticks]
-        ranges = [
-            None
-            if row is None or row["ci_low"] is None or row["ci_high"] is None
-            else (row["ci_low"], row["ci_high"])
-            for row in rows
-        ]
-        lines.append(Line(setting.label, [row and row["value"] for row in rows], ranges))
+        lines.append(Line(setting.label, [result.find(setting, name, tick, "macro") for tick in ticks]))
     chart = line_chart(title, x_label, [f"{tick:,}" for tick in ticks], lines)
     return f"<figure><h3>{title}</h3>{chart}</figure>\n"

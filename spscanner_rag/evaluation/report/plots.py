@@ -1,9 +1,11 @@
-"""Line charts as SVG, for a page that loads nothing."""
+"""Line charts as SVG."""
 
 import html
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from spscanner_rag.evaluation.report.tables import Share
 
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 44
@@ -15,25 +17,12 @@ class Line(NamedTuple):
     """One line of a chart."""
 
     label: str
-    values: Sequence[float | None]  # one for each tick, 0 to 1
-    ranges: Sequence[tuple[float, float] | None]  # the confidence interval of each value
+    shares: Sequence[Share | None]  # one for each tick
 
 
 def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[Line]) -> str:
-    """A chart of shares over evenly spaced categories, as SVG.
-
-    Parameters
-    ----------
-    title
-        Read out by screen readers.
-    x_label
-        Under the axis.
-    ticks
-        The categories, in order.
-    lines
-        Colours repeat after 8.
-    """
-    highest = max([0.05, *(value for line in lines for value in line.values if value is not None)])
+    """A chart of shares over evenly spaced categories (``ticks``), as SVG; screen readers read the title."""
+    highest = max([0.05, *(share["value"] for line in lines for share in line.shares if share)])
     step = _step(highest)
     top = min(1.0, step * math.ceil(highest / step - 1e-9))  # the next step above all values
     parts = [
@@ -76,17 +65,17 @@ def _grid(top: float) -> list[str]:
 
 def _line(number: int, line: Line, top: float) -> list[str]:
     name = _class(number)
-    count = len(line.values)
-    parts = []
-    for i, (value, interval) in enumerate(zip(line.values, line.ranges, strict=True)):
-        if value is not None and interval is not None:
-            x = _x(i, count) + 1.5 * (number - 2)  # intervals of several lines stand beside each other
-            low, high = (_y(min(max(bound, 0), top), top) for bound in interval)
+    parts, points = [], []
+    for i, share in enumerate(line.shares):
+        if share is None:
+            continue
+        x = _x(i, len(line.shares))
+        points.append((x, _y(share["value"], top), share["value"]))
+        if share["ci_low"] is not None and share["ci_high"] is not None:
+            x += 1.5 * (number - 2)  # so that the intervals of several lines do not overlap
+            low, high = (_y(min(max(bound, 0), top), top) for bound in (share["ci_low"], share["ci_high"]))
             ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
             parts.append(f'<line class="interval {name}" {ends}/>')
-    points = [
-        (_x(i, count), _y(value, top), value) for i, value in enumerate(line.values) if value is not None
-    ]
     parts.append(f'<polyline class="{name}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)}"/>')
     for x, y, value in points:
         title = f"<title>{html.escape(line.label)}: {100 * value:.1f}%</title>"

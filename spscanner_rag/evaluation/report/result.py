@@ -1,4 +1,4 @@
-"""The result of a run: its numbers, and its tables, made once for the terminal, Markdown and HTML."""
+"""The result of a run: its numbers, and the tables that terminal, Markdown and HTML show."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,20 +18,20 @@ RANKING: Sequence[Column] = [*RECALLS, ("ndcg", 10), ("mrr", None)]
 
 @dataclass(frozen=True)
 class Result:
-    """What a run has found.
+    """The result of a run.
 
     Attributes
     ----------
     rows, differences
         From `rows_of` and `differences_of`.
     settings
-        In the order of the tables.
+        The settings, in the order of the tables.
     more_rows
-        Rows for the files that the main tables do not show.
+        Rows that only the files contain, not the main tables.
     tables
-        Tables beside the main ones.
+        Additional tables.
     files
-        Further JSON files, by name.
+        Contents of additional JSON files, by name.
     """
 
     rows: Sequence[Row]
@@ -43,7 +43,7 @@ class Result:
 
     @cached_property
     def find(self) -> Find:
-        """Look a row up."""
+        """Looks a row up."""
         return finder(self.rows)
 
     @cached_property
@@ -98,7 +98,7 @@ def macro_means(result: Result) -> Table:
 def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = RANKING) -> Table:
     """Metrics of one source or average; the best of each unit and column is marked."""
     lines = list(_lines(result, source, columns))
-    top: dict[tuple[str, int], float] = {}  # of each unit by itself: ten chunks are many times ten sentences
+    top: dict[tuple[str, int], float] = {}  # by unit: ten chunks are far more text than ten sentences
     for setting, found in lines:
         for column, row in enumerate(found, start=1):
             if row:
@@ -136,7 +136,7 @@ def paired_tests(differences: Sequence[Mapping[str, object]]) -> Table:
 def _lines(
     result: Result, source: str, columns: Sequence[Column]
 ) -> Iterator[tuple[Setting, list[Row | None]]]:
-    """The settings that have a row there."""
+    """The settings that have a row for any of the columns, with these rows."""
     for setting in result.settings:
         found = [result.find(setting, *column, source) for column in columns]
         if any(found):

@@ -1,4 +1,4 @@
-"""What the rotation of documents does to recall: the last tenth compared with the first, by retriever."""
+"""The effect of rotation on recall: the last tenth compared with the first, by retriever."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -25,22 +25,9 @@ def rotation_rows(
 ) -> list[Row]:
     """The ratios of recall@10, and the shares of the questions left out.
 
-    Parameters
-    ----------
-    records
-        Of the run.
-    settings
-        Plain, in the order of the table.
-    asked, kept
-        Questions by source before and after `rotatable`.
-    seed
-        Of the bootstrap.
-
-    Returns
-    -------
-    list of Row
-        By plain setting: "recall_last_over_first" for each source, "macro" and "micro", except where recall in
-        the first tenth is 0; then "left_out" for each source and "micro".
+    For each plain setting there are "recall_last_over_first" for each source, "macro" and "micro", except where
+    recall in the first tenth is 0; then "left_out" for each source and "micro". ``asked`` and ``kept`` are the
+    questions by source before and after `rotatable`; the bootstrap uses ``seed``.
     """
     rows: list[Row] = []
     for setting in settings:
@@ -56,7 +43,7 @@ def rotation_rows(
 
 
 def rotation_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
-    """The table of a result, from the rows of `rows_of` and `rotation_rows` and the plain settings."""
+    """The table of a result, from the rows of `rows_of` and `rotation_rows`, for the plain settings."""
     find = finder(rows)
     body = []
     for source in [*sorted(sources_of(rows)), "macro", "micro"]:

@@ -21,7 +21,7 @@ TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
 
 
 class Row(TypedDict):
-    """One number of a result, as in ``results.json`` and the CSV; with the number of questions it rests on."""
+    """One number of a result, as in ``results.json`` and the CSV, with its numbers of questions and documents."""
 
     source: str  # or "macro" (mean of the sources), "micro" (mean of all questions)
     split: str
@@ -41,7 +41,7 @@ Find = Callable[[Setting, str, int | None, str], Row | None]
 
 
 def finder(rows: Iterable[Row]) -> Find:
-    """Look rows up."""
+    """A function that looks rows up."""
     found = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
     return lambda setting, metric, k, source: found.get((*setting.key, metric, k, source))
 
@@ -63,25 +63,13 @@ def by_setting(
 
 
 def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 0) -> list[Row]:
-    """All rows of a result.
+    """All rows of a result, from the records of a run in any order; the bootstrap uses ``seed``.
 
-    Parameters
-    ----------
-    records
-        Of a run, in any order.
-    settings
-        In the order of the table.
-    seed
-        Of the bootstrap.
-
-    Returns
-    -------
-    list of Row
-        By setting; for each the sources in alphabetical order, then "macro" and "micro". ``k`` is the cut-off of
-        "recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of "recall_at_tokens"; the first
-        length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of "recall_by_position@k".
-        "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first question on a
-        document) and "peak_megabytes" (of the process) are not shares.
+    Each of the ``settings``, in this order, has the sources in alphabetical order, then "macro" and "micro". ``k``
+    is the cut-off of "recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
+    "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
+    "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first
+    question on a document) and "peak_megabytes" (of the process) are not shares.
     """
     rows: list[Row] = []
     for setting, sources in by_setting(records, settings).items():
@@ -100,13 +88,7 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
 def differences_of(
     records: Iterable[Record], pairs: Iterable[tuple[Setting, Setting]], seed: int = 0
 ) -> list[dict[str, object]]:
-    """Paired tests of two settings each, on the questions that both have been asked.
-
-    Returns
-    -------
-    list of dict
-        "first", "second", "metric", "average", "difference", "ci_low", "ci_high", "p_value", "questions".
-    """
+    """Paired tests of pairs of settings, on the questions that both were asked."""
     records = list(records)
     found: list[dict[str, object]] = []
     for first, second in pairs:
@@ -134,7 +116,7 @@ def differences_of(
 def paired_samples(
     records: Iterable[Record], first: Setting, second: Setting, metric: str
 ) -> tuple[dict[str, Sample], dict[str, Sample]]:
-    """A metric of two settings by source, on the questions that both have been asked, in the same order."""
+    """A metric of two settings by source, on the questions that both were asked, in the same order."""
     grouped = by_setting(records, [first, second])
     both = [grouped.get(setting, {}) for setting in (first, second)]
     asked = [{record.key[2:] for group in sources.values() for record in group} for sources in both]
@@ -152,7 +134,7 @@ def paired_samples(
 def row_of(
     setting: Setting, source: str, splits: Iterable[str], metric: str, k: int | None, found: Estimate
 ) -> Row:
-    """A row that holds an estimate."""
+    """The row of an estimate."""
     return Row(
         source=source,
         split="+".join(sorted(set(splits) - {""})),

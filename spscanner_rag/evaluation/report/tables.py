@@ -1,4 +1,4 @@
-"""Tables as the terminal, Markdown and HTML show them."""
+"""Tables for the terminal, Markdown and HTML."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class Table:
     head
         Names of the columns.
     body
-        Lines with a cell for each column: text, which may come from the data, or a share.
+        Rows with a cell for each column: a share, or text, which may come from the data.
     best
-        Line and column of the cells to mark.
+        Row and column of the cells to mark.
     """
 
     title: str

@@ -12,7 +12,7 @@ from spscanner_rag.evaluation.report.page import render_page
 from spscanner_rag.evaluation.report.plots import Line, line_chart
 from spscanner_rag.evaluation.report.result import Result
 from spscanner_rag.evaluation.report.rows import differences_of, rows_of
-from spscanner_rag.evaluation.report.tables import Table
+from spscanner_rag.evaluation.report.tables import Share, Table
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.metrics import CUTOFFS
 
@@ -72,7 +72,7 @@ def test_best_is_marked_among_the_same_unit(page: str) -> None:
 
 
 def test_chart() -> None:
-    svg = line_chart("A <b>", "x", ["1", "2"], [Line("l", [0.2, None], [(0.1, 0.3), None])])
+    svg = line_chart("A <b>", "x", ["1", "2"], [Line("l", [Share(value=0.2, ci_low=0.1, ci_high=0.3), None])])
     assert svg.count("<circle") == 1
     assert svg.count('class="interval') == 1
     assert "A &lt;b&gt;" in svg
