@@ -86,7 +86,7 @@ class _Reading(NamedTuple):
 
 
 def _readings(scanner: Scanner, asked: Sequence[Asked]) -> Iterator[_Reading]:
-    from spscanner_rag.evidence.questions import relevant_units
+    from spscanner_rag.evidence.coverage import relevant_units
 
     for document, question in asked:
         units = scanner.segment(document.text)

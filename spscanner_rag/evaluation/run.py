@@ -15,9 +15,15 @@ from spscanner_rag.evaluation.positions import recall_by_position
 from spscanner_rag.evaluation.records import Record, RecordFile
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import Bins
-from spscanner_rag.evidence.coverage import Spans, coverage_recall_at, evidence_ranks, evidence_sentences
+from spscanner_rag.evidence.coverage import (
+    Spans,
+    coverage_recall_at,
+    evidence_ranks,
+    evidence_sentences,
+    relevant_units,
+)
 from spscanner_rag.evidence.metrics import CUTOFFS, ranking_metrics
-from spscanner_rag.evidence.questions import Document, Question, relevant_units
+from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.evidence.sampling import Asked, by_document
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scorers import Progress, Scorer, score_batch

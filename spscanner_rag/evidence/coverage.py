@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.evidence.metrics import CUTOFFS, best_first, check_cutoffs
-from spscanner_rag.evidence.questions import relevant_units
 from spscanner_rag.text.units import Unit
 
 NEVER = np.iinfo(np.int64).max
@@ -113,3 +112,13 @@ def _check_spans(spans: Spans, what: str) -> None:
     if len(empty):
         span = [int(edges[empty[0]]) for edges in spans]
         raise ValueError(f"{what} {empty[0]} has the span {span}; expected start < end")
+
+
+def relevant_units(
+    starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
+) -> NDArray[np.bool_]:
+    """Which units overlap an evidence span: (units,)."""
+    relevant = np.zeros(len(starts), bool)
+    for start, end in evidence:
+        relevant |= (starts < end) & (ends > start)
+    return relevant

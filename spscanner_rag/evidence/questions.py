@@ -12,13 +12,10 @@ import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 MOST_CHOICES = 26
 """Options of a multiple-choice question, which are named by letters."""
@@ -107,16 +104,6 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             raise DataError(
                 f"{path}, line {number + 1}: expected a complete {path.suffix} file, got {error}"
             ) from None
-
-
-def relevant_units(
-    starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
-) -> NDArray[np.bool_]:
-    """Which units overlap an evidence span: (units,)."""
-    relevant = np.zeros(len(starts), bool)
-    for start, end in evidence:
-        relevant |= (starts < end) & (ends > start)
-    return relevant
 
 
 def _document(line: bytes, where: str) -> Document:

@@ -4,17 +4,14 @@ An integration imports only what ``__all__`` lists. Nothing here imports torch b
 """
 
 from spscanner_rag.results.selection import Order
+from spscanner_rag.retrieval.access_token import hide_token, hide_token_in_fields, split_token
 from spscanner_rag.retrieval.background import off_loop
 from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.metadata import copied_metadata, page_number
 from spscanner_rag.retrieval.options import SentenceSearch
-from spscanner_rag.retrieval.pieces import Piece, copied_metadata, join_pieces, page_number
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit
-from spscanner_rag.retrieval.shared_scanners import (
-    hide_token,
-    hide_token_in_fields,
-    loading_options,
-    split_token,
-)
+from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.token_counts import CountTokens
 
 __all__ = [

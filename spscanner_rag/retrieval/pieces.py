@@ -7,11 +7,8 @@ Where text is missing, or a page or document ends, a new *run* begins; no senten
 
 import math
 import operator
-import re
 from collections.abc import Hashable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
@@ -19,8 +16,6 @@ from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, P
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
 one text is missing, or a paragraph ends."""
-
-_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,20 +212,3 @@ def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
         if chain:
             chains.append(chain)
     return chains
-
-
-def page_number(value: object) -> float | None:
-    """Parse a page number of a document's metadata, a number or numeric string; None for anything else."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A deep copy of metadata; a shallow one if a value cannot be copied."""
-    try:
-        return deepcopy(dict(metadata))
-    except Exception:  # a value such as a lock
-        return dict(metadata)

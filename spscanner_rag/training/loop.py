@@ -2,32 +2,26 @@
 
 import json
 import math
-import multiprocessing
 import pickle
-import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
 
-from spscanner_rag.files.json_lines import append_records, complete_lines
-from spscanner_rag.files.whole_file import whole_file, write_whole
+from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
+from spscanner_rag.training.ahead import drawn_steps
+from spscanner_rag.training.log import LOG_FILE, TrainingLog
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.stage import Objective
 
 STATE_FILE = "training_state.pt"
-LOG_FILE = "log.jsonl"
-
-STEPS_AHEAD = 4
-"""Steps that each process draws in advance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +39,6 @@ class StepReport:
         """The step's line of the log."""
         rounded = {"loss": round(self.loss, 5), "gradient_norm": round(self.gradient_norm, 4)}
         return asdict(self) | rounded | {"tokens_per_second": round(self.tokens_per_second)}
-
-
-class TrainingLog:
-    """A JSON Lines file: one object for each step and each validation, with its ``step``."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def append(self, record: Mapping[str, object]) -> None:
-        """Add a record."""
-        append_records(self.path, [record])
-
-    def keep_until(self, step: int) -> None:
-        """Drop the records after a step: the run will repeat those steps."""
-        if self.path.exists():
-            kept = [json.dumps(record) + "\n" for record in self._records() if record["step"] <= step]
-            write_whole(self.path, "".join(kept))
-
-    def has_validation(self, step: int) -> bool:
-        """Whether the validation after a step is on record."""
-        return any(record["step"] == step and "validation" in record for record in self._records())
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        for _, line in complete_lines(self.path):
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and isinstance(record.get("step"), int):
-                yield record
 
 
 class Trainer:
@@ -207,43 +171,6 @@ class Trainer:
         self.average = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
-
-
-def check_workers(workers: int) -> None:
-    """Raise ``ValueError`` for a negative number, and for processes on a system that cannot fork."""
-    if workers < 0:
-        raise ValueError(f"workers is {workers}; expected 0 or more processes")
-    if workers and "fork" not in multiprocessing.get_all_start_methods():
-        raise ValueError(f"workers is {workers}; this system cannot fork processes: expected 0")
-
-
-def drawn_steps(
-    objective: Objective, recipe: Recipe, steps: range, workers: int
-) -> Iterator[tuple[int, list[Any]]]:
-    """Length and examples of each step (from 0), in order; the same with any number of processes.
-
-    Without ``workers`` each step is drawn when the loop asks for it; otherwise processes draw steps in advance.
-    """
-    yield from DataLoader(
-        _Steps(objective, recipe),
-        batch_size=None,
-        sampler=steps,
-        num_workers=workers,
-        collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
-        multiprocessing_context="fork" if workers else None,  # shares documents and tokenizer, not copies
-        prefetch_factor=STEPS_AHEAD if workers else None,
-    )
-
-
-class _Steps(Dataset[tuple[int, list[Any]]]):
-    def __init__(self, objective: Objective, recipe: Recipe) -> None:
-        self._objective, self._recipe = objective, recipe
-
-    def __getitem__(self, step: int) -> tuple[int, list[Any]]:
-        recipe, count = self._recipe, self._recipe.sequences_per_step
-        length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
-        numbers = range(step * count, (step + 1) * count)
-        return length, [self._objective.example(number, length) for number in numbers]
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:

@@ -1,22 +1,21 @@
 """A whole training run: data, model, loop, validation, checkpoint and model card."""
 
 import copy
-import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
-from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.training import Notify
+from spscanner_rag.training.ahead import check_workers
+from spscanner_rag.training.best_weights import BestWeights
 from spscanner_rag.training.data.teacher import short_name
-from spscanner_rag.training.loop import StepReport, Trainer, check_workers
+from spscanner_rag.training.loop import StepReport, Trainer
 from spscanner_rag.training.model_card import write_model_card
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_stage import EvidenceStage
@@ -27,44 +26,8 @@ from spscanner_rag.training.start import RunFiles, check_start
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
 
-BEST_FILE = "best_weights.pt"
 
 _STAGES: dict[str, type[Stage]] = {"evidence": EvidenceStage, "language-model": LanguageModelStage}
-
-
-class BestWeights:
-    """The weights with the best validation so far, on disk.
-
-    Weights found in ``folder`` are used if they belong to this recipe and the run resumes (``step`` is not 0).
-    """
-
-    def __init__(self, folder: Path, recipe: Recipe, step: int) -> None:
-        self._path = folder / BEST_FILE
-        self._recipe = json.dumps(recipe.to_dict())
-        self.step: int | None = None
-        self.value = -float("inf")
-        if not self._path.exists():
-            return
-        found = torch.load(self._path, map_location="cpu", weights_only=True)
-        if step and found["recipe"] == self._recipe:
-            self.step, self.value = found["step"], found["value"]
-        else:
-            self._path.unlink()
-
-    def offer(self, step: int, value: float, weights: Mapping[str, Tensor]) -> None:
-        """Keep these weights if their value is higher than the best so far."""
-        if value > self.value:
-            kept = {"step": step, "value": value, "recipe": self._recipe, "weights": dict(weights)}
-            with whole_file(self._path) as unfinished:
-                torch.save(kept, unfinished)
-            self.step, self.value = step, value
-
-    def weights(self, device: torch.device) -> dict[str, Tensor] | None:
-        """The best weights; None before the first `offer`."""
-        if self.step is None:
-            return None
-        loaded: dict[str, Tensor] = torch.load(self._path, map_location=device, weights_only=True)["weights"]
-        return loaded
 
 
 class TrainingRun:

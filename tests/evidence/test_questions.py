@@ -5,12 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from spscanner_rag.evidence.questions import DataError, Document, Question, read_documents, relevant_units
+from spscanner_rag.evidence.questions import DataError, Document, Question, read_documents
 
 RECORD: dict[str, Any] = {
     "doc_id": "d1",
@@ -269,31 +266,3 @@ def test_a_missing_file_is_never_left_out(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         list(read_documents([tmp_path / "nowhere.jsonl"], bad.append))
     assert bad == []
-
-
-# Relevance
-
-
-def test_units_that_overlap_evidence() -> None:
-    starts, ends = np.array([0, 11, 34]), np.array([10, 33, 40])
-    assert relevant_units(starts, ends, []).tolist() == [False] * 3
-    assert relevant_units(starts, ends, [(10, 11)]).tolist() == [False] * 3  # the space between two
-    assert relevant_units(starts, ends, [(9, 12)]).tolist() == [True, True, False]
-    assert relevant_units(starts, ends, [(0, 1), (39, 40)]).tolist() == [True, False, True]
-    assert relevant_units(starts, ends, [(0, 40)]).tolist() == [True] * 3
-    assert relevant_units(starts[:0], ends[:0], [(0, 1)]).tolist() == []
-
-
-SPANS = st.lists(
-    st.tuples(st.integers(0, 50), st.integers(1, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=6
-)
-
-
-@given(SPANS, SPANS)
-def test_relevant_units_share_a_character(
-    units: list[tuple[int, int]], evidence: list[tuple[int, int]]
-) -> None:
-    starts, ends = np.array(units, np.int64).reshape(-1, 2).T
-    held = {character for span in evidence for character in range(*span)}
-    expected = [any(character in held for character in range(*unit)) for unit in units]
-    assert relevant_units(starts, ends, evidence).tolist() == expected

@@ -1,8 +1,6 @@
 """Scanners loaded once for the same arguments, tokens that stay hidden, and what is refused early."""
 
-import copy
 import os
-import pickle
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +12,8 @@ import torch
 
 from spscanner_rag.checkpoint import CheckpointError
 from spscanner_rag.retrieval import shared_scanners
-from spscanner_rag.retrieval.shared_scanners import (
-    HiddenToken,
-    ScorerChoice,
-    forget_shared_scanners,
-    shared_scanner,
-    split_token,
-)
+from spscanner_rag.retrieval.access_token import HiddenToken, split_token
+from spscanner_rag.retrieval.shared_scanners import ScorerChoice, forget_shared_scanners, shared_scanner
 from spscanner_rag.scanner import Scanner
 
 SECRET = "hf_not_to_be_shown"
@@ -154,27 +147,6 @@ def test_a_lock_that_was_held_is_free_in_a_fork(loads: Loads) -> None:
         assert shared_scanner("a") is shared_scanner("a")
 
 
-# The token
-
-
-def test_a_token_is_shown_nowhere() -> None:
-    given = {"token": SECRET, "revision": "main"}
-    options, token = split_token(given)
-    assert options == {"revision": "main"}
-    assert given == {"token": SECRET, "revision": "main"}
-    assert token.value == SECRET
-    choice = ScorerChoice("a", model_kwargs=options, token=token)
-    for shown in (repr(token), str(token), f"{token}", repr(choice), str([choice]), choice.name):
-        assert SECRET not in shown
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        pickled = pickle.dumps(choice, protocol)
-        assert SECRET.encode() not in pickled
-        assert pickle.loads(pickled).token.value is None
-    assert copy.copy(token) is copy.deepcopy(token) is token
-    assert copy.deepcopy(choice).token.value == SECRET
-    assert not hasattr(token, "__dict__")
-
-
 @pytest.mark.parametrize("value", [None, True, False, SECRET])
 def test_the_token_is_used(loads: Loads, value: str | bool | None) -> None:
     options, token = split_token({"token": HiddenToken(value)})
@@ -182,11 +154,6 @@ def test_the_token_is_used(loads: Loads, value: str | bool | None) -> None:
     ScorerChoice("a", token=token, model_kwargs=options).resolve()
     assert loads.calls[0][1].get("token") is value
     assert ("token" in loads.calls[0][1]) == (value is not None)
-
-
-def test_no_token() -> None:
-    assert split_token({})[1].value is None
-    assert repr(HiddenToken()) == "HiddenToken()"
 
 
 # Choices

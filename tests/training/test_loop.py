@@ -3,7 +3,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -11,17 +10,10 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.data.examples import Example, ExampleSource
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.data.teacher import Teacher, TeacherScores
-from spscanner_rag.training.loop import (
-    LOG_FILE,
-    STATE_FILE,
-    Trainer,
-    TrainingLog,
-    check_workers,
-    drawn_steps,
-    learning_rate_at,
-)
+from spscanner_rag.training.log import LOG_FILE
+from spscanner_rag.training.loop import STATE_FILE, Trainer, learning_rate_at
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 
@@ -142,58 +134,3 @@ def test_the_rate_warms_up_and_ends_at_the_final_one() -> None:
     assert rates[:10] == sorted(rates[:10])
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert rates[-1] == pytest.approx(0.1, abs=2e-3)
-
-
-def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:
-    log = TrainingLog(tmp_path / "log.jsonl")
-    log.keep_until(0)
-    assert not log.path.exists()
-    for step in (1, 2, 3):
-        log.append({"step": step, "loss": 0.5})
-    log.append({"step": 3, "validation": {"all": {"10": 0.5}}})
-    assert log.has_validation(3)
-    assert not log.has_validation(2)
-    log.append({"step": 4, "loss": 0.5})
-    with log.path.open("a") as file:
-        file.write('{"step": 5, "lo')  # killed while it was written
-    log.keep_until(3)
-    assert [json.loads(line)["step"] for line in log.path.read_text().splitlines()] == [1, 2, 3, 3]
-    log.keep_until(2)
-    assert not log.has_validation(3)
-    log.append({"step": 3, "loss": 0.4})
-    assert json.loads(log.path.read_text().splitlines()[-1]) == {"step": 3, "loss": 0.4}
-
-
-DRAWN = Recipe(sequences_per_step=2, sequence_tokens=(128, 192, 256))
-
-
-@pytest.fixture
-def objective(documents: list[Document], reading: Reading) -> EvidenceObjective:
-    return EvidenceObjective(ExampleSource(DocumentStore(documents), reading, DRAWN), DRAWN, 16)
-
-
-def taken(objective: EvidenceObjective, steps: range, workers: int) -> list[tuple[int, list[Example]]]:
-    return list(drawn_steps(objective, DRAWN, steps, workers))
-
-
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
-@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more processes than there are cores
-def test_steps_are_the_same_whoever_draws_them(objective: EvidenceObjective) -> None:
-    alone = taken(objective, range(3, 15), 0)
-    assert len({length for length, _ in alone}) > 1
-    together = taken(objective, range(3, 15), 2)
-    for (length, examples), (other_length, others) in zip(alone, together, strict=True):
-        assert length == other_length
-        for example, other in zip(examples, others, strict=True):
-            np.testing.assert_array_equal(example.sequence.input_ids, other.sequence.input_ids)
-            np.testing.assert_array_equal(example.relevant, other.relevant)
-    assert [length for length, _ in taken(objective, range(5, 8), 0)] == [length for length, _ in alone[2:5]]
-
-
-def test_processes_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="workers is -1; expected 0 or more"):
-        check_workers(-1)
-    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
-    check_workers(0)
-    with pytest.raises(ValueError, match="cannot fork processes: expected 0"):
-        check_workers(2)

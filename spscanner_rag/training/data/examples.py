@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evidence.questions import relevant_units
+from spscanner_rag.evidence.coverage import relevant_units
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.scan.prepare import QueryOnText, Reading
 from spscanner_rag.text.tokenization import PreparedText

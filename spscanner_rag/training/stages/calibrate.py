@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.evidence.calibration import fit_platt
-from spscanner_rag.evidence.questions import relevant_units
+from spscanner_rag.evidence.coverage import relevant_units
 from spscanner_rag.evidence.sampling import Asked, by_document
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits

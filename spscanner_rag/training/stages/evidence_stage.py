@@ -1,15 +1,13 @@
 """The evidence stage: questions with known or made-up evidence, from files to a scanner."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.evidence.questions import Document, read_documents
 from spscanner_rag.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
 from spscanner_rag.scanner import Scanner
@@ -21,9 +19,10 @@ from spscanner_rag.training.data.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
 from spscanner_rag.training.pseudo.pseudo_queries import pseudo_question_file
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.calibrate import calibrate, labelled_logits, loss_shift
+from spscanner_rag.training.stages.calibrate import calibrate, loss_shift
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 from spscanner_rag.training.stages.stage import Stage, Validation
+from spscanner_rag.training.stages.validation import validate
 from spscanner_rag.training.start import RunFiles, start_checkpoint
 
 CHOICE_CUTOFF = 10
@@ -31,8 +30,6 @@ CHOICE_CUTOFF = 10
 
 _SHIFT_STEPS = 3
 """Steps whose examples decide the shift of a base's logits in the loss."""
-
-Recall = dict[int, float]  # by cut-off
 
 
 class EvidenceStage(Stage):
@@ -136,20 +133,6 @@ def set_aside(
             held_out.append(document)
         else:
             yield document
-
-
-def validate(scanner: Scanner, sample: Mapping[str, Sequence[Asked]]) -> dict[str, Recall]:
-    """Mean recall at 1, 5, 10 and 50 by source, and their mean over sources under "macro"."""
-    recalls = {
-        source: mean_recall([recall_at(*found) for found in labelled_logits(scanner, asked)])
-        for source, asked in sample.items()
-    }
-    return recalls | {"macro": mean_recall(list(recalls.values()))}
-
-
-def mean_recall(values: list[Recall]) -> Recall:
-    """The mean at each cut-off; 0 without values."""
-    return {k: float(np.mean([value[k] for value in values])) if values else 0.0 for k in CUTOFFS}
 
 
 def _check_files(files: RunFiles) -> None:

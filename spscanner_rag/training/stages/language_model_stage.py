@@ -1,21 +1,15 @@
 """The language-model stage: the next token of plain text, from files to a base for the evidence stage."""
 
-import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.evidence.sampling import is_set_aside
-from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.scan.devices import DTYPES
 from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.text_files import (
@@ -26,35 +20,13 @@ from spscanner_rag.training.data.text_files import (
     sampled_documents,
 )
 from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
-from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.next_token_loss import next_token_loss
+from spscanner_rag.training.stages.language_model_objective import LanguageModelObjective, held_out_loss
 from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, start_language_model
 
 VOCABULARY_CHARACTERS = 64_000_000
 """Characters of the corpus, evenly from its files, that the vocabulary of a model from nothing is learnt from."""
-
-
-class LanguageModelObjective:
-    """Mean cross entropy of the next token over the sequences of a step."""
-
-    def __init__(self, tokens: TokenCache, recipe: Recipe) -> None:
-        self._tokens, self._recipe = tokens, recipe
-        self.extra = nn.Module()  # empty: only the model is trained
-
-    def example(self, number: int, length: int) -> NDArray[np.int64]:
-        """Token ids, one more than the model reads, because the last one is only predicted."""
-        return self._tokens.sequence(number, length + 1, self._recipe.seed)
-
-    def tokens(self, example: NDArray[np.int64]) -> int:
-        """The number of token ids without the last."""
-        return len(example) - 1
-
-    def loss(self, model: ScannerModel, examples: Sequence[NDArray[np.int64]], read: Pass) -> Tensor:
-        """The mean loss of a token, in nats."""
-        summed = summed_loss(model, [examples[number] for number in read.members], self._recipe.dtype, read)
-        return summed / sum(map(self.tokens, examples))
 
 
 class LanguageModelStage(Stage):
@@ -149,42 +121,3 @@ class LanguageModelStage(Stage):
 
     def _is_trained_on(self, document: Document) -> bool:
         return not self._is_held_out(document) and (document.source, document.doc_id) not in self._shared
-
-
-def summed_loss(
-    model: ScannerModel, sequences: Sequence[NDArray[np.int64]], dtype: str, together: Pass
-) -> Tensor:
-    """Cross entropy of the tokens of sequences, each given those before it: scalar, in nats.
-
-    Each of ``sequences`` is (tokens,), at least two; the first token is not predicted.
-    """
-    read = [sequence[:-1] for sequence in sequences]
-    # no question, so no token of the text occurs in it
-    classes = None if model.match_embedding is None else [np.zeros_like(row) for row in read]
-    hidden = hidden_states(model, read, classes, dtype, together)  # (rows, width, d_model)
-    rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=False)])  # (tokens, d_model)
-    targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
-    embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without the rows of padding
-    return next_token_loss(rows.float(), embedding, targets, DTYPES[dtype])
-
-
-@torch.no_grad()
-def held_out_loss(
-    model: ScannerModel, caches: Iterable[TokenCache], recipe: Recipe
-) -> dict[str, dict[str, float]]:
-    """Mean loss of a token as ``nats`` and ``perplexity``, by file, and over all files under "all"."""
-    sums: dict[str, list[float]] = {}
-    length = max(recipe.sequence_tokens) + 1
-    for source, sequence in chain.from_iterable(c.spread(length, recipe.validation_tokens) for c in caches):
-        if len(sequence) < 2:
-            continue
-        alone = passes([len(sequence) - 1], length, recipe.tokens_per_pass, compiled=False)[0]
-        loss = summed_loss(model, [sequence], recipe.dtype, alone).item()
-        for name in (source, "all"):
-            entry = sums.setdefault(name, [0.0, 0.0])
-            entry[0] += loss
-            entry[1] += len(sequence) - 1
-    order = [*sorted(sums.keys() - {"all"}), "all"]
-    means = {name: sums[name][0] / sums[name][1] for name in order}
-    # exp(710) overflows
-    return {name: {"nats": mean, "perplexity": math.exp(min(mean, 700.0))} for name, mean in means.items()}

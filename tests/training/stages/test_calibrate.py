@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_checkpoint, load_model
-from spscanner_rag.evidence.questions import Document, Question, relevant_units
+from spscanner_rag.evidence.coverage import relevant_units
+from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.data.document_store import DocumentStore

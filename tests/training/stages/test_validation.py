@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag import Scanner
-from spscanner_rag.evidence.questions import Document, relevant_units
+from spscanner_rag.evidence.coverage import relevant_units
+from spscanner_rag.evidence.questions import Document
 from spscanner_rag.evidence.sampling import sample_questions
-from spscanner_rag.training.stages.evidence_stage import mean_recall, validate
+from spscanner_rag.training.stages.validation import mean_recall, validate
 
 
 def test_recall_is_that_of_the_scanners_ranking(tiny_checkpoint: Path, documents: list[Document]) -> None:

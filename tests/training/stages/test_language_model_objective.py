@@ -14,7 +14,7 @@ from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
 from spscanner_rag.training.loop import Trainer
 from spscanner_rag.training.passes import Pass
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.language_model_stage import (
+from spscanner_rag.training.stages.language_model_objective import (
     LanguageModelObjective,
     held_out_loss,
     summed_loss,
