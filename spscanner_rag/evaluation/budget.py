@@ -20,7 +20,7 @@ def tokens_at(
     Parameters
     ----------
     scores : (units,)
-        Higher is better; of equal scores the earlier unit comes first.
+        Higher is better; among equal scores the earlier unit comes first.
     tokens : (units,)
         Tokens of each unit; the tokens that overlapping units share are counted for each of them.
     cutoffs : sequence of int

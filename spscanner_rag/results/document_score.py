@@ -67,7 +67,7 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
 def rank_documents(
     logits: Sequence[NDArray[np.floating]], aggregation: Aggregation = "max", *, top: int = 3
 ) -> list[RankedDocument]:
-    """Rank documents by `document_score`, from the best to the worst; of equal scores the earlier first.
+    """Rank documents by `document_score`, from the best to the worst; among equal scores the earlier first.
 
     ``logits`` holds one array of (sentences,) for each document, all for one question; the other arguments and
     the errors are those of `document_score`.
@@ -76,6 +76,6 @@ def rank_documents(
 
 
 def best_first(scores: Sequence[float]) -> list[RankedDocument]:
-    """Documents by their scores, the highest first; of equal scores the earlier document first."""
+    """Documents by their scores, the highest first; among equal scores the earlier document first."""
     ranked = [RankedDocument(number, score) for number, score in enumerate(scores)]
     return sorted(ranked, key=lambda document: -document.score)

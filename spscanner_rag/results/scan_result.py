@@ -83,7 +83,7 @@ class ScanResult:
     ) -> tuple[Passage, ...]:
         r"""Select the best sentences.
 
-        Sentences are taken from the highest logit down; of equal ones the earlier comes first. Which are
+        Sentences are taken from the highest logit down; among equal ones the earlier comes first. Which are
         taken does not depend on ``order`` and ``merge``.
 
         Parameters

@@ -27,7 +27,7 @@ def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 
 def rank(logits: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Sentence numbers from the highest logit to the lowest; of equal ones the earlier sentence first."""
+    """Sentence numbers from the highest logit to the lowest; among equal ones the earlier sentence first."""
     return np.argsort(-logits, kind="stable").astype(np.int64)
 
 
