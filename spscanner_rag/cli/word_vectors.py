@@ -31,11 +31,12 @@ def word_vectors(
     from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
     from spscanner_rag.files.whole_file import whole_file
     from spscanner_rag.training.data.teacher import short_name
-    from spscanner_rag.training.word_table import make_word_vectors
+    from spscanner_rag.training.word_table import check_request, make_word_vectors
     from spscanner_rag.views.progress import open_console
 
     if not out.parent.is_dir():
         raise ValueError(f"{out.parent}: no such folder; expected one to write {out.name} in")
+    check_request(text, words, dimensions)
     console = open_console(sys.stderr)
 
     def say(message: str) -> None:

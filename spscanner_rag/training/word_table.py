@@ -24,6 +24,17 @@ WORDS, DIMENSIONS = 44_000, 96
 """Of the bundled table: 4.8 MB, what fits into the package. Recall is the same with more of either."""
 
 
+def check_request(paths: Sequence[Path], most_words: int = WORDS, dimensions: int = DIMENSIONS) -> None:
+    """Raise the errors of `make_word_vectors` that need neither the files' content nor a model."""
+    if not paths:
+        raise ValueError("no files to count words in; give at least one")
+    if most_words < 1:
+        raise ValueError(f"words is {most_words}; expected at least 1")
+    if not 1 <= dimensions <= MOST_DIMENSIONS:
+        raise ValueError(f"dimensions is {dimensions}; expected 1 to {MOST_DIMENSIONS}")
+    refuse_other_files(paths, (*TEXT_SUFFIXES, *QUESTION_SUFFIXES))
+
+
 def make_word_vectors(
     paths: Sequence[Path],
     embed: Embed,
@@ -56,13 +67,7 @@ def make_word_vectors(
         For files that are missing or of another kind, numbers out of range, or texts with fewer words than
         dimensions.
     """
-    if not paths:
-        raise ValueError("no files to count words in; give at least one")
-    if most_words < 1:
-        raise ValueError(f"words is {most_words}; expected at least 1")
-    if not 1 <= dimensions <= MOST_DIMENSIONS:
-        raise ValueError(f"dimensions is {dimensions}; expected 1 to {MOST_DIMENSIONS}")
-    refuse_other_files(paths, (*TEXT_SUFFIXES, *QUESTION_SUFFIXES))
+    check_request(paths, most_words, dimensions)
     notify(f"counting the words of {len(paths)} files")
     words = frequent_words(chain.from_iterable(map(read_texts, paths)), most_words)
     if len(words) < dimensions:
