@@ -8,17 +8,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.lexical import LexicalStatistics, lexical_statistics, own_scores, scores_around
+from spscanner_rag.text.bm25 import own_scores, scores_around
+from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_statistics
 from spscanner_rag.text.postings import (
     Postings,
-    QueryCounts,
     check,
-    count_stems,
     kept_texts,
     merged,
     renumbered,
 )
-from spscanner_rag.text.words import index_words, query_stems, stem_columns, stems_of
+from spscanner_rag.text.soft_match import rows_of
+from spscanner_rag.text.word_vectors import WordVectors
+from spscanner_rag.text.words import index_words, query_stems, stems_of
 
 _MOST_PENDING = 4_000_000
 """Added texts are kept apart until they have this many postings, and indexed before."""
@@ -42,6 +43,7 @@ class CollectionIndex:
         self._pending: dict[str, Postings] = {}
         self._pending_size = 0
         self._known: set[str] = set()
+        self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # of the vocabulary
         self._lock = threading.RLock()
 
     @classmethod
@@ -99,12 +101,9 @@ class CollectionIndex:
                     self._keys[number] = [key for key in own if key not in gone]
             self._known -= gone
 
-    def statistics(
-        self, query: str, *, surroundings: bool = False, least_units: int = 0
-    ) -> LexicalStatistics:
-        """Statistics of a query over all units of all texts; the arguments are those of `lexical_statistics`."""
-        counts = self.count(query_stems(query))
-        return lexical_statistics(counts, surroundings=surroundings, least_units=least_units)
+    def statistics(self, query: str, options: MatchOptions) -> LexicalStatistics:
+        """Statistics of a query over all units of all texts."""
+        return lexical_statistics(self._asked(query, options.vectors), options)
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
         """Rank texts by the words that they share with a query, to choose those worth scanning.
@@ -124,11 +123,12 @@ class CollectionIndex:
             Key and score, best first; among equal scores the text that was added first.
         """
         with self._lock:
-            counts, keys = self.count(query_stems(query)), self.keys
+            asked, keys = self._asked(query), self.keys
+        counts = asked.counts()
         matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
         if not len(matched):
             return []
-        statistics = lexical_statistics(counts, surroundings=True)
+        statistics = lexical_statistics(asked, MatchOptions(surroundings=True))
         scores = statistics.own.standardize(own_scores(counts, statistics.idf, statistics.mean_words))
         around = scores_around(counts, statistics.idf, statistics.mean_words_around)
         for moments, values in zip(statistics.around, around, strict=True):
@@ -138,14 +138,6 @@ class CollectionIndex:
         best[filled] = np.maximum.reduceat(scores, counts.text_starts[filled]) / (1 + len(statistics.around))
         order = matched[np.argsort(-best[matched], kind="stable")][:top]
         return [(keys[number], float(best[number])) for number in order]
-
-    def count(self, stems: Sequence[str]) -> QueryCounts:
-        """Count stems, such as those of a query, in every unit of every text."""
-        with self._lock:
-            self._settle()
-            parts = list(self._parts)
-            columns = stem_columns(self._of_stem, stems, len(self._vocabulary))
-        return count_stems(parts, columns, len(stems))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as plain arrays, for a file; `from_arrays` reads them."""
@@ -176,6 +168,20 @@ class CollectionIndex:
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self).from_arrays, (self.to_arrays(),)
+
+    def _asked(self, query: str, vectors: WordVectors | None = None) -> QueryOnWords:
+        """A query and all texts as they are now, which later changes do not affect."""
+        with self._lock:
+            self._settle()
+            vocabulary = list(self._vocabulary)
+            of_stem = {stem: list(self._of_stem.get(stem, ())) for stem in query_stems(query)}
+            if vectors is None:
+                return QueryOnWords(query, list(self._parts), of_stem, vocabulary)
+            if self._rows is None or self._rows[0] is not vectors:
+                self._rows = vectors, np.zeros(0, np.int32)
+            new = rows_of(vectors, vocabulary[len(self._rows[1]) :])
+            self._rows = vectors, np.concatenate([self._rows[1], new])
+            return QueryOnWords(query, list(self._parts), of_stem, vocabulary, self._rows[1])
 
     def _learn(self, words: Iterable[str]) -> None:
         new = [word for word in words if word not in self._vocabulary]
