@@ -97,7 +97,7 @@ class TrainingRun:
             dtype=torch.bfloat16,
             word_vectors=chosen.word_vectors,
         )
-        write_model_card(self.files.out, chosen.model, settings)
+        write_model_card(self.files.out, chosen.model, settings, chosen.word_vectors)
         return validation
 
     def _is_due(self, step: int) -> bool:
