@@ -13,7 +13,8 @@ from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.data.examples import Example, ExampleSource
+from spscanner_rag.training.data.example import Example
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.recipe import Recipe
 
 REPOSITORY = Path(__file__).parents[3]
