@@ -109,7 +109,7 @@ class ExampleSource:
         if not share or draw.random() >= share:
             return None
         assert self._collections is not None
-        asked = self._collections.ask(drawn.document, drawn.question.text, draw)
+        asked = self._collections.ask(drawn.document, drawn.question.text)
         return asked.statistics(asked.some([drawn.document], draw))
 
     def _centre(

@@ -12,7 +12,8 @@ import numpy as np
 from spscanner_rag.evidence.coverage import relevant_units
 from spscanner_rag.evidence.questions import Question
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.lexical import REACH, LexicalStatistics
+from spscanner_rag.text.bm25 import REACH
+from spscanner_rag.text.lexical import LexicalStatistics
 from spscanner_rag.text.tokenization import PreparedText, tokenize_question
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.example import Example, Labelled
@@ -84,7 +85,7 @@ class GroupDraw:
         room = room_for(asked_tokens, most, self._reading.reanchor_tokens)
         if room < most // 4:
             return None
-        asked = self._collections.ask(drawn.document, drawn.question.text, draw)
+        asked = self._collections.ask(drawn.document, drawn.question.text)
         own = self._own_stretches(drawn, asked, room, draw)
         others = self._chosen(own, self._others(drawn, asked, room, draw), room) if own else []
         if not others:
@@ -181,9 +182,10 @@ class GroupDraw:
         at, reach = int(starts[unit]), _TOKEN_CHARACTERS * room
         begin = min(max(low, at - draw.randrange(reach)), max(low, high - reach))
         # the words of further units count for the surroundings of the first and the last
-        first, stop = np.searchsorted(starts, [begin, max(begin + reach, at + 1)]) + [-max(REACH), max(REACH)]
-        begin = max(low, int(starts[max(0, first)]))
-        text = self._reading.prepare(whole[begin : int(starts[stop]) if stop < len(starts) else high][: high - begin])
+        first, stop = np.searchsorted(starts, [begin, max(begin + reach, at + 1)]).tolist()
+        begin = max(low, int(starts[max(0, first - max(REACH))]))
+        end = int(starts[stop + max(REACH)]) if stop + max(REACH) < len(starts) else high
+        text = self._reading.prepare(whole[begin : min(end, high)])
         if not text.units:
             return None
         centre = max(0, int(np.searchsorted(text.starts, at - begin, side="right")) - 1)

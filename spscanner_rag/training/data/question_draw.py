@@ -118,7 +118,7 @@ class QuestionDraw:
         assert self._collections is not None
         question = self._question(number, place)
         wording = same_words(question.text)
-        for other in self._collections.ask(number, question.text, draw).nearest()[:_FOREIGN_DRAWS]:
+        for other in self._collections.ask(number, question.text).nearest()[:_FOREIGN_DRAWS]:
             document = self._documents.document(other)
             known = self._families.related(number, other) or holds_answer(question, document.text)
             if not known and all(same_words(own.text) != wording for own in document.questions):

@@ -5,8 +5,9 @@ import random
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.lexical import lexical_statistics, own_scores
-from spscanner_rag.text.words import TextWords, count_stems, query_stems
+from spscanner_rag.text.bm25 import own_scores
+from spscanner_rag.text.lexical import PLAIN_MATCH, QueryOnWords, lexical_statistics
+from spscanner_rag.text.words import TextWords
 
 _CHOICE = 3
 """One of this many best sentences is drawn."""
@@ -23,6 +24,6 @@ def wrong_favourite(
 
 def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
     """BM25 of each unit of a document among its units: (units,)."""
-    counts = count_stems(words, query_stems(query))
-    statistics = lexical_statistics(counts)
-    return own_scores(counts, statistics.idf, statistics.mean_words)
+    asked = QueryOnWords(query, [words.postings], words.of_stem, words.vocabulary)
+    statistics = lexical_statistics(asked, PLAIN_MATCH)
+    return own_scores(asked.counts(), statistics.idf, statistics.mean_words)

@@ -62,7 +62,10 @@ class EvidenceObjective:
             together = [sequences[number] for number in shape.members]
             ids = [sequence.input_ids for sequence in together]
             classes = [sequence.match_classes for sequence in together if sequence.match_classes is not None]
-            hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, shape)
+            features = [
+                sequence.match_features for sequence in together if sequence.match_features is not None
+            ]
+            hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, shape, features or None)
             for row, number, sequence in zip(hidden[: len(ids)], shape.members, together, strict=True):
                 found[number] = row[torch.from_numpy(sequence.positions).to(model.device)].float()
         return (found[number] for number in range(len(sequences)))

@@ -11,6 +11,7 @@ import pytest
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.lexical import MatchOptions
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.example import Example
@@ -67,7 +68,13 @@ def test_a_recipe_draws_the_same_examples_as_ever(name: str) -> None:
         "mixed": Recipe(unanswerable_share=0.3, random_place_share=0.3, spread_share=0.5, seed=3),
     }[name]
     reading = Reading(
-        read_tokenizer(BUNDLED / TOKENIZER), SentenceSegmenter(), "last_character", 256, True, True, True, 300
+        read_tokenizer(BUNDLED / TOKENIZER),
+        SentenceSegmenter(),
+        "last_character",
+        256,
+        True,
+        True,
+        MatchOptions(True, 300),
     )
     source = ExampleSource(DocumentStore(chapters()), reading, recipe)
     assert digest([source.example(number, 700) for number in range(12)]) == DIGESTS[name]

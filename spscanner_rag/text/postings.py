@@ -1,0 +1,172 @@
+"""An inverted index of the units of some texts as plain arrays: made, merged, cut down and checked."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.generic)
+
+_MOST_TIMES = 2**16 - 1
+
+
+class Postings(NamedTuple):
+    """The units that contain each word; never changed. 6 bytes a posting: a distinct word of a unit."""
+
+    words: NDArray[np.int32]  # (distinct words,) numbers in a vocabulary, increasing
+    stops: NDArray[np.int64]  # (distinct words + 1,): postings stops[i] to stops[i + 1] are those of words[i]
+    units: NDArray[np.int32]  # (postings,) increasing for each word
+    times: NDArray[np.uint16]  # (postings,) how often the unit contains the word, at most 65,535
+    words_per_unit: NDArray[np.int32]  # (units,)
+    text_stops: NDArray[
+        np.int64
+    ]  # (texts + 1,): units text_stops[i] to text_stops[i + 1] are those of text i
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        return len(self.words_per_unit)
+
+
+class QueryCounts(NamedTuple):
+    """How often each unit contains each stem of a query, listing only the pairs that occur, by unit, then stem."""
+
+    units: NDArray[np.int64]  # (pairs,)
+    stems: NDArray[np.int64]  # (pairs,) index among the query's stems
+    times: NDArray[np.int64]  # (pairs,)
+    n_stems: int
+    words_per_unit: NDArray[np.float64]  # (units,) words of every unit, of the query or not
+    text_starts: NDArray[np.int64]  # (texts,) first unit of each text, in increasing order
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        return len(self.words_per_unit)
+
+
+def text_postings(numbers: NDArray[np.int32], units: NDArray[np.int32], n_units: int) -> Postings:
+    """Index one text: for each of its words, (words,), its number in the vocabulary and its unit."""
+    n = max(n_units, 1)
+    pairs, times = np.unique(numbers.astype(np.int64) * n + units, return_counts=True)
+    return _indexed(
+        (pairs // n).astype(np.int32),
+        (pairs % n).astype(np.int32),
+        np.minimum(times, _MOST_TIMES).astype(np.uint16),
+        np.bincount(units, minlength=n_units).astype(np.int32),
+        np.array([0, n_units], np.int64),
+    )
+
+
+def renumbered(postings: Postings, numbers: NDArray[np.int32]) -> Postings:
+    """The same postings with ``numbers``, (vocabulary,), as the words' numbers, which may be in any order."""
+    return postings._replace(words=numbers[postings.words])
+
+
+def merged(parts: Sequence[Postings]) -> Postings:
+    """The postings of several sets of texts as one, in order, sorted by word."""
+    firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)
+    stops = [part.text_stops[1:] + first for part, first in zip(parts, firsts, strict=False)]
+    return _indexed(
+        _joined([_word_of_each(part) for part in parts], np.int32),
+        _joined([part.units + np.int32(first) for part, first in zip(parts, firsts, strict=False)], np.int32),
+        _joined([part.times for part in parts], np.uint16),
+        _joined([part.words_per_unit for part in parts], np.int32),
+        _joined([np.zeros(1, np.int64), *stops], np.int64),
+    )
+
+
+def kept_texts(postings: Postings, kept: NDArray[np.bool_]) -> Postings:
+    """The postings of those texts for which ``kept``, (texts,), is true."""
+    sizes = np.diff(postings.text_stops)
+    live = np.repeat(kept, sizes)  # (units,)
+    number = np.cumsum(live) - 1  # (units,)
+    mask = live[postings.units]
+    return _indexed(
+        _word_of_each(postings)[mask],
+        number[postings.units[mask]].astype(np.int32),
+        postings.times[mask],
+        postings.words_per_unit[live],
+        np.cumsum([0, *sizes[kept]], dtype=np.int64),
+    )
+
+
+def count_stems(parts: Sequence[Postings], columns: NDArray[np.int64], n_stems: int) -> QueryCounts:
+    """Count the stems of a query in every unit of some texts.
+
+    ``columns``, (vocabulary,), has the index of each word's stem among the ``n_stems`` of the query, else -1.
+    """
+    n, before = max(n_stems, 1), 0
+    cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for part in parts:
+        for place in np.flatnonzero(columns[part.words] >= 0):
+            own = slice(int(part.stops[place]), int(part.stops[place + 1]))
+            cells.append((part.units[own].astype(np.int64) + before) * n + columns[part.words[place]])
+            times.append(part.times[own].astype(np.int64))
+        before += part.n_units
+    pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
+    together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
+    words_per_unit = _joined([part.words_per_unit for part in parts], np.int32).astype(np.float64)
+    return QueryCounts(pairs // n, pairs % n, together, n_stems, words_per_unit, text_starts(parts))
+
+
+def text_starts(parts: Sequence[Postings]) -> NDArray[np.int64]:
+    """The first unit of each text: (texts,)."""
+    firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)
+    starts = [part.text_stops[:-1] + first for part, first in zip(parts, firsts, strict=False)]
+    return _joined(starts, np.int64)
+
+
+def check(postings: Postings, n_words: int, n_texts: int) -> None:
+    """Raise ``ValueError`` unless the arrays fit together, a vocabulary of ``n_words`` and ``n_texts`` texts."""
+    arrays: dict[str, NDArray[Any]] = postings._asdict()
+    for (name, array), kind in zip(arrays.items(), "iiiuii", strict=True):
+        if array.ndim != 1 or array.dtype.kind != kind:
+            raise ValueError(
+                f"{name} of the index is {array.dtype} of shape {array.shape}; expected integers"
+            )
+    words, stops, units, times, _, text_stops = postings
+    sound = {
+        "words": not len(words) or (words[0] >= 0 and words[-1] < n_words and (np.diff(words) > 0).all()),
+        "stops": len(stops) == len(words) + 1 and stops[0] == 0 and (np.diff(stops) >= 0).all(),
+        "units": len(units) == stops[-1]
+        and (not len(units) or 0 <= units.min() <= units.max() < postings.n_units),
+        "times": len(times) == len(units),
+        "text_stops": len(text_stops) == n_texts + 1
+        and text_stops[0] == 0
+        and text_stops[-1] == postings.n_units
+        and (np.diff(text_stops) >= 0).all(),
+    }
+    for name, right in sound.items():
+        if not right:
+            raise ValueError(
+                f"{name} of the index does not fit its other arrays; it is damaged: make it again"
+            )
+
+
+def _indexed(
+    words: NDArray[np.int32],
+    units: NDArray[np.int32],
+    times: NDArray[np.uint16],
+    words_per_unit: NDArray[np.int32],
+    text_stops: NDArray[np.int64],
+) -> Postings:
+    """Sort postings by word; those of one word are in the order of their units already."""
+    order = np.argsort(words, kind="stable")
+    distinct, first = np.unique(words[order], return_index=True)
+    return Postings(
+        distinct,
+        np.append(first, len(words)).astype(np.int64),
+        units[order],
+        times[order],
+        words_per_unit,
+        text_stops,
+    )
+
+
+def _word_of_each(postings: Postings) -> NDArray[np.int32]:
+    return np.repeat(postings.words, np.diff(postings.stops))
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type[T]) -> NDArray[T]:
+    return np.concatenate([np.zeros(0, dtype), *arrays]).astype(dtype, copy=False)
