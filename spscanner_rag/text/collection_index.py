@@ -111,7 +111,7 @@ class CollectionIndex:
 
     def statistics(self, query: str, options: MatchOptions) -> LexicalStatistics:
         """Statistics of a query over all units of all texts."""
-        return lexical_statistics(self._asked(query, options.vectors), options)
+        return lexical_statistics(self.asked(query, options.vectors), options)
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
         """Rank texts by the words that they share with a query, to choose those worth scanning.
@@ -131,7 +131,7 @@ class CollectionIndex:
             Key and score, best first; among equal scores the text that was added first.
         """
         with self._lock:
-            asked, keys = self._asked(query), self.keys
+            asked, keys = self.asked(query), self.keys
         counts = asked.counts()
         matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
         if not len(matched):
@@ -198,7 +198,7 @@ class CollectionIndex:
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self).from_arrays, (self.to_arrays(),)
 
-    def _asked(self, query: str, vectors: WordVectors | None = None) -> QueryOnWords:
+    def asked(self, query: str, vectors: WordVectors | None = None) -> QueryOnWords:
         """A query and all texts as they are now, which later changes do not affect."""
         with self._lock:
             self._settle()
