@@ -12,13 +12,17 @@ PositiveWeight = float | Literal["balanced"]
 
 _AT_LEAST_ONE = (
     "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
-    "final_validation_questions validation_tokens source_cap"
+    "final_validation_questions validation_tokens source_cap group_tokens"
 ).split()
 _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
-    "pseudo_masked pseudo_negatives pseudo_weight calibration_questions lexical_least_units"
+    "pseudo_masked pseudo_linked pseudo_negatives pseudo_weight calibration_questions lexical_least_units "
+    "group_hard"
 ).split()
-_SHARES = "warmup_share random_place_share spread_share unanswerable_share max_shared_share ema_decay".split()
+_SHARES = (
+    "warmup_share random_place_share hard_place_share spread_share unanswerable_share unanswerable_near_share "
+    "group_share collection_share max_shared_share ema_decay"
+).split()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +83,36 @@ class Recipe:
     spread_share: float = 0.0
     """Share of sequences that are cut shorter, if necessary, so that evidence from the start or end of a document
     is elsewhere in the sequence; the others are as long as possible."""
+    hard_place_share: float = 0.0
+    """Share of sequences cut around the irrelevant sentence with the best BM25 score instead of around a relevant
+    one. In a group: the probability that such a stretch of the question's own document is a member."""
     unanswerable_share: float = 0.0
     """Share of sequences whose question the document does not answer: none of their sentences is relevant."""
+    unanswerable_near_share: float = 0.0
+    """Share of these, where the question is another document's, that read the document which BM25 takes for
+    nearest to the question, not a random one."""
+    group_share: float = 0.0
+    """Share of examples that are groups: one question with a stretch of its own document and stretches of other
+    documents of the source, ranked together."""
+    group_documents: int = 4
+    """Stretches of a group. If they are short, more documents follow, until they fill ``group_documents`` times
+    ``group_tokens`` tokens."""
+    group_hard: int = 2
+    """How many of them are of documents that BM25 takes for nearest to the question; the others are random."""
+    group_tokens: int = 1024
+    """Most tokens of each stretch of a group."""
+    group_sources: tuple[str, ...] = ()
+    """Sources that groups are drawn from; empty for all whose questions rarely have the same words as another
+    document's."""
+    collection_share: float = 0.0
+    """Share of sequences outside groups whose lexical statistics are those of several documents of the source, not
+    of the document alone."""
     pseudo_headings: int = 3
     pseudo_phrases: int = 3
     pseudo_masked: int = 6
+    pseudo_linked: int = 0
     pseudo_negatives: int = 2
-    """Largest numbers of pseudo-questions of the four kinds for a document of plain text."""
+    """Largest numbers of pseudo-questions of the five kinds for a document of plain text."""
     pseudo_characters: int = 30_000
     """Length of the documents that plain texts are cut into, at ends of paragraphs: at most this."""
     pseudo_weight: float = 1.0
@@ -171,9 +198,23 @@ class Recipe:
             raise ValueError(
                 f"distillation_temperature is {self.distillation_temperature}; expected a number above 0"
             )
+        self._check_groups()
         if self.pseudo_characters < LEAST_PSEUDO_CHARACTERS:
             raise ValueError(
                 f"pseudo_characters is {self.pseudo_characters}; expected at least {LEAST_PSEUDO_CHARACTERS}"
+            )
+
+    def _check_groups(self) -> None:
+        if not 0 <= self.group_hard < self.group_documents:
+            raise ValueError(
+                f"group_documents is {self.group_documents} and group_hard is {self.group_hard}; expected more "
+                "documents than hard ones, since one of them is the question's own"
+            )
+        if self.group_share and self.group_documents * self.group_tokens > self.tokens_per_pass:
+            raise ValueError(
+                f"a group has {self.group_documents} stretches of {self.group_tokens} tokens, more than "
+                f"tokens_per_pass, {self.tokens_per_pass}; a group is read in one pass: lower group_tokens or "
+                "group_documents"
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.evidence.questions import Document, read_documents
 from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.lexical import MatchOptions
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.teacher import Teacher
@@ -59,7 +60,9 @@ def validation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reading(tiny_tokenizer: Tokenizer) -> Reading:
-    return Reading(tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True, True)
+    return Reading(
+        tiny_tokenizer, SentenceSegmenter(), "last_character", 64, True, True, MatchOptions(surroundings=True)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ from spscanner_rag.evidence.questions import Document
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.ahead import check_workers, drawn_steps
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.data.examples import Example, ExampleSource
+from spscanner_rag.training.data.example import Example
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 

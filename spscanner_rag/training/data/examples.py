@@ -3,35 +3,28 @@
 import random
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.evidence.coverage import relevant_units
-from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.scan.prepare import QueryOnText, Reading
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.lexical import LexicalStatistics
 from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.example import Example, Labelled
+from spscanner_rag.training.data.groups import GroupDraw
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
+from spscanner_rag.training.data.source_collections import SourceCollections
+from spscanner_rag.training.data.stretches import full_stretch, room_for, spread_stretch
 from spscanner_rag.training.data.teacher import TeacherScores
+from spscanner_rag.training.data.wrong_favourite import bm25_scores, wrong_favourite
 from spscanner_rag.training.recipe import Recipe
 
 MAX_DRAWS = 1000
 """Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""
-
-LEAST_STRETCH_SHARE = 0.5
-"""Share of the room in a sequence that a stretch fills at least, if the document is long enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One training sequence."""
-
-    sequence: TokenSequence
-    relevant: NDArray[np.bool_]  # (units,)
-    teacher: NDArray[np.float32] | None  # (units,): scores with a spread of about one
 
 
 class ExampleSource:
@@ -57,15 +50,29 @@ class ExampleSource:
     ) -> None:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
         self._documents = documents
-        self._draw = QuestionDraw(documents, recipe, pseudo_sources)
+        self._collections: SourceCollections | None = None
+        if recipe.group_share or recipe.collection_share or recipe.unanswerable_near_share:
+            sources = {documents.without_text(number).source for number in range(len(documents))}
+            self._collections = SourceCollections(documents, reading, sources)
+        self._draw = QuestionDraw(documents, recipe, pseudo_sources, self._collections)
         self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
         self._texts = PreparedTexts(documents, reading)
         self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
+        self._groups: GroupDraw | None = None
+        if recipe.group_share:
+            assert self._collections is not None
+            self._groups = GroupDraw(documents, reading, recipe, self._draw, self._collections)
 
     def example(self, number: int, length: int) -> Example:
-        """Example ``number``, about ``length`` tokens long."""
-        draw = random.Random(f"{self.recipe.seed}-{number}")
-        share = self.recipe.unanswerable_share
+        """Example ``number``, about ``length`` tokens long, or a group, whose length is the recipe's."""
+        recipe, draw = self.recipe, random.Random(f"{self.recipe.seed}-{number}")
+        if self._groups is not None and draw.random() < recipe.group_share:
+            for _ in range(MAX_DRAWS):
+                group = self._groups.group(draw)
+                if group is not None:
+                    return group
+            raise ValueError(f"none of {MAX_DRAWS} drawn questions makes a group; raise group_tokens")
+        share = recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
             drawn = self._draw.answered(draw) if answered else self._draw.unanswered(draw)
@@ -80,26 +87,44 @@ class ExampleSource:
         text, prepared = self._texts.get(drawn.document)
         if not prepared.units:
             return None
-        asked = self.reading.pair(drawn.question.text, prepared)
-        room = _room(asked, length, self.reading.reanchor_tokens)
+        query = drawn.question.text
+        asked = self.reading.pair(query, prepared, self._statistics(drawn, draw))
+        room = room_for(len(asked.question_ids), length, self.reading.reanchor_tokens)
         relevant = np.zeros(len(prepared.units), bool)
         if drawn.answered:
             relevant = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
         if (drawn.answered and not relevant.any()) or room < length // 4:
             return None
-        if not drawn.answered or draw.random() < self.recipe.random_place_share:
-            centre = draw.randrange(len(prepared.units))
-        else:
-            centre = int(draw.choice(np.flatnonzero(relevant)))
+        centre = self._centre(drawn, prepared, relevant, draw)
         spread = self.recipe.spread_share
         cut = spread_stretch if spread and draw.random() < spread else full_stretch
-        first, last = cut(prepared.unit_ends, centre, room, draw)
-        sequence = asked.sequence(first, last)
-        if len(sequence.input_ids) > 2 * length:
-            return None  # a single unit far longer than the sequence
-        teacher = self._teacher_scores(drawn, text, prepared)
-        inside = slice(first, last + 1)
-        return Example(sequence, relevant[inside], None if teacher is None else teacher[inside])
+        labelled = Labelled(asked, relevant, self._teacher_scores(drawn, text, prepared))
+        example = labelled.cut(*cut(prepared.unit_ends, centre, room, draw))
+        # a single unit can be far longer than the sequence
+        return example if len(example.sequence.input_ids) <= 2 * length else None
+
+    def _statistics(self, drawn: Drawn, draw: random.Random) -> LexicalStatistics | None:
+        """In ``collection_share`` of the cases, those of several documents of the source; else None."""
+        share = self.recipe.collection_share
+        if not share or draw.random() >= share:
+            return None
+        assert self._collections is not None
+        asked = self._collections.ask(drawn.document, drawn.question.text)
+        return asked.statistics(asked.some([drawn.document], draw))
+
+    def _centre(
+        self, drawn: Drawn, prepared: PreparedText, relevant: NDArray[np.bool_], draw: random.Random
+    ) -> int:
+        """The unit around which the document is cut."""
+        hard = self.recipe.hard_place_share
+        if hard and draw.random() < hard:
+            scores = bm25_scores(prepared.words, drawn.question.text)
+            unit = wrong_favourite(scores, ~relevant & (scores > 0), draw)
+            if unit is not None:
+                return unit
+        if not drawn.answered or draw.random() < self.recipe.random_place_share:
+            return draw.randrange(len(prepared.units))
+        return int(draw.choice(np.flatnonzero(relevant)))
 
     def _teacher_scores(self, drawn: Drawn, text: str, prepared: PreparedText) -> NDArray[np.float32] | None:
         """The teacher's scores if the question is the document's own: (units,)."""
@@ -107,58 +132,6 @@ class ExampleSource:
             return None
         document = replace(self._documents.without_text(drawn.document), text=text)
         return self.teacher.of_question(document, prepared.units, drawn.place)
-
-
-def full_stretch(
-    unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
-) -> tuple[int, int]:
-    """First and last unit of a stretch around unit ``centre``: ``room`` tokens, or a shorter document whole.
-
-    The unit is anywhere in the stretch if the document is long enough on both sides. A unit near the document's
-    start or end is usually as near to that of the stretch. ``unit_ends``, (units,), has the last token of each.
-    """
-    total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
-    begin = min(max(0, before - draw.randrange(room)), max(0, total - room))
-    return _units_within(unit_ends, centre, begin, room)
-
-
-def spread_stretch(
-    unit_ends: NDArray[np.int64], centre: int, room: int, draw: random.Random
-) -> tuple[int, int]:
-    """As `full_stretch`, but a unit near the document's start or end may be anywhere in the stretch, too.
-
-    For that the stretch is cut shorter on the other side, down to `LEAST_STRETCH_SHARE`. All places of the unit in
-    the stretch that this allows are equally likely.
-    """
-    total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
-    after, room = total - before, min(room, total)
-    least = LEAST_STRETCH_SHARE * room
-    # the share of the stretch before the unit
-    share = draw.uniform(max(0.0, 1 - after / least), min(1.0, before / least))
-    tokens = float(room)
-    if before < share * room:
-        tokens = min(tokens, before / share)
-    if after < (1 - share) * room:
-        tokens = min(tokens, after / (1 - share))
-    begin = min(max(0, before - round(share * tokens)), max(0, total - round(tokens)))
-    return _units_within(unit_ends, centre, begin, tokens)
-
-
-def _tokens_before(unit_ends: NDArray[np.int64], unit: int) -> int:
-    return int(unit_ends[unit - 1]) + 1 if unit else 0
-
-
-def _units_within(unit_ends: NDArray[np.int64], centre: int, begin: int, tokens: float) -> tuple[int, int]:
-    """First and last unit between two tokens, ``centre`` always among them."""
-    first = int(np.searchsorted(unit_ends, begin))
-    last = int(np.searchsorted(unit_ends, begin + tokens, side="right")) - 1
-    return min(first, centre), max(min(last, len(unit_ends) - 1), centre)
-
-
-def _room(asked: QueryOnText, length: int, reanchor_tokens: int | None) -> int:
-    """Document tokens that fit into a sequence together with the question and its repeats."""
-    question = len(asked.question_ids)
-    return int((length - question) / (1 + question / reanchor_tokens if reanchor_tokens else 1))
 
 
 def _taught(documents: DocumentStore, recipe: Recipe) -> frozenset[int]:

@@ -1,12 +1,19 @@
 """The random choice of a question and a document for an example."""
 
 import random
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from spscanner_rag.evidence.questions import Question
 from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.data.negatives import Families, holds_answer, same_words
+from spscanner_rag.training.data.source_collections import SourceCollections
 from spscanner_rag.training.recipe import Recipe
+
+MOST_REPEATED = 0.1
+"""Groups are not drawn from a source, unless the recipe names it, where more than this share of the questions have
+the same words as another document's: its questions say too little about the document that they mean."""
 
 _FOREIGN_DRAWS = 20
 
@@ -26,15 +33,22 @@ class Drawn:
 class QuestionDraw:
     """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely.
 
-    The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``.
+    The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``. ``collections``, of all sources,
+    are needed where the recipe has an ``unanswerable_near_share``.
 
-    Raises ``ValueError`` if no question has evidence, or if the recipe wants unanswerable ones and there are none.
+    Raises ``ValueError`` if no question has evidence, or if the recipe wants unanswerable ones or groups and there
+    are none.
     """
 
     def __init__(
-        self, documents: DocumentStore, recipe: Recipe, pseudo_sources: Collection[str] = ()
+        self,
+        documents: DocumentStore,
+        recipe: Recipe,
+        pseudo_sources: Collection[str] = (),
+        collections: SourceCollections | None = None,
     ) -> None:
-        self._documents = documents
+        self._documents, self._collections = documents, collections
+        self._families, self._near_share = Families(documents), recipe.unanswerable_near_share
         self._answered: dict[str, list[Place]] = {}
         self._unanswered: dict[str, list[Place]] = {}
         for number in range(len(documents)):
@@ -59,22 +73,37 @@ class QuestionDraw:
                 f"unanswerable_share is {recipe.unanswerable_share}, but no source has a question with "
                 '"answerable": false or two documents to exchange questions between; expected such a source, or 0'
             )
+        self._comparable = self._unique_questions(recipe) if recipe.group_share else {}
+        if recipe.group_share and not self._comparable:
+            raise ValueError(
+                f"group_share is {recipe.group_share}, but no source has two documents and questions that rarely "
+                "repeat; expected such a source, or 0"
+            )
 
     def answered(self, draw: random.Random) -> Drawn:
         """A question with evidence, on its document."""
         number, place = draw.choice(self._answered[self._source(self._sources, draw)])
         return Drawn(number, self._question(number, place), place, True)
 
+    def comparable(self, draw: random.Random) -> Drawn:
+        """A question with evidence, on its document, that no other document of the source has in its words."""
+        source = self._source(list(self._comparable), draw)
+        number, place = draw.choice(self._comparable[source])
+        return Drawn(number, self._question(number, place), place, True)
+
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
 
         A source without such questions gives a question of another document of the source, unless this document
-        has a question in the same words, as contracts do.
+        has a question in the same words, as contracts do. In ``unanswerable_near_share`` of these cases the
+        document is the nearest to the question by BM25.
         """
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
             number, place = draw.choice(self._unanswered[source])
             return Drawn(number, self._question(number, place), place, False)
+        if self._near_share and draw.random() < self._near_share:
+            return self._on_nearest(*draw.choice(self._answered[source]), draw)
         number, _ = draw.choice(self._answered[source])
         own = {question.text for question in self._documents.without_text(number).questions}
         for _ in range(_FOREIGN_DRAWS):
@@ -83,6 +112,40 @@ class QuestionDraw:
             if other != number and question.text not in own:
                 return Drawn(number, question, None, False)
         return None
+
+    def _on_nearest(self, number: int, place: int, draw: random.Random) -> Drawn | None:
+        """A question on the document nearest to it that seems not to answer it."""
+        assert self._collections is not None
+        question = self._question(number, place)
+        wording = same_words(question.text)
+        for other in self._collections.ask(number, question.text).nearest()[:_FOREIGN_DRAWS]:
+            document = self._documents.document(other)
+            known = self._families.related(number, other) or holds_answer(question, document.text)
+            if not known and all(same_words(own.text) != wording for own in document.questions):
+                return Drawn(other, question, None, False)
+        return None
+
+    def _unique_questions(self, recipe: Recipe) -> dict[str, list[Place]]:
+        """The answered questions that one document alone has, of each source to draw groups from."""
+        unknown = sorted(set(recipe.group_sources) - set(self.questions_by_source))
+        if unknown:
+            raise ValueError(
+                f"group_sources names {unknown[0]!r}; the data has {', '.join(self.questions_by_source)}"
+            )
+        holders = Counter(
+            (document.source, wording)
+            for document in map(self._documents.without_text, range(len(self._documents)))
+            for wording in {same_words(question.text) for question in document.questions}
+        )
+        found = {}
+        for source in self._sources:
+            places = self._answered[source]
+            unique = [p for p in places if holders[source, same_words(self._question(*p).text)] == 1]
+            several = len({number for number, _ in places}) > 1
+            rare = len(unique) >= (1 - MOST_REPEATED) * len(places)
+            if several and unique and (source in recipe.group_sources or (rare and not recipe.group_sources)):
+                found[source] = unique
+        return found
 
     def _question(self, number: int, place: int) -> Question:
         return self._documents.without_text(number).questions[place]

@@ -21,7 +21,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.training.data.examples import Example
+from spscanner_rag.training.data.example import Example
 from spscanner_rag.training.recipe import PositiveWeight
 from spscanner_rag.training.stages.evidence_objective import weight_of_positives
 
@@ -85,8 +85,9 @@ def loss_shift(
 
     A weight of "balanced" is n-/n+ over all ``examples``. The model reads ``tokens`` tokens at a time.
     """
-    logits = np.concatenate(read_logits(model, [example.sequence for example in examples], tokens))
-    relevant = np.concatenate([example.relevant for example in examples])
+    stretches = [stretch for example in examples for stretch in example.stretches]
+    logits = np.concatenate(read_logits(model, [stretch.sequence for stretch in stretches], tokens))
+    relevant = np.concatenate([stretch.relevant for stretch in stretches])
     return fitted_shift(logits, relevant, weight_of_positives(positive_weight, relevant))
 
 

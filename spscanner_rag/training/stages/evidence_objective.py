@@ -1,6 +1,7 @@
 """The loss of the evidence stage: which sentences of a sequence answer its question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -9,8 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.training.data.examples import Example, ExampleSource
-from spscanner_rag.training.passes import Pass, hidden_states
+from spscanner_rag.training.data.example import Example
+from spscanner_rag.training.data.examples import ExampleSource
+from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import PositiveWeight, Recipe
 
 
@@ -29,55 +31,83 @@ class EvidenceObjective:
             nn.init.zeros_(self._teacher_head.weight)
 
     def example(self, number: int, length: int) -> Example:
-        """A question, a stretch of its document and its labels."""
+        """A question, a stretch of its document and its labels, or a group of stretches."""
         return self._source.example(number, length)
 
     def tokens(self, example: Example) -> int:
-        """The number of tokens in the sequence."""
-        return len(example.sequence.input_ids)
+        """The number of tokens in the sequence, or in all sequences of a group."""
+        return sum(len(stretch.sequence.input_ids) for stretch in example.stretches)
 
     def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
         """Binary and ranking loss on labels, and the loss against a teacher's scores."""
-        sequences = [examples[number].sequence for number in read.members]
-        ids = [sequence.input_ids for sequence in sequences]
-        classes = [sequence.match_classes for sequence in sequences if sequence.match_classes is not None]
-        features = [sequence.match_features for sequence in sequences if sequence.match_features is not None]
-        hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, read, features or None)
-        labels = np.concatenate([example.relevant for example in examples])
+        labels = np.concatenate([stretch.relevant for example in examples for stretch in example.stretches])
         weight = torch.tensor(weight_of_positives(self._recipe.positive_weight, labels), device=model.device)
+        members = [examples[number] for number in read.members]
+        ends = self._unit_ends(model, members, read)
         loss = torch.zeros((), device=model.device)
-        for row, number in zip(hidden[: len(ids)], read.members, strict=True):
-            example = examples[number]
-            ends = row[torch.from_numpy(example.sequence.positions).to(model.device)].float()
-            loss = loss + self._example_loss(model, ends, example, weight, len(labels), len(examples))
+        for example in members:
+            own = [next(ends) for _ in example.stretches]
+            loss = loss + self._example_loss(model, own, example, weight, len(labels), len(examples))
         return loss
 
-    def _example_loss(
-        self, model: ScannerModel, ends: Tensor, example: Example, weight: Tensor, units: int, sequences: int
-    ) -> Tensor:
-        """Loss of one example from the hidden states at its unit ends, (its units, d_model).
+    def _unit_ends(self, model: ScannerModel, members: Sequence[Example], read: Pass) -> Iterator[Tensor]:
+        """Hidden states at the unit ends of each sequence of the examples, in order: (units, d_model)."""
+        sequences = [stretch.sequence for example in members for stretch in example.stretches]
+        shapes = [replace(read, members=range(len(sequences)))]
+        if len(sequences) > len(members):  # the pass has groups, whose sequences have lengths of their own
+            lengths = [len(sequence.input_ids) for sequence in sequences]
+            shapes = passes(lengths, read.width, self._recipe.tokens_per_pass, compiled=False)
+        found: dict[int, Tensor] = {}
+        for shape in shapes:
+            together = [sequences[number] for number in shape.members]
+            ids = [sequence.input_ids for sequence in together]
+            classes = [sequence.match_classes for sequence in together if sequence.match_classes is not None]
+            features = [
+                sequence.match_features for sequence in together if sequence.match_features is not None
+            ]
+            hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, shape, features or None)
+            for row, number, sequence in zip(hidden[: len(ids)], shape.members, together, strict=True):
+                found[number] = row[torch.from_numpy(sequence.positions).to(model.device)].float()
+        return (found[number] for number in range(len(sequences)))
 
-        ``weight`` is that of positives, scalar; ``units`` and ``sequences`` are the numbers in the whole step.
+    def _example_loss(
+        self,
+        model: ScannerModel,
+        ends: Sequence[Tensor],
+        example: Example,
+        weight: Tensor,
+        units: int,
+        sequences: int,
+    ) -> Tensor:
+        """Loss of one example from the hidden states at the unit ends of its sequences, (units, d_model) each.
+
+        ``weight`` is that of positives, scalar; ``units`` and ``sequences`` are the numbers in the whole step,
+        where a group counts as one sequence.
         """
         recipe, device = self._recipe, model.device
-        prior = example.sequence.prior
-        logits = model.score(ends, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
-        relevant = torch.from_numpy(example.relevant.astype(np.float32)).to(device)  # (units,)
+        logits_of = [
+            model.score(states, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
+            for states, prior in zip(ends, (s.sequence.prior for s in example.stretches), strict=True)
+        ]
+        logits = torch.cat(logits_of)  # (units of all sequences,)
+        labels = np.concatenate([stretch.relevant for stretch in example.stretches])
+        relevant = torch.from_numpy(labels.astype(np.float32)).to(device)
         shifted = logits + self._shift  # neither the ranking nor a teacher sees the shift
         binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
         loss = binary / units
-        if recipe.ranking_weight and example.relevant.any():  # without evidence there is no ranking to learn
+        if recipe.ranking_weight and labels.any():  # without evidence there is no ranking to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
             loss = loss + recipe.ranking_weight * ranking / sequences
-        if example.teacher is None:
-            return loss
-        targets = torch.from_numpy(example.teacher).to(device)  # (units,)
-        if self._teacher_head is not None:
-            error = F.mse_loss(self._teacher_head(ends)[:, 0], targets, reduction="sum")
-            loss = loss + recipe.teacher_weight * error / units
-        if recipe.distillation_weight:
-            divergence = listwise_divergence(logits, targets, recipe.distillation_temperature)
-            loss = loss + recipe.distillation_weight * divergence / sequences
+        for stretch, states, own in zip(example.stretches, ends, logits_of, strict=True):
+            if stretch.teacher is None:
+                continue
+            targets = torch.from_numpy(stretch.teacher).to(device)  # (units,)
+            if self._teacher_head is not None:
+                error = F.mse_loss(self._teacher_head(states)[:, 0], targets, reduction="sum")
+                loss = loss + recipe.teacher_weight * error / units
+            if recipe.distillation_weight:
+                divergence = listwise_divergence(own, targets, recipe.distillation_temperature)
+                loss = loss + recipe.distillation_weight * divergence / sequences
         return loss
 
 

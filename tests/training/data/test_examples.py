@@ -12,13 +12,9 @@ from spscanner_rag.evidence.questions import Document
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.data import examples as examples_module
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.data.examples import (
-    LEAST_STRETCH_SHARE,
-    ExampleSource,
-    full_stretch,
-    spread_stretch,
-)
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
+from spscanner_rag.training.data.stretches import LEAST_STRETCH_SHARE, full_stretch, spread_stretch
 from spscanner_rag.training.data.teacher import Teacher, TeacherScores
 from spscanner_rag.training.recipe import Recipe
 

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
-from spscanner_rag.training.data.examples import Example, ExampleSource
+from spscanner_rag.training.data.example import Example
+from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.passes import Pass
 from spscanner_rag.training.recipe import PositiveWeight, Recipe
 from spscanner_rag.training.stages.evidence_objective import (

@@ -1,0 +1,132 @@
+"""The documents of each source as a collection: those nearest to a question, and its statistics over them."""
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.bm25 import own_scores, scores_around
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.lexical import (
+    LexicalStatistics,
+    MatchOptions,
+    QueryOnWords,
+    lexical_statistics,
+)
+from spscanner_rag.text.postings import kept_texts
+from spscanner_rag.training.data.document_store import DocumentStore
+
+MOST_UNITS = 100_000
+"""A larger source is divided into collections of about this many units, each with documents from all over it;
+asking a question of more would take longer than drawing the rest of an example."""
+
+_WHOLE_SHARE = 1 / 3
+
+
+class SourceCollections:
+    """Word counts of all documents of some sources, sentence by sentence; made once, some 4 s for 14 MB of text.
+
+    Parameters
+    ----------
+    documents : DocumentStore
+    reading : Reading
+        Cuts texts into units and says what lexical statistics the model reads.
+    sources : collection of str
+        The sources to count.
+    """
+
+    def __init__(self, documents: DocumentStore, reading: Reading, sources: Collection[str]) -> None:
+        self._reading = reading
+        self._unit_starts: dict[int, NDArray[np.int32]] = {}
+        self._collection_of: dict[int, _Collection] = {}  # by document
+        numbers_of: dict[str, list[int]] = {}
+        for number in range(len(documents)):
+            numbers_of.setdefault(documents.without_text(number).source, []).append(number)
+        for source in sources:
+            texts = {}
+            for number in numbers_of.get(source, ()):
+                units = reading.segmenter.segment(documents.document(number).text)
+                texts[number] = [unit.model_text for unit in units]
+                self._unit_starts[number] = np.array([unit.start for unit in units], np.int32)
+            parts = -(-sum(map(len, texts.values())) // MOST_UNITS)
+            for part in range(parts):
+                numbers = list(texts)[part::parts]
+                index = CollectionIndex()
+                for number in numbers:
+                    index.add(str(number), texts[number])
+                collection = _Collection(index, np.array(numbers, np.int64))
+                self._collection_of.update(dict.fromkeys(numbers, collection))
+
+    def unit_starts(self, number: int) -> NDArray[np.int32]:
+        """The characters at which the units of document ``number`` start: (units,)."""
+        return self._unit_starts[number]
+
+    def ask(self, number: int, query: str) -> "AskedSource":
+        """Ask a question of the source of document ``number``, or of the part of it that has this document."""
+        collection, options = self._collection_of[number], self._reading.match_options
+        return AskedSource(collection.index.asked(query, options.vectors), collection.numbers, options)
+
+
+@dataclass(frozen=True)
+class _Collection:
+    index: CollectionIndex
+    numbers: NDArray[np.int64]  # (texts,) of its documents, increasing
+
+
+@dataclass(frozen=True)
+class AskedSource:
+    """One question on documents of a source. ``numbers``, (texts,), are theirs in the store, increasing."""
+
+    asked: QueryOnWords
+    numbers: NDArray[np.int64]
+    options: MatchOptions
+
+    def nearest(self) -> list[int]:
+        """Numbers of the documents that share a word with the question, by the score of their best unit."""
+        starts, scores, matched = self._scored
+        best = np.array([scores[starts[text] : starts[text + 1]].max() for text in matched])
+        return [int(self.numbers[text]) for text in matched[np.argsort(-best, kind="stable")]]
+
+    def scores(self, number: int) -> NDArray[np.float64]:
+        """Z-scores of document ``number``, the BM25 of each unit and of its surroundings, added: (units,)."""
+        starts, scores, _ = self._scored
+        text = int(np.searchsorted(self.numbers, number))
+        return scores[starts[text] : starts[text + 1]]
+
+    def statistics(self, members: Sequence[int]) -> LexicalStatistics:
+        """The question's statistics over the documents ``members``, which are among `numbers`."""
+        kept = np.isin(self.numbers, members)  # (texts,)
+        if kept.all():
+            return lexical_statistics(self.asked, self.options)
+        sizes = [len(part.text_stops) - 1 for part in self.asked.parts]
+        masks = np.split(kept, np.cumsum(sizes)[:-1])
+        parts = [kept_texts(part, mask) for part, mask in zip(self.asked.parts, masks, strict=True)]
+        return lexical_statistics(replace(self.asked, parts=parts), self.options)
+
+    def some(self, members: Collection[int], draw: random.Random) -> list[int]:
+        """``members`` and random other documents, up to any number; all documents in a third of the cases.
+
+        A collection twice as large is drawn as often as one half as large: the logarithm of the number is uniform.
+        """
+        least, most = max(2, len(members)), len(self.numbers)
+        reach = draw.random() / (1 - _WHOLE_SHARE)
+        wanted = min(most, round(least * (most / least) ** reach)) if most > least else most
+        others = sorted(set(self.numbers.tolist()) - set(members))
+        return [*members, *draw.sample(others, max(0, wanted - len(members)))]
+
+    @cached_property
+    def _scored(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """First unit of each text and the number of units, (texts + 1,); scores, (units,); matching texts."""
+        counts = self.asked.counts()
+        statistics = lexical_statistics(self.asked, MatchOptions(surroundings=True))
+        scores = statistics.own.standardize(own_scores(counts, statistics.idf, statistics.mean_words))
+        around = scores_around(counts, statistics.idf, statistics.mean_words_around)
+        for moments, values in zip(statistics.around, around, strict=True):
+            scores += moments.standardize(values)
+        starts = np.append(counts.text_starts, np.int64(counts.n_units))
+        matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
+        return starts, scores, matched
