@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from spscanner_rag.text.lexical import LexicalStatistics, lexical_statistics, own_scores, scores_around
 from spscanner_rag.text.postings import (
     Postings,
-    TextCounts,
+    QueryCounts,
     check,
-    count_words,
+    count_stems,
     kept_texts,
     merged,
-    postings_of,
+    renumbered,
 )
-from spscanner_rag.text.words import QueryCounts, index_words, query_stems, stem_columns, stems_of
+from spscanner_rag.text.words import index_words, query_stems, stem_columns, stems_of
 
 _MOST_PENDING = 4_000_000
 """Added texts are kept apart until they have this many postings, and indexed before."""
@@ -39,7 +39,7 @@ class CollectionIndex:
         self._of_stem: dict[str, list[int]] = {}
         self._parts: list[Postings] = []
         self._keys: list[list[str]] = []  # of the texts of each part
-        self._pending: dict[str, TextCounts] = {}
+        self._pending: dict[str, Postings] = {}
         self._pending_size = 0
         self._known: set[str] = set()
         self._lock = threading.RLock()
@@ -68,8 +68,7 @@ class CollectionIndex:
     def n_units(self) -> int:
         """Number of units of all texts."""
         with self._lock:
-            pending = sum(len(text.words_per_unit) for text in self._pending.values())
-            return pending + sum(part.n_units for part in self._parts)
+            return sum(part.n_units for part in (*self._parts, *self._pending.values()))
 
     def add(self, key: str, model_texts: Sequence[str]) -> None:
         """Add a text, given the ``model_text`` of its units in order; ``ValueError`` for a key that is in use."""
@@ -79,8 +78,8 @@ class CollectionIndex:
                 raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
             self._learn(words.vocabulary)
             numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
-            self._pending[key] = count_words(words, numbers)
-            self._pending_size += len(self._pending[key].words)
+            self._pending[key] = renumbered(words.postings, numbers)
+            self._pending_size += len(words.postings.units)
             self._known.add(key)
             if self._pending_size >= _MOST_PENDING:
                 self._settle()
@@ -157,29 +156,13 @@ class CollectionIndex:
             self._settle()
             parts = list(self._parts)
             columns = stem_columns(self._of_stem, stems, len(self._vocabulary))
-        n, before = max(len(stems), 1), 0
-        cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        lengths, starts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
-        for part in parts:
-            for place in np.flatnonzero(columns[part.words] >= 0):
-                own = slice(int(part.stops[place]), int(part.stops[place + 1]))
-                cells.append((part.units[own].astype(np.int64) + before) * n + columns[part.words[place]])
-                times.append(part.times[own].astype(np.int64))
-            lengths.append(part.words_per_unit)
-            starts.append(part.text_stops[:-1] + before)
-            before += part.n_units
-        pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
-        together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
-        words_per_unit = np.concatenate(lengths).astype(np.float64)
-        return QueryCounts(
-            pairs // n, pairs % n, together, len(stems), words_per_unit, np.concatenate(starts)
-        )
+        return count_stems(parts, columns, len(stems))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as plain arrays, for a file; `from_arrays` reads them."""
         with self._lock:
             self._settle()
-            postings = merged(self._parts) if self._parts else postings_of([])
+            postings = merged(self._parts)
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
         return postings._asdict() | {name: _encoded(strings) for name, strings in lists.items()}
 
@@ -215,7 +198,7 @@ class CollectionIndex:
     def _settle(self) -> None:
         """Index pending texts, and merge small parts."""
         if self._pending:
-            self._parts.append(postings_of(list(self._pending.values())))
+            self._parts.append(merged(list(self._pending.values())))
             self._keys.append(list(self._pending))
             self._pending, self._pending_size = {}, 0
         while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):

@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.words import QueryCounts, TextWords, count_stems, query_stems, stem_columns
+from spscanner_rag.text.postings import QueryCounts, count_stems
+from spscanner_rag.text.words import TextWords, query_stems, stem_columns
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
@@ -106,11 +107,11 @@ def match_query(
     text is its own collection, and ``least_units`` is as for `lexical_statistics`.
     """
     stems = query_stems(query)
-    counts = count_stems(words, stems)
+    columns = stem_columns(words.of_stem, stems, len(words.vocabulary))  # (vocabulary,)
+    counts = count_stems([words.postings], columns, len(stems))
     if statistics is None:
         statistics = lexical_statistics(counts, surroundings=surroundings, least_units=least_units)
     classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
-    columns = stem_columns(words.of_stem, stems, len(words.vocabulary))  # (vocabulary,)
     class_of = np.append(classes, 0).astype(np.uint8)[columns]  # (vocabulary,); column -1 is class 0
     token_classes = np.zeros(len(token_starts), np.uint8)
     if len(words.starts):

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from spscanner_rag.text import collection_index
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.lexical import LexicalStatistics, lexical_statistics, match_query
-from spscanner_rag.text.words import QueryCounts, count_stems, index_words, query_stems
+from spscanner_rag.text.postings import QueryCounts, count_stems
+from spscanner_rag.text.words import index_words, query_stems, stem_columns
 
 WORDS = ["ship", "ships", "Anna", "snow", "storm", "the", "a"]
 QUERY = "Did Anna see the ship or a storm?"
@@ -25,7 +26,11 @@ texts = st.lists(
 def counted_apart(parts: Sequence[Sequence[str]], query: str) -> QueryCounts:
     """Count the texts one by one, and put the counts side by side."""
     stems = query_stems(query)
-    counts = [count_stems(index_words(part), stems) for part in parts]
+    words = [index_words(part) for part in parts]
+    counts = [
+        count_stems([w.postings], stem_columns(w.of_stem, stems, len(w.vocabulary)), len(stems))
+        for w in words
+    ]
     firsts = np.cumsum([0, *(len(part) for part in parts)])
     return QueryCounts(
         np.concatenate([np.zeros(0, int), *(c.units + f for c, f in zip(counts, firsts, strict=False))]),
