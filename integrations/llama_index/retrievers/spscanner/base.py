@@ -281,13 +281,14 @@ class SPScannerRetriever(BaseRetriever):
 def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
     if first_stage is not None and retriever is not None:
         raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
+    if retriever is None:
+        if first_stage is None or first_stage == "bm25":
+            return "bm25"
+        if first_stage == "none":
+            return "none"
+        if isinstance(first_stage, str):
+            raise ValueError(f'first_stage: got {first_stage!r}; expected "bm25", "none" or a retriever')
     name, chosen = ("first_stage", first_stage) if retriever is None else ("retriever", retriever)
-    if chosen is None or chosen == "bm25":
-        return "bm25"
-    if chosen == "none":
-        return "none"
-    if isinstance(chosen, str):
-        raise ValueError(f'{name}: got {chosen!r}; expected "bm25", "none" or a retriever')
     if not isinstance(chosen, BaseRetriever):
         raise TypeError(
             f"{name} is {type(chosen).__name__}; expected a BaseRetriever, such as index.as_retriever()"
