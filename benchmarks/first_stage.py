@@ -47,10 +47,8 @@ def measure_first_stage(arguments: argparse.Namespace) -> tuple[dict[str, object
         asked = asked[:: max(1, len(asked) // arguments.questions)]
         corpus, joined = corpus_of([document.text for document in documents])
         own = {"documents": len(documents), "questions": len(asked), "tokens/doc": statistics.mean(joined)}
-        for name, rank in {
-            "sentences": lambda query, corpus=corpus: [number for number, _ in corpus.ranked(query)],
-            "passages": _bm25s([document.text for document in documents]),
-        }.items():
+        ranks = {"sentences": _ranked(corpus), "passages": _bm25s([document.text for document in documents])}
+        for name, rank in ranks.items():
             rows[f"{path.parent.name}, {name}"] = own | _recall(rank, asked)
     return rows, True
 
@@ -64,6 +62,10 @@ def corpus_of(texts: Sequence[str]) -> tuple[Corpus, list[int]]:
 def joined_texts(texts: Sequence[str]) -> list[JoinedText]:
     """Each text as a document of its own."""
     return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)])
+
+
+def _ranked(corpus: Corpus) -> Rank:
+    return lambda query: [number for number, _ in corpus.ranked(query)]
 
 
 def _recall(rank: Rank, asked: Sequence[tuple[str, int]]) -> dict[str, float]:

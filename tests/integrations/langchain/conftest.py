@@ -117,7 +117,7 @@ def first_stage() -> Callable[[Sequence[Document]], Runnable[str, list[Document]
 
 @pytest.fixture
 def full_scores() -> Callable[..., dict[tuple[int, int], float]]:
-    """Logits of the sentences of a whole text, by span; ``among`` holds the texts of the collection that it is in."""
+    """Logits of the sentences of a whole text, by span; ``among`` has the texts of its collection."""
 
     def scan(
         scanner: Scanner, query: str, text: str, among: Sequence[str] = ()
