@@ -6,6 +6,9 @@ An integration imports only what ``__all__`` lists. Nothing here imports torch b
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.access_token import hide_token, hide_token_in_fields, split_token
 from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
+from spscanner_rag.retrieval.first_stage import ReadBounds, choose_texts, restrict
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.metadata import copied_metadata, page_number
 from spscanner_rag.retrieval.options import SentenceSearch
@@ -15,18 +18,26 @@ from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.token_counts import CountTokens
 
 __all__ = [
+    "Corpus",
     "CountTokens",
     "Hit",
     "JoinedText",
     "Order",
     "Piece",
+    "ReadBounds",
     "SentenceSearch",
+    "check_json",
+    "choose_texts",
     "copied_metadata",
+    "estimated_tokens",
     "hide_token",
     "hide_token_in_fields",
     "join_pieces",
     "loading_options",
     "off_loop",
     "page_number",
+    "read_corpus",
+    "restrict",
     "split_token",
+    "write_corpus",
 ]

@@ -22,7 +22,7 @@ from spscanner_rag.scorers import (
 )
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
-from spscanner_rag.text.units import Unit
+from spscanner_rag.text.units import Segmenter, Unit
 
 _BETWEEN_TEXTS = "\n\n"
 
@@ -127,7 +127,7 @@ def _cut_before(scorer: Scorer, texts: Sequence[JoinedText], number: int, cancel
     return cut(scorer, texts[number])
 
 
-def cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
+def cut(scorer: Scorer | Segmenter, joined: JoinedText) -> list[Unit]:
     """Segment each run on its own. The separator after it is read with it, so that no word joins two runs."""
     if len(joined.runs) == 1:
         return segment(scorer, joined.text)

@@ -94,6 +94,17 @@ class CollectionIndex:
             if self._pending_size >= _MOST_PENDING:
                 self._settle()
 
+    def copy(self) -> Self:
+        """An index of the same texts, which no later change to this one touches. The counts are shared."""
+        other = type(self)()
+        with self._lock:
+            other._parts, other._keys = list(self._parts), list(self._keys)
+            other._pending, other._pending_size = dict(self._pending), self._pending_size
+            other._known = set(self._known)
+            # The vocabulary only grows, so both use one, under one lock.
+            other._vocabulary, other._of_stem, other._lock = self._vocabulary, self._of_stem, self._lock
+        return other
+
     def remove(self, *keys: str) -> None:
         """Remove texts; ``KeyError`` for an unknown key, and then nothing is removed."""
         gone = set(keys)
