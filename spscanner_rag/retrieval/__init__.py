@@ -7,7 +7,8 @@ from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.access_token import hide_token, hide_token_in_fields, split_token
 from spscanner_rag.retrieval.background import off_loop
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.metadata import copied_metadata, page_number
+from spscanner_rag.retrieval.kept_pieces import KeptPiece, ReturnNodes, kept_pieces, pruned_text, reduction
+from spscanner_rag.retrieval.metadata import copied_metadata, is_random_id, page_number
 from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit
@@ -18,15 +19,21 @@ __all__ = [
     "CountTokens",
     "Hit",
     "JoinedText",
+    "KeptPiece",
     "Order",
     "Piece",
+    "ReturnNodes",
     "SentenceSearch",
     "copied_metadata",
     "hide_token",
     "hide_token_in_fields",
+    "is_random_id",
     "join_pieces",
+    "kept_pieces",
     "loading_options",
     "off_loop",
     "page_number",
+    "pruned_text",
+    "reduction",
     "split_token",
 ]
