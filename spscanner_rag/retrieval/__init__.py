@@ -7,7 +7,14 @@ from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.access_token import hide_token, hide_token_in_fields, split_token
 from spscanner_rag.retrieval.background import off_loop
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.kept_pieces import KeptPiece, ReturnNodes, kept_pieces, pruned_text, reduction
+from spscanner_rag.retrieval.kept_pieces import (
+    KeptPiece,
+    ReturnNodes,
+    check_return_nodes,
+    kept_pieces,
+    pruned_text,
+    reduction,
+)
 from spscanner_rag.retrieval.metadata import copied_metadata, is_random_id, page_number
 from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
@@ -24,6 +31,7 @@ __all__ = [
     "Piece",
     "ReturnNodes",
     "SentenceSearch",
+    "check_return_nodes",
     "copied_metadata",
     "hide_token",
     "hide_token_in_fields",

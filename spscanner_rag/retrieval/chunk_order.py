@@ -1,6 +1,7 @@
 """Order chunks of one document, which have neither offsets nor links, by the text that neighbours share."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from spscanner_rag.retrieval.chunk_location import LARGEST_OVERLAPS_TRIED, SHORTEST_OVERLAP, overlap
 
@@ -8,22 +9,20 @@ from spscanner_rag.retrieval.chunk_location import LARGEST_OVERLAPS_TRIED, SHORT
 def order_by_overlap(texts: Sequence[str]) -> list[int]:
     """Indices of the texts, each directly followed by the one that begins with its end, if there is one.
 
-    Among several, the next in the order given counts, else the one with the longest overlap. Otherwise the order
-    is that given, as are chains of overlapping texts by their first member.
+    Among several, the one with the longest overlap counts, and of equal ones the next in the order given. Chains
+    of overlapping texts are ordered by their first member. Texts that all overlap as given keep their order.
     """
     chains = _Chains(len(texts))
-    for number in range(len(texts) - 1):
-        if overlap(texts[number], texts[number + 1]):
-            chains.link(number, number + 1)
+    if all(overlap(before, after) for before, after in pairwise(texts)):
+        return list(range(len(texts)))
     beginnings: dict[str, list[int]] = {}
-    for number in chains.heads():
-        if len(texts[number]) >= SHORTEST_OVERLAP:
-            beginnings.setdefault(texts[number][:SHORTEST_OVERLAP], []).append(number)
+    for number, text in enumerate(texts):
+        if len(text) >= SHORTEST_OVERLAP:
+            beginnings.setdefault(text[:SHORTEST_OVERLAP], []).append(number)
     for number in range(len(texts)):
-        if number not in chains.following:
-            after = _begun_by_the_end(number, texts, beginnings, chains)
-            if after is not None:
-                chains.link(number, after)
+        after = _begun_by_the_end(number, texts, beginnings, chains)
+        if after is not None:
+            chains.link(number, after)
     return chains.order()
 
 
@@ -66,7 +65,8 @@ def _begun_by_the_end(
     """The text that begins with the longest end of this one."""
     text, tried = texts[number], 0
     for start in range(1, len(text) - SHORTEST_OVERLAP + 1):
-        for other in beginnings.get(text[start : start + SHORTEST_OVERLAP], ()):
+        others = beginnings.get(text[start : start + SHORTEST_OVERLAP], ())
+        for other in (number + 1, *others) if number + 1 in others else others:
             if not chains.may_link(number, other):
                 continue
             if texts[other].startswith(text[start:]):

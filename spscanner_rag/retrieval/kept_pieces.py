@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from spscanner_rag.retrieval.joined_text import JoinedText, Placed
 from spscanner_rag.retrieval.search import Hit
@@ -14,6 +14,13 @@ GAP = "\n"
 """Stands for the text left out between two kept sentences, as in the paper's contexts."""
 
 Span = tuple[int, int]
+
+
+def check_return_nodes(value: object) -> ReturnNodes:
+    """Return the value; raise ``ValueError`` for anything but the three names."""
+    if value not in get_args(ReturnNodes):
+        raise ValueError(f"return_nodes: got {value!r}; expected one of {', '.join(get_args(ReturnNodes))}")
+    return cast("ReturnNodes", value)
 
 
 @dataclass

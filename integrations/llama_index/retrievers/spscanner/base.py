@@ -11,10 +11,17 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 
 from llama_index.postprocessor.spscanner.events import dispatcher
-from llama_index.postprocessor.spscanner.nodes import query_text
-from llama_index.postprocessor.spscanner.sentences import best_sentences
+from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
+from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
 from llama_index.retrievers.spscanner.held import HeldNodes, index_nodes
-from spscanner_rag.retrieval import CountTokens, Order, SentenceSearch, off_loop
+from spscanner_rag.retrieval import (
+    CountTokens,
+    Order,
+    ReturnNodes,
+    SentenceSearch,
+    check_return_nodes,
+    off_loop,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
 
@@ -56,11 +63,14 @@ class SPScannerRetriever(BaseRetriever):
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
+    return_nodes : "sentence", "node" or "pruned", default "sentence"
+        What to return: sentences, the nodes that they stand in, or these cut down to them; see
+        `SPScannerPostprocessor`.
     keep_retrieval_score : bool, default False
-        Store the best score of the first stage for the sentence's document in
-        ``metadata["spscanner_retrieval_score"]``.
-    document_key : str, optional
-        Metadata key; documents with the same value, such as the pages of a ``"file_path"``, are read as one.
+        Keep the best score of the first stage for the sentence's document as ``retrieval_score`` of the result.
+    document_key : str or None, default "auto"
+        Metadata key; documents with the same value are read as one, and with "auto" the pages of a file; see
+        `SPScannerPostprocessor`.
     callback_manager, object_map, objects, verbose
         See `BaseRetriever`.
 
@@ -94,8 +104,9 @@ class SPScannerRetriever(BaseRetriever):
         order: Order = "score",
         merge_adjacent: bool = False,
         batch_size: int = 64,
+        return_nodes: ReturnNodes = "sentence",
         keep_retrieval_score: bool = False,
-        document_key: str | None = None,
+        document_key: str | None = AUTO,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
@@ -112,6 +123,7 @@ class SPScannerRetriever(BaseRetriever):
             options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
         _check_first_stage(retriever, candidate_documents)
+        self._return_nodes = check_return_nodes(return_nodes)
         self._keep_retrieval_score = keep_retrieval_score
         self._retriever = retriever
         self._candidate_documents = candidate_documents
@@ -200,7 +212,14 @@ class SPScannerRetriever(BaseRetriever):
     ) -> list[NodeWithScore]:
         held = self._held
         joined = held.all() if found is None else held.chosen(found, self._candidate_documents)
-        return best_sentences(self._search, query_text(query), joined, self._keep_retrieval_score, cancelled)
+        return best_nodes(
+            self._search,
+            query_text(query),
+            joined,
+            self._return_nodes,
+            self._keep_retrieval_score,
+            cancelled,
+        )
 
 
 def _check_first_stage(retriever: object, candidate_documents: object) -> None:

@@ -12,6 +12,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.postprocessor.spscanner.nodes import (
     JoinedNodes,
     check_documents,
+    group_of,
     read_nodes,
     source_id,
     source_texts,
@@ -126,8 +127,8 @@ class HeldNodes:
             return number
         if not text_of(node):
             return None
-        group = None if self._document_key is None else node.metadata.get(self._document_key)
-        return ("source", source) if group is None else ("group", repr(group))
+        group = group_of(node, self._document_key)
+        return ("source", source) if group is None else ("group", group)
 
     def _joined(self) -> _Texts:
         """All texts; the first call after a change joins them."""
