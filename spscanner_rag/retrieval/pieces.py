@@ -175,7 +175,8 @@ def _add_pieces(
                 builder.begin(source, start)
                 shared = 0
             elif gap > 0:
-                builder.fill(" " if gap == 1 else "\n" * gap)
+                # On a page, the white space may be that before a footer, which has to be a line of its own.
+                builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
         builder.append(text, number, shared=shared, source_start=start)
         before = pieces[number]
 
