@@ -10,7 +10,7 @@ from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, sea
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.token_counts import budget_counter
+from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,17 @@ class SentenceSearch:
             batch_size=self.batch_size,
             cancelled=cancelled,
         )
+
+    def unmerged(self) -> Self:
+        """The same search with each sentence as a hit of its own."""
+        return replace(self, selection=replace(self.selection, merge=False))
+
+    def token_counter(self) -> Callable[[str], int] | None:
+        """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""
+        count_tokens = self.selection.count_tokens
+        if count_tokens is None:
+            return getattr(self.choice.resolve(), "count_tokens", None)
+        return resolve_counter(count_tokens)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self), (self.choice.without_weights(), self.selection, self.batch_size)

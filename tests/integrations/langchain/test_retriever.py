@@ -65,6 +65,7 @@ def test_metadata_of_the_source_is_kept_and_copied(word_scorer: Any, documents: 
         source = next(d for d in documents if d.metadata["source"] == result.metadata["source"])
         assert source.metadata.items() <= result.metadata.items()
         added = {"relevance_score", "start_index", "end_index", "spscanner_logit", "spscanner_id"}
+        added.add("spscanner_document_score")
         assert result.metadata.keys() - source.metadata.keys() == added
     found[0].metadata.get("tags", []).append("changed")
     found[-1].metadata.get("author", {})["name"] = "changed"

@@ -244,7 +244,7 @@ def test_a_first_stage_chooses_the_documents(
     found = retriever.retrieve(QUERY)
     assert len(found) == 6  # the whole document, and not only the two nodes
     assert sources(found) == {"harbour"}
-    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.4}
+    assert {n.retrieval_score for n in found} == {0.4}
 
 
 def test_the_documents_read_are_the_first_ones(chunks: list[BaseNode], word_scorer: Any) -> None:
@@ -275,7 +275,7 @@ def test_nodes_of_documents_that_are_not_held_are_scanned_themselves(
     assert sources(found) == {"harbour", "lighthouse"}
     assert all(n.node.get_content() in text for n in found if n.node.ref_doc_id == "harbour")
     assert len([n for n in found if n.node.ref_doc_id == "lighthouse"]) == 9
-    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.6}
+    assert {n.retrieval_score for n in found} == {0.6}
     store = SimpleDocumentStore()
     store.add_documents(documents)
     looked_up = SPScannerRetriever(documents[:1], docstore=store, **options).retrieve(QUERY)

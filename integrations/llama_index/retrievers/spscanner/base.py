@@ -12,13 +12,21 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index.postprocessor.spscanner.events import dispatcher
-from llama_index.postprocessor.spscanner.nodes import query_text
-from llama_index.postprocessor.spscanner.sentences import best_sentences
+from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
+from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
 from llama_index.retrievers.spscanner.filters import node_filter
 from llama_index.retrievers.spscanner.held import HeldNodes
 from llama_index.retrievers.spscanner.index_nodes import index_nodes
 from llama_index.retrievers.spscanner.reading import read_all, read_best, read_found
-from spscanner_rag.retrieval import CountTokens, Order, ReadBounds, SentenceSearch, off_loop
+from spscanner_rag.retrieval import (
+    CountTokens,
+    Order,
+    ReadBounds,
+    ReturnNodes,
+    SentenceSearch,
+    check_return_nodes,
+    off_loop,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
 
@@ -78,11 +86,14 @@ class SPScannerRetriever(BaseRetriever):
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
+    return_nodes : "sentence", "node" or "pruned", default "sentence"
+        What to return: sentences, the nodes that they stand in, or these cut down to them; see
+        `SPScannerPostprocessor`.
     keep_retrieval_score : bool, default False
-        Store the best score of the first stage for the sentence's document in
-        ``metadata["spscanner_retrieval_score"]``.
-    document_key : str, optional
-        Metadata key; documents with the same value, such as the pages of a ``"file_path"``, are read as one.
+        Keep the best score of the first stage for the sentence's document as ``retrieval_score`` of the result.
+    document_key : str or None, default "auto"
+        Metadata key; documents with the same value are read as one, and with "auto" the pages of a file; see
+        `SPScannerPostprocessor`.
     callback_manager, object_map, objects, verbose
         See `BaseRetriever`.
 
@@ -119,8 +130,9 @@ class SPScannerRetriever(BaseRetriever):
         order: Order = "score",
         merge_adjacent: bool = False,
         batch_size: int = 64,
+        return_nodes: ReturnNodes = "sentence",
         keep_retrieval_score: bool = False,
-        document_key: str | None = None,
+        document_key: str | None = AUTO,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
@@ -139,6 +151,7 @@ class SPScannerRetriever(BaseRetriever):
         self._first_stage = _checked_first_stage(first_stage, retriever)
         self._bounds = ReadBounds(read_documents, read_tokens)
         self._filters = _checked_filters(filters)
+        self._return_nodes = check_return_nodes(return_nodes)
         self._keep_retrieval_score = keep_retrieval_score
         self._held = HeldNodes(nodes, documents, docstore, document_key)
         self._held.texts()  # counts the words now, and not while the first question waits
@@ -275,7 +288,7 @@ class SPScannerRetriever(BaseRetriever):
         else:
             joined = read_best(held, question, self._bounds, passes)
         search = self._search.within(held.corpus)
-        return best_sentences(search, question, joined, self._keep_retrieval_score, cancelled)
+        return best_nodes(search, question, joined, self._return_nodes, self._keep_retrieval_score, cancelled)
 
 
 def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:

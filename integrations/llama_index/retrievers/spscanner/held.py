@@ -12,6 +12,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.postprocessor.spscanner.nodes import (
     JoinedNodes,
     check_documents,
+    group_of,
     read_nodes,
     source_id,
     source_texts,
@@ -155,8 +156,8 @@ class HeldNodes:
             return number
         if not text_of(node):
             return None
-        group = None if self._document_key is None else node.metadata.get(self._document_key)
-        return ("source", source) if group is None else ("group", repr(group))
+        group = group_of(node, self._document_key)
+        return ("source", source) if group is None else ("group", group)
 
     def _read(self, nodes: Sequence[BaseNode], sources: Mapping[Hashable, str]) -> HeldTexts:
         scored = [NodeWithScore(node=node) for node in nodes]
