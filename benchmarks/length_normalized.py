@@ -67,7 +67,8 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     from spscanner_rag.evaluation.study import study_of
     from spscanner_rag.evidence.questions import read_documents
     from spscanner_rag.evidence.sampling import sample_questions
-    from spscanner_rag.scanner import Scanner, bundled_token_counter
+    from spscanner_rag.scan.prepare import bundled_token_counter
+    from spscanner_rag.scanner import Scanner
 
     scanner = Scanner.from_pretrained(checkpoint)
     weight = fitted_weight(scanner, sample_questions(read_documents([fit_on])))

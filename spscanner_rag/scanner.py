@@ -11,22 +11,23 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, locate
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint
 from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.document_score import Aggregation
+from spscanner_rag.results.ranked_documents import RankedDocument, check_ranking, rank_results
 from spscanner_rag.scan.devices import Choice, choose, default_segment_tokens
-from spscanner_rag.scan.pipeline import Meter, Pipeline
+from spscanner_rag.scan.pipeline import Meter, Pipeline, check_options
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
-from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter, check_segmenter
-from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.segmentation import ReferenceSegmenter
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
-__all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner", "bundled_token_counter"]
+__all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner"]
 
 
 class Scanner:
@@ -46,10 +47,8 @@ class Scanner:
         model's width. Lowered to the most that the backend's kernels can index.
     segmenter : Segmenter or str, optional
         Anything with a ``segment(text)`` method, or "sentence" or "reference". Default: the checkpoint's.
-    choice : Choice, optional
-        Device and dtype with the reasons for them, for `spscanner info`.
-    backend_reason : str, optional
-        Why the model uses the kernels that it has, for `spscanner info`.
+    choice, backend_reason : optional
+        Why device, dtype and kernels are what they are, for `spscanner info`.
     local_files_only : bool, default False
         Never download NLTK's sentence model, which the reference segmenter needs.
 
@@ -70,7 +69,7 @@ class Scanner:
         backend_reason: str = "as the model was loaded",
         local_files_only: bool = False,
     ) -> None:
-        _check_options(window_tokens, segment_tokens, segmenter)
+        check_options(window_tokens, segment_tokens, segmenter)
         self.checkpoint = checkpoint
         model, settings = checkpoint.model, checkpoint.settings
         self.device, self.dtype = model.device, projection_dtype(model)
@@ -84,19 +83,9 @@ class Scanner:
             segment_tokens or default_segment_tokens(self.device.type, model.config),
             model.kernels.most_tokens(model.config),
         )
-        segmenter = settings.segmenter if segmenter is None else segmenter
-        if segmenter == "reference":
+        if (settings.segmenter if segmenter is None else segmenter) == "reference":
             segmenter = ReferenceSegmenter(self.count_tokens, local_files_only)
-        self.reading = Reading(
-            tokenizer=checkpoint.tokenizer,
-            segmenter=SentenceSegmenter() if isinstance(segmenter, str) else segmenter,
-            end_rule="contained" if settings.segmenter == "reference" else "last_character",
-            reanchor_tokens=settings.reanchor_tokens,
-            lexical_match=settings.match,
-            lexical_prior=settings.prior,
-            lexical_surroundings=settings.surroundings,
-            lexical_least_units=settings.least_units,
-        )
+        self.reading = Reading.of(checkpoint, segmenter)
         self._pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 
     @classmethod
@@ -153,7 +142,7 @@ class Scanner:
         ImportError
             If mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
-        _check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
+        check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
         choice = choose(device, dtype, int8=True)
         kernels, backend_reason = choose_backend(backend, choice.device)
         checkpoint = load_checkpoint(
@@ -193,7 +182,7 @@ class Scanner:
         text : str
             The whole document, of any length.
         progress : callable, optional
-            Called with (tokens done, tokens in total) after every forward pass.
+            Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
             Called before a text is prepared and after every forward pass; True ends the scan.
 
@@ -217,35 +206,68 @@ class Scanner:
         self,
         pairs: Iterable[tuple[str, str]],
         *,
+        together: bool = False,
+        collection: CollectionIndex | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[ScanResult]:
         """Scan several pairs of question and text; pairs of similar length share a forward pass.
 
-        All pairs are checked before any is read; the errors are those of `scan`.
+        All pairs are checked before any is read; the errors are those of `scan`. Each text is read on its own.
+        Logits compare between texts only where the words of all of them were counted together: with ``together``
+        or ``collection``, or with a checkpoint that has no lexical channel, as the published ones.
 
         Parameters
         ----------
         pairs : iterable of (query, text)
             Consecutive pairs on one text cut and tokenize it once.
+        together : bool, default False
+            Whether the texts are one collection: how rare a word is, and how much a sentence stands out, is then
+            counted over all of them. A collection of one text changes nothing.
+        collection : CollectionIndex, optional
+            The words of a larger collection that the texts belong to, instead of ``together``.
         progress, cancelled : callable, optional
-            As for `scan`; the total is that of the pairs prepared so far.
+            As for `scan`.
 
         Returns
         -------
         list of ScanResult
             In the order of the pairs.
         """
-        requests = []
-        for pair in pairs:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
-            requests.append(self._pipeline.request(*pair))
+        requests = [self._pipeline.request_of(pair) for pair in pairs]
         counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
+        meter = Meter(progress, cancelled)
         return [
             ScanResult(request.query, request.text, cut.starts, cut.ends, logits, counter)
-            for request, cut, logits in self._pipeline.run(requests, Meter(progress, cancelled))
+            for request, cut, logits in self._pipeline.run(requests, meter, collection, together)
         ]
+
+    def rank(
+        self,
+        query: str,
+        documents: Iterable[str],
+        top_k: int | None = None,
+        *,
+        aggregation: Aggregation = "max",
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> list[RankedDocument]:
+        """Rank whole documents for a question, the best first, as one collection (see `scan_many`).
+
+        Parameters
+        ----------
+        query, progress, cancelled
+            As for `scan`, with its errors.
+        documents : iterable of str
+        top_k : int, optional
+            Number of documents to return, at least 1. Default: all.
+        aggregation : str, default "max"
+            How a document's score follows from those of its sentences; see `ScanResult.document_score`.
+        """
+        check_ranking(documents, top_k, aggregation)
+        pairs = [(query, text) for text in documents]
+        results = self.scan_many(pairs, together=True, progress=progress, cancelled=cancelled)
+        return rank_results(results, aggregation)[:top_k]
 
     def segment(self, text: str) -> list[Unit]:
         """Cut a text into the units that `scan` scores."""
@@ -260,40 +282,31 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> NDArray[np.float32]:
-        """Logits of given units of a text, (units,); the model reads their ``model_text``.
-
-        The other arguments and the errors are those of `scan`.
-        """
+        """Logits of given units of a text, (units,); other arguments and errors are those of `scan`."""
         return self.score_units_many([(query, text, units)], progress=progress, cancelled=cancelled)[0]
 
     def score_units_many(
         self,
         requests: Iterable[tuple[str, str, Sequence[Unit]]],
         *,
+        together: bool = False,
+        collection: CollectionIndex | None = None,
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[NDArray[np.float32]]:
-        """Logits of given units of several texts: for each (query, text, units) an array of (units,), in order.
+        """Logits of given units, whose ``model_text`` is read: for each (query, text, units) an array of (units,).
 
-        The other arguments and the errors are those of `scan_many`; similar lengths share a forward pass.
+        The other arguments and the errors are those of `scan_many`.
         """
         checked = [self._pipeline.request(query, text, units) for query, text, units in requests]
-        return [scored.logits for scored in self._pipeline.run(checked, Meter(progress, cancelled))]
+        meter = Meter(progress, cancelled)
+        return [scored.logits for scored in self._pipeline.run(checked, meter, collection, together)]
+
+    @property
+    def uses_collection(self) -> bool:
+        """Whether logits depend on the other texts of a collection: if the checkpoint has a lexical channel."""
+        return self.reading.lexical
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text with this scanner's tokenizer, without special tokens."""
         return token_counter(self.checkpoint.tokenizer)(text)
-
-
-def bundled_token_counter() -> CountTokens:
-    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
-    return token_counter(read_tokenizer(locate(None) / TOKENIZER))
-
-
-def _check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
-    for name, tokens in (("segment_tokens", segment_tokens), ("window_tokens", window_tokens)):
-        given = tokens is not None and not isinstance(tokens, CheckpointDefault)
-        if given and (type(tokens) is not int or tokens < 1):
-            raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
-    if segmenter is not None:
-        check_segmenter(segmenter)

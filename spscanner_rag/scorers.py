@@ -3,12 +3,13 @@
 The scanner is a `Scorer`, and so is every baseline. Implementing another one needs only numpy.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
@@ -53,6 +54,10 @@ class Scorer(Protocol):
     Three more methods are used if a scorer has them: ``score_units_many(requests, cancelled=...)`` for several
     texts at once, ``segment(text)`` to cut a text into units (else `SentenceSegmenter` does), and
     ``count_tokens(text)`` for token budgets.
+
+    A scorer whose scores depend on the words of all texts that the query is asked of has a true
+    ``uses_collection``, and takes these words as ``score_units_many(..., collection=...)``. Its scores then
+    compare between texts; without a collection, each text is one of its own.
     """
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -81,10 +86,29 @@ def segment(scorer: Scorer, text: str) -> list[Unit]:
     return own(text)
 
 
+def words_together(
+    scorer: Scorer, texts: Iterable[Sequence[Unit]], cancelled: Cancelled = never
+) -> CollectionIndex | None:
+    """Count the words of texts, given as their units, for `score_batch`; None if the scorer ignores them."""
+    if not getattr(scorer, "uses_collection", False):
+        return None
+    index = CollectionIndex()
+    for number, units in enumerate(texts):
+        stop_if(cancelled, f"after the words of {number} texts were counted")
+        index.add(str(number), [unit.model_text for unit in units])
+    return index
+
+
 def score_batch(
-    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled = never
+    scorer: Scorer,
+    requests: Sequence[Request],
+    cancelled: Cancelled = never,
+    collection: CollectionIndex | None = None,
 ) -> Iterator[NDArray[np.float32]]:
     """Logits of the units of several texts.
+
+    ``collection`` has the words of all texts that the query is asked of; a scorer that does not use it never sees
+    it.
 
     Raises
     ------
@@ -95,7 +119,10 @@ def score_batch(
     """
     filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)
-    answers = many(filled, cancelled=cancelled) if many is not None and filled else []
+    options: dict[str, object] = {"cancelled": cancelled}
+    if collection is not None and getattr(scorer, "uses_collection", False):
+        options["collection"] = collection
+    answers = many(filled, **options) if many is not None and filled else []
     if many is not None and len(answers) != len(filled):
         raise ValueError(
             f"{type(scorer).__name__}.score_units_many returned {len(answers)} arrays for {len(filled)} "

@@ -18,10 +18,11 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.scan import pipeline
 from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
-from spscanner_rag.text.lexical import index_words, match_query
+from spscanner_rag.text.lexical import match_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.words import index_words
 
 QUERY = "Who signed the treaty?"
 TEXT = """\

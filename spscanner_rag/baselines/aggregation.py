@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.baselines.units import DocumentSegmenter
-from spscanner_rag.results.document_score import RankedDocument, best_first
+from spscanner_rag.results.document_score import DocumentScore, best_first
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment
+from spscanner_rag.scorers import Cancelled, Scorer, check_query, never, score_batch, segment, words_together
 
 PassageAggregation = Literal["first_p", "max_p", "avg_p", "sum_p", "long_p"]
 
@@ -70,7 +70,7 @@ def rank_by_passages(
     aggregation: PassageAggregation = "max_p",
     *,
     cancelled: Cancelled = never,
-) -> list[RankedDocument]:
+) -> list[DocumentScore]:
     """Rank documents by their passages' probabilities, the sigmoids of the scorer's logits.
 
     Parameters
@@ -88,7 +88,7 @@ def rank_by_passages(
 
     Returns
     -------
-    list of RankedDocument
+    list of DocumentScore
         Best first; ties in the order given. A document without passages has score 0.
 
     Raises
@@ -102,12 +102,13 @@ def rank_by_passages(
         raise ValueError(f"aggregation is {aggregation!r}; expected one of {', '.join(AGGREGATIONS)}")
     check_query(query)
     whole = DocumentSegmenter()
+    units = [whole.segment(text) if aggregation == "long_p" else segment(scorer, text) for text in texts]
+    collection = words_together(scorer, units, cancelled) if len(texts) > 1 else None
     scores: list[float] = []
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        batch = texts[start : start + _TEXTS_AT_ONCE]
-        cuts = [whole.segment(text) if aggregation == "long_p" else segment(scorer, text) for text in batch]
-        requests = [(query, text, cut) for text, cut in zip(batch, cuts, strict=True)]
-        for logits in score_batch(scorer, requests, cancelled):
+        batch = slice(start, start + _TEXTS_AT_ONCE)
+        requests = [(query, text, cut) for text, cut in zip(texts[batch], units[batch], strict=True)]
+        for logits in score_batch(scorer, requests, cancelled, collection):
             scores.append(AGGREGATIONS[aggregation](sigmoid(logits)) if len(logits) else 0.0)
     return best_first(scores)
 

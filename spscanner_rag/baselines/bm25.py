@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, log_odds, optional
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.text.lexical import STOP_WORDS
 from spscanner_rag.text.units import Segmenter, Unit, readable
+from spscanner_rag.text.words import STOP_WORDS
 
 if TYPE_CHECKING:
     import bm25s

@@ -247,7 +247,7 @@ def _run(
     file: "RecordFile",
     titles: dict[str, str],
 ) -> None:
-    from spscanner_rag.scanner import bundled_token_counter
+    from spscanner_rag.scan.prepare import bundled_token_counter
     from spscanner_rag.views.progress import open_console, progress_bars
 
     count_tokens = bundled_token_counter()  # the same for all settings, and offline

@@ -98,7 +98,8 @@ class _Asking:
         pool, values = units.pool(read, self.count_tokens), np.concatenate([np.zeros(0, np.float32), *scores])
         found = measure(pool, values, units.place(right, evidence))
         record = Record(
-            *self.key(asked)[:3],
+            *self.setting.key,
+            source=self.corpus.source,
             split=document.split,
             doc_id=document.doc_id,
             qid=question.qid,

@@ -11,7 +11,7 @@ from spscanner_rag.results.selection import sigmoid
 Aggregation = Literal["max", "mean_top", "sum", "logsumexp"]
 
 
-class RankedDocument(NamedTuple):
+class DocumentScore(NamedTuple):
     """A document's number in the order given, and its score."""
 
     number: int
@@ -43,10 +43,7 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
     ValueError
         For another aggregation, a ``top`` below 1, or a logit that is not finite.
     """
-    if aggregation not in get_args(Aggregation):
-        raise ValueError(
-            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
-        )
+    check_aggregation(aggregation)
     if type(top) is not int or top < 1:
         raise ValueError(f"top is {top!r}; expected a whole number of at least 1")
     logits = np.asarray(logits, np.float64)
@@ -64,9 +61,17 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
     return float(best)
 
 
+def check_aggregation(aggregation: str) -> None:
+    """Raise ``ValueError`` for an unknown aggregation."""
+    if aggregation not in get_args(Aggregation):
+        raise ValueError(
+            f"aggregation is {aggregation!r}; expected one of {', '.join(get_args(Aggregation))}"
+        )
+
+
 def rank_documents(
     logits: Sequence[NDArray[np.floating]], aggregation: Aggregation = "max", *, top: int = 3
-) -> list[RankedDocument]:
+) -> list[DocumentScore]:
     """Rank documents by `document_score`, from the best to the worst; among equal scores the earlier first.
 
     ``logits`` holds one array of (sentences,) for each document, all for one question; the other arguments and
@@ -75,7 +80,7 @@ def rank_documents(
     return best_first([document_score(values, aggregation, top=top) for values in logits])
 
 
-def best_first(scores: Sequence[float]) -> list[RankedDocument]:
+def best_first(scores: Sequence[float]) -> list[DocumentScore]:
     """Documents by their scores, the highest first; among equal scores the earlier document first."""
-    ranked = [RankedDocument(number, score) for number, score in enumerate(scores)]
+    ranked = [DocumentScore(number, score) for number, score in enumerate(scores)]
     return sorted(ranked, key=lambda document: -document.score)

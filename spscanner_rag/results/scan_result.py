@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spscanner_rag.results import selection
+from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.selection import Order
 from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
@@ -175,6 +176,15 @@ class ScanResult:
         """
         chosen = self.select(top_k, threshold, max_tokens, count_tokens, context, merge=True)
         return "\n".join(passage.text for passage in chosen)
+
+    def document_score(self, aggregation: Aggregation = "max", *, top: int = 3) -> float:
+        """One score for the whole document, on the scale of the logits, to rank documents by.
+
+        Scores compare between documents that were scanned for one question as one collection
+        (``Scanner.scan_many(..., together=True)``, ``Scanner.rank``). The arguments and errors are those of
+        `results.document_score.document_score`.
+        """
+        return document_score(self.logits, aggregation, top=top)
 
     def _filled(
         self,

@@ -8,6 +8,7 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, search
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.token_counts import budget_counter
 
 
@@ -47,12 +48,29 @@ class SentenceSearch:
             budget_counter(selection.max_tokens, None, type(scorer).__name__)
         return cls(choice, selection, options["batch_size"])
 
-    def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
-        """The best passages of all texts together. If there is nothing to read, no scorer is loaded."""
+    def __call__(
+        self,
+        query: str,
+        texts: Sequence[JoinedText],
+        cancelled: Cancelled = never,
+        collection: CollectionIndex | None = None,
+    ) -> list[Hit]:
+        """The best passages of all texts together; ``collection`` is as for `search`.
+
+        If there is nothing to read, no scorer is loaded.
+        """
         if not any(joined.text.strip() for joined in texts):
             return []
         scorer = self.choice.resolve()
-        return search(scorer, query, texts, self.selection, batch_size=self.batch_size, cancelled=cancelled)
+        return search(
+            scorer,
+            query,
+            texts,
+            self.selection,
+            collection=collection,
+            batch_size=self.batch_size,
+            cancelled=cancelled,
+        )
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self), (self.choice.without_weights(), self.selection, self.batch_size)

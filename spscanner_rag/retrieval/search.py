@@ -12,14 +12,15 @@ from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
 from spscanner_rag.scorers import (
     Cancelled,
-    Request,
     Scorer,
     check_query,
     never,
     score_batch,
     segment,
     stop_if,
+    words_together,
 )
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Unit
 
@@ -84,12 +85,15 @@ def search(
     texts: Sequence[JoinedText],
     choose: Selection,
     *,
+    collection: CollectionIndex | None = None,
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
     """Score the sentences of several texts, ``batch_size`` texts at a time, and select the best.
 
-    Sentences that overlap no piece are scored but not selected. ``choose`` also sets the order of the hits.
+    The texts are read as parts of one collection, so that their scores compare: they themselves are the collection
+    unless ``collection`` has the words of a larger one. Sentences that overlap no piece are scored but not
+    selected. ``choose`` also sets the order of the hits.
     """
     check_query(query)
     check_batch_size(batch_size)
@@ -98,14 +102,16 @@ def search(
         count_tokens = getattr(scorer, "count_tokens", None)
     counter = budget_counter(choose.max_tokens, count_tokens, type(scorer).__name__)
     pool = _Pool(query, texts, counter)
+    counted: list[list[Unit]] = []
+    if collection is None and len(texts) > 1 and getattr(scorer, "uses_collection", False):
+        counted = [_cut_before(scorer, texts, number, cancelled) for number in range(len(texts))]
+        collection = words_together(scorer, counted, cancelled)
     for first in range(0, len(texts), batch_size):
         batch = range(first, min(first + batch_size, len(texts)))
-        requests: list[Request] = []
-        for number in batch:
-            stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
-            requests.append((query, texts[number].text, _cut(scorer, texts[number])))
-        scored = score_batch(scorer, requests, cancelled)
-        for number, (_, _, units), logits in zip(batch, requests, scored, strict=True):
+        cuts = [counted[i] if counted else _cut_before(scorer, texts, i, cancelled) for i in batch]
+        requests = [(query, texts[number].text, units) for number, units in zip(batch, cuts, strict=True)]
+        scored = score_batch(scorer, requests, cancelled, collection)
+        for number, units, logits in zip(batch, cuts, scored, strict=True):
             pool.add(number, units, logits)
     return pool.hits(choose)
 
@@ -116,7 +122,12 @@ def check_batch_size(batch_size: object) -> None:
         raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
 
 
-def _cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
+def _cut_before(scorer: Scorer, texts: Sequence[JoinedText], number: int, cancelled: Cancelled) -> list[Unit]:
+    stop_if(cancelled, f"before text {number + 1} of {len(texts)}")
+    return cut(scorer, texts[number])
+
+
+def cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
     """Segment each run on its own. The separator after it is read with it, so that no word joins two runs."""
     if len(joined.runs) == 1:
         return segment(scorer, joined.text)

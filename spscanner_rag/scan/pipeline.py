@@ -9,10 +9,14 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.checkpoint.settings import CheckpointDefault
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.scan.prepare import QueryOnText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.lexical import LexicalStatistics
+from spscanner_rag.text.segmentation import check_segmenter
 from spscanner_rag.text.tokenization import PreparedText, tokenize_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
@@ -97,11 +101,32 @@ class Pipeline:
                 )
         return ScanRequest(query, str(text), units)
 
-    def run(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator[Scored]:
-        """Logits of every request, in order. Consecutive requests on one text prepare it once."""
+    def request_of(self, pair: object) -> ScanRequest:
+        """Check a pair of query and text."""
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
+        return self.request(*pair)
+
+    def run(
+        self,
+        requests: Iterable[ScanRequest],
+        meter: Meter,
+        collection: CollectionIndex | None = None,
+        together: bool = False,
+    ) -> Iterator[Scored]:
+        """Logits of every request, in order. Consecutive requests on one text prepare it once.
+
+        ``together`` makes the requests' texts one collection, unless ``collection`` is given; by default each text
+        is a collection of its own.
+        """
+        if not self.reading.lexical:
+            collection = None
+        elif together and collection is None:
+            requests = [self._with_units(request) for request in requests]
+            collection = _words_of(requests, meter)
         in_thread = self.model.device.type not in SERIAL_DEVICES
         runs = in_runs(
-            self._prepared(requests, meter),
+            self._prepared(requests, meter, collection),
             lambda scan: len(scan.asked.text.input_ids),
             self.segment_tokens,
             PASSES_AHEAD_IN_THREAD if in_thread else PASSES_AHEAD,
@@ -111,16 +136,27 @@ class Pipeline:
                 for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
                     yield Scored(scan.request, scan.asked.text, logits)
 
-    def _prepared(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator["_Scan"]:
+    def _prepared(
+        self, requests: Iterable[ScanRequest], meter: Meter, collection: CollectionIndex | None
+    ) -> Iterator["_Scan"]:
         before: _Scan | None = None
+        known: dict[str, LexicalStatistics] = {}  # by question
         for request in requests:
             meter.check()
             if before and request.text is before.request.text and request.units is before.request.units:
                 text = before.asked.text
             else:
                 text = self.reading.prepare(request.text, request.units)
-            before = _Scan(request, self.reading.pair(request.query, text), self._windows(text))
+            if collection is not None and request.query not in known:
+                known[request.query] = self.reading.statistics(request.query, collection)
+            asked = self.reading.pair(request.query, text, known.get(request.query))
+            before = _Scan(request, asked, self._windows(text))
             yield before
+
+    def _with_units(self, request: ScanRequest) -> ScanRequest:
+        if request.units is not None:
+            return request
+        return request._replace(units=self.reading.segmenter.segment(request.text))
 
     def _windows(self, text: PreparedText) -> list[tuple[int, int]]:
         if self.window_tokens is not None and self.window_tokens < len(text.input_ids):
@@ -134,6 +170,26 @@ class Pipeline:
         for scan in scans:
             logits = [next(read) for _ in scan.windows]
             yield average_logits(scan.windows, logits, len(scan.asked.text.units))
+
+
+def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
+    """Raise ``ValueError`` for an unknown segmenter, or a number of tokens that is no integer of at least 1."""
+    for name, tokens in (("segment_tokens", segment_tokens), ("window_tokens", window_tokens)):
+        given = tokens is not None and not isinstance(tokens, CheckpointDefault)
+        if given and (type(tokens) is not int or tokens < 1):
+            raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
+    if segmenter is not None:
+        check_segmenter(segmenter)
+
+
+def _words_of(requests: Iterable[ScanRequest], meter: Meter) -> CollectionIndex:
+    """The words of all texts; one that occurs again, with another question, is counted once."""
+    index = CollectionIndex()
+    for request in requests:
+        meter.check()
+        if request.units is not None and request.text not in index:
+            index.add(request.text, [unit.model_text for unit in request.units])
+    return index
 
 
 class _Scan(NamedTuple):

@@ -2,15 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.checkpoint import Checkpoint, locate
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.text.lexical import match_query
-from spscanner_rag.text.tokenization import EndRule, PreparedText, tokenize_question, tokenize_units
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.lexical import LexicalStatistics, match_query
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.tokenization import (
+    EndRule,
+    PreparedText,
+    token_counter,
+    tokenize_question,
+    tokenize_units,
+)
 from spscanner_rag.text.units import Segmenter, Unit
 
 REANCHOR_QUESTIONS = 4
@@ -78,16 +89,48 @@ class Reading:
     lexical_surroundings: bool = False  # whether it also has weights for those of the surroundings
     lexical_least_units: int = 0  # a text with fewer units is matched as if it had this many
 
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
+        """How a checkpoint reads, with its own segmenter unless another is given."""
+        settings = checkpoint.settings
+        return cls(
+            tokenizer=checkpoint.tokenizer,
+            segmenter=SentenceSegmenter() if segmenter is None or isinstance(segmenter, str) else segmenter,
+            end_rule="contained" if settings.segmenter == "reference" else "last_character",
+            reanchor_tokens=settings.reanchor_tokens,
+            lexical_match=settings.match,
+            lexical_prior=settings.prior,
+            lexical_surroundings=settings.surroundings,
+            lexical_least_units=settings.least_units,
+        )
+
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
         """Cut (unless ``units`` are given) and tokenize a text."""
         units = self.segmenter.segment(text) if units is None else units
         return tokenize_units(self.tokenizer, units, self.end_rule)
 
-    def pair(self, query: str, text: PreparedText) -> QueryOnText:
-        """Tokenize a question and match it with a text."""
+    @property
+    def lexical(self) -> bool:
+        """Whether a text's logits depend on the words of the collection that it belongs to."""
+        return self.lexical_match or self.lexical_prior
+
+    def statistics(self, query: str, collection: CollectionIndex) -> LexicalStatistics:
+        """Statistics of a question over a collection, for `pair`."""
+        return collection.statistics(
+            query, surroundings=self.lexical_surroundings, least_units=self.lexical_least_units
+        )
+
+    def pair(
+        self, query: str, text: PreparedText, statistics: LexicalStatistics | None = None
+    ) -> QueryOnText:
+        """Tokenize a question and match it with a text.
+
+        ``statistics`` are those of the question over the collection that the text belongs to; by default the text
+        is its own collection.
+        """
         question_ids = tokenize_question(self.tokenizer, query)
         every = repeats_every(self.reanchor_tokens, len(question_ids))
-        if not (self.lexical_match or self.lexical_prior):
+        if not self.lexical:
             return QueryOnText(text, question_ids, every)
         match = match_query(
             text.words,
@@ -96,6 +139,7 @@ class Reading:
             text.token_ends,
             surroundings=self.lexical_surroundings,
             least_units=self.lexical_least_units,
+            statistics=statistics,
         )
         prior = match.prior[:, None]
         if match.surroundings is not None:
@@ -123,3 +167,8 @@ def _anchors(token_ends: NDArray[np.int64], begin: int, stop: int, every: int | 
             return
         position = int(token_ends[unit]) + 1
         yield position
+
+
+def bundled_token_counter() -> CountTokens:
+    """Return a function that counts tokens with the bundled checkpoint's tokenizer; loads no model."""
+    return token_counter(read_tokenizer(locate(None) / TOKENIZER))

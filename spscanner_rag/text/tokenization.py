@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.text.lexical import LexicalIndex, index_words
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Unit, readable
+from spscanner_rag.text.words import TextWords, index_words
 
 EndRule = Literal["contained", "last_character"]
 
@@ -45,7 +45,7 @@ class PreparedText:
         return np.fromiter((unit.end for unit in self.units), np.int64, len(self.units))
 
     @cached_property
-    def words(self) -> LexicalIndex:
+    def words(self) -> TextWords:
         """The words of the units, indexed when a question is first matched with them."""
         return index_words([unit.model_text for unit in self.units])
 

@@ -317,13 +317,14 @@ def test_texts_are_given_in_batches(tiny_scanner: Scanner, batch_size: int) -> N
 
     class Spy:
         segment = staticmethod(tiny_scanner.segment)
+        uses_collection = tiny_scanner.uses_collection
 
         def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
             raise AssertionError("one by one")
 
-        def score_units_many(self, requests: Any, *, cancelled: Any) -> list[NDArray[np.float32]]:
+        def score_units_many(self, requests: Any, **options: Any) -> list[NDArray[np.float32]]:
             sizes.append(len(requests))
-            return tiny_scanner.score_units_many(requests, cancelled=cancelled)
+            return tiny_scanner.score_units_many(requests, **options)
 
     texts = read(*(f"{STORY} {number}." for number in range(5)))
     hits = search(Spy(), QUERY, texts, Selection(top_k=9), batch_size=batch_size)

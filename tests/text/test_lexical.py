@@ -13,16 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.text.lexical import (
-    REACH,
-    STOP_WORDS,
-    LexicalMatch,
-    index_words,
-    match_query,
-    query_stems,
-)
+from spscanner_rag.text.lexical import REACH, LexicalMatch, match_query
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.words import index_words, query_stems
 
 NO_TOKENS = np.zeros(0, np.int32)
 
@@ -43,36 +37,6 @@ def class_of(units: int, holding: int) -> int:
     """Match class by hand of a word that ``holding`` of ``units`` units hold."""
     idf = math.log(1 + (units - holding + 0.5) / (holding + 0.5))
     return 1 + sum(idf >= edge for edge in (1.5, 2.5, 3.5, 5.0))
-
-
-# The query
-
-
-@pytest.mark.parametrize(
-    ("query", "stems"),
-    [
-        ("Who signed the treaty?", ["sign", "treati"]),
-        ("Signing, signed; SIGNS!", ["sign"]),
-        ("Was it on the 14 May 1911?", ["14", "may", "1911"]),
-        ("who is it", ["who", "is", "it"]),  # stop words alone are better than nothing
-        ("The who", ["the", "who"]),
-        ("don't", ["don"]),
-        ("snake_case __init__", ["snake_cas", "__init__"]),
-        ("Café Ωμέγα Москва", ["café", "ωμέγα", "москва"]),
-        ("東京 はどこ", ["東京", "はどこ"]),
-        ("?! …", []),
-        ("", []),
-        ("\ud800 lighthouse \udfff", ["lighthous"]),
-    ],
-)
-def test_query_stems(query: str, stems: list[str]) -> None:
-    assert query_stems(query) == stems
-
-
-def test_stop_words_are_lower_case_words() -> None:
-    assert all(re.fullmatch(r"[a-z]+", word) for word in STOP_WORDS)
-    assert {"the", "who", "was"} <= STOP_WORDS
-    assert not {"signed", "not_a_word", "year", "may"} & STOP_WORDS
 
 
 # Classes of tokens
@@ -347,13 +311,3 @@ def test_one_index_serves_any_number_of_queries() -> None:
     np.testing.assert_array_equal(first.prior, again.prior)
     np.testing.assert_array_equal(first.token_classes, again.token_classes)
     assert first.token_classes.tolist() == [1, 0, 0, 0, 1, 0]
-
-
-def test_index_of_words() -> None:
-    index = index_words(["Ships sail, ", "", "the ship sails."])
-    assert index.word_starts.tolist() == [0, 6, 12, 16, 21]
-    assert index.word_ends.tolist() == [5, 10, 15, 20, 26]
-    assert index.word_units.tolist() == [0, 0, 2, 2, 2]
-    assert index.stem_numbers == {"ship": 0, "sail": 1, "the": 2}
-    assert index.word_stems.tolist() == [0, 1, 2, 0, 1]
-    assert index.n_units == 3

@@ -1,0 +1,226 @@
+"""The words of a collection: how often each unit of many texts contains each word, for statistics and search."""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.text.lexical import LexicalStatistics, lexical_statistics, own_scores, scores_around
+from spscanner_rag.text.postings import (
+    Postings,
+    TextCounts,
+    check,
+    count_words,
+    kept_texts,
+    merged,
+    postings_of,
+)
+from spscanner_rag.text.words import QueryCounts, index_words, query_stems, stem_columns, stems_of
+
+_MOST_PENDING = 4_000_000
+"""Added texts are kept apart until they have this many postings, and indexed before."""
+
+_GROWTH = 4
+"""Two parts of the index are merged unless the older is this many times as large, so that few are merged again."""
+
+
+class CollectionIndex:
+    """Counts the words of every unit of a collection of texts, and answers with statistics of a query over them.
+
+    Texts can be added and removed at any time; the index is thread-safe. It takes 6 bytes for each distinct word
+    of a unit, 4 for each unit and, in Python objects, some 200 for each distinct word of the collection.
+    """
+
+    def __init__(self) -> None:
+        self._vocabulary: dict[str, int] = {}
+        self._of_stem: dict[str, list[int]] = {}
+        self._parts: list[Postings] = []
+        self._keys: list[list[str]] = []  # of the texts of each part
+        self._pending: dict[str, TextCounts] = {}
+        self._pending_size = 0
+        self._known: set[str] = set()
+        self._lock = threading.RLock()
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]]) -> Self:
+        """Index texts, each given as the ``model_text`` of its units; their keys are "0", "1" and so on."""
+        index = cls()
+        for number, model_texts in enumerate(texts):
+            index.add(str(number), model_texts)
+        return index
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of the texts, in the order in which they were added."""
+        with self._lock:
+            return [key for keys in self._keys for key in keys] + list(self._pending)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        with self._lock:
+            pending = sum(len(text.words_per_unit) for text in self._pending.values())
+            return pending + sum(part.n_units for part in self._parts)
+
+    def add(self, key: str, model_texts: Sequence[str]) -> None:
+        """Add a text, given the ``model_text`` of its units in order; ``ValueError`` for a key that is in use."""
+        words = index_words(model_texts)
+        with self._lock:
+            if key in self._known:
+                raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
+            self._learn(words.vocabulary)
+            numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
+            self._pending[key] = count_words(words, numbers)
+            self._pending_size += len(self._pending[key].words)
+            self._known.add(key)
+            if self._pending_size >= _MOST_PENDING:
+                self._settle()
+
+    def remove(self, *keys: str) -> None:
+        """Remove texts; ``KeyError`` for an unknown key, and then nothing is removed."""
+        gone = set(keys)
+        with self._lock:
+            unknown = gone - self._known
+            if unknown:
+                raise KeyError(f"the collection has no text {min(unknown)!r:.80}")
+            self._settle()
+            for number, own in enumerate(self._keys):
+                kept = [key not in gone for key in own]
+                if not all(kept):
+                    self._parts[number] = kept_texts(self._parts[number], np.array(kept))
+                    self._keys[number] = [key for key in own if key not in gone]
+            self._known -= gone
+
+    def statistics(
+        self, query: str, *, surroundings: bool = False, least_units: int = 0
+    ) -> LexicalStatistics:
+        """Statistics of a query over all units of all texts; the arguments are those of `lexical_statistics`."""
+        counts = self.count(query_stems(query))
+        return lexical_statistics(counts, surroundings=surroundings, least_units=least_units)
+
+    def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
+        """Rank texts by the words that they share with a query, to choose those worth scanning.
+
+        A unit's score is the mean of four z-scores: those of its BM25 and of the BM25 of its surroundings, which
+        are 3, 7 and 17 units. A text has the score of its best unit.
+
+        Parameters
+        ----------
+        query : str
+        top : int, optional
+            Number of texts. Default: all that share a word with the query.
+
+        Returns
+        -------
+        list of (str, float)
+            Key and score, best first; among equal scores the text that was added first.
+        """
+        with self._lock:
+            counts, keys = self.count(query_stems(query)), self.keys
+        matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
+        if not len(matched):
+            return []
+        statistics = lexical_statistics(counts, surroundings=True)
+        scores = statistics.own.standardize(own_scores(counts, statistics.idf, statistics.mean_words))
+        around = scores_around(counts, statistics.idf, statistics.mean_words_around)
+        for moments, values in zip(statistics.around, around, strict=True):
+            scores += moments.standardize(values)
+        filled = np.flatnonzero(np.diff(counts.text_starts, append=counts.n_units))  # texts with units
+        best = np.full(len(keys), -np.inf)
+        best[filled] = np.maximum.reduceat(scores, counts.text_starts[filled]) / (1 + len(statistics.around))
+        order = matched[np.argsort(-best[matched], kind="stable")][:top]
+        return [(keys[number], float(best[number])) for number in order]
+
+    def count(self, stems: Sequence[str]) -> QueryCounts:
+        """Count stems, such as those of a query, in every unit of every text."""
+        with self._lock:
+            self._settle()
+            parts = list(self._parts)
+            columns = stem_columns(self._of_stem, stems, len(self._vocabulary))
+        n, before = max(len(stems), 1), 0
+        cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        lengths, starts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+        for part in parts:
+            for place in np.flatnonzero(columns[part.words] >= 0):
+                own = slice(int(part.stops[place]), int(part.stops[place + 1]))
+                cells.append((part.units[own].astype(np.int64) + before) * n + columns[part.words[place]])
+                times.append(part.times[own].astype(np.int64))
+            lengths.append(part.words_per_unit)
+            starts.append(part.text_stops[:-1] + before)
+            before += part.n_units
+        pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
+        together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
+        words_per_unit = np.concatenate(lengths).astype(np.float64)
+        return QueryCounts(
+            pairs // n, pairs % n, together, len(stems), words_per_unit, np.concatenate(starts)
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The index as plain arrays, for a file; `from_arrays` reads them."""
+        with self._lock:
+            self._settle()
+            postings = merged(self._parts) if self._parts else postings_of([])
+            lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
+        return postings._asdict() | {name: _encoded(strings) for name, strings in lists.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Read what `to_arrays` made; memory-mapped arrays are not copied.
+
+        Raises ``ValueError`` if an array is missing or does not fit the others.
+        """
+        missing = sorted({*Postings._fields, "vocabulary", "keys"} - set(arrays))
+        if missing:
+            raise ValueError(f"the index has no {missing[0]!r}; expected what CollectionIndex.to_arrays made")
+        postings = Postings(*(arrays[name] for name in Postings._fields))
+        vocabulary, keys = (_decoded(name, arrays[name]) for name in ("vocabulary", "keys"))
+        check(postings, len(vocabulary), len(keys))
+        index = cls()
+        index._learn(vocabulary)
+        index._parts, index._keys, index._known = [postings], [keys], set(keys)
+        if (len(index._vocabulary), len(index._known)) != (len(vocabulary), len(keys)):
+            raise ValueError("the index names a word or a text twice; it is damaged: make it again")
+        return index
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return type(self).from_arrays, (self.to_arrays(),)
+
+    def _learn(self, words: Iterable[str]) -> None:
+        new = [word for word in words if word not in self._vocabulary]
+        for word, stem in zip(new, stems_of(new), strict=True):
+            self._of_stem.setdefault(stem, []).append(
+                self._vocabulary.setdefault(word, len(self._vocabulary))
+            )
+
+    def _settle(self) -> None:
+        """Index pending texts, and merge small parts."""
+        if self._pending:
+            self._parts.append(postings_of(list(self._pending.values())))
+            self._keys.append(list(self._pending))
+            self._pending, self._pending_size = {}, 0
+        while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):
+            self._parts[-2:] = [merged(self._parts[-2:])]
+            self._keys[-2:] = [self._keys[-2] + self._keys[-1]]
+
+
+def _encoded(strings: Sequence[str]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(strings).encode(), np.uint8)
+
+
+def _decoded(name: str, array: NDArray[Any]) -> list[str]:
+    try:
+        strings = json.loads(bytes(array))
+    except ValueError:
+        strings = None
+    if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
+        raise ValueError(f"{name} of the index is not a JSON list of strings; it is damaged: make it again")
+    return strings

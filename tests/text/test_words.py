@@ -1,0 +1,74 @@
+"""The words of texts and queries, and their stems."""
+
+import re
+
+import pytest
+
+from spscanner_rag.text.words import STOP_WORDS, count_stems, index_words, query_stems, query_words
+
+# The query
+
+
+@pytest.mark.parametrize(
+    ("query", "stems"),
+    [
+        ("Who signed the treaty?", ["sign", "treati"]),
+        ("Signing, signed; SIGNS!", ["sign"]),
+        ("Was it on the 14 May 1911?", ["14", "may", "1911"]),
+        ("who is it", ["who", "is", "it"]),  # stop words alone are better than nothing
+        ("The who", ["the", "who"]),
+        ("don't", ["don"]),
+        ("snake_case __init__", ["snake_cas", "__init__"]),
+        ("Café Ωμέγα Москва", ["café", "ωμέγα", "москва"]),
+        ("東京 はどこ", ["東京", "はどこ"]),
+        ("?! …", []),
+        ("", []),
+        ("\ud800 lighthouse \udfff", ["lighthous"]),
+    ],
+)
+def test_query_stems(query: str, stems: list[str]) -> None:
+    assert query_stems(query) == stems
+
+
+def test_stop_words_are_lower_case_words() -> None:
+    assert all(re.fullmatch(r"[a-z]+", word) for word in STOP_WORDS)
+    assert {"the", "who", "was"} <= STOP_WORDS
+    assert not {"signed", "not_a_word", "year", "may"} & STOP_WORDS
+
+
+def test_query_words_keep_their_form() -> None:
+    assert query_words("Who signed, SIGNED or signs the Treaty?") == ["signed", "signs", "treaty"]
+
+
+# The words of a text
+
+
+def test_index_of_words() -> None:
+    words = index_words(["Ships sail, ", "", "the ship sails."])
+    assert words.starts.tolist() == [0, 6, 12, 16, 21]
+    assert words.ends.tolist() == [5, 10, 15, 20, 26]
+    assert words.units.tolist() == [0, 0, 2, 2, 2]
+    assert words.vocabulary == ["ships", "sail", "the", "ship", "sails"]
+    assert words.numbers.tolist() == [0, 1, 2, 3, 4]
+    assert words.of_stem == {"ship": [0, 3], "sail": [1, 4], "the": [2]}
+    assert words.words_per_unit.tolist() == [2.0, 0.0, 3.0]
+    assert words.n_units == 3
+
+
+def test_case_makes_no_other_word() -> None:
+    words = index_words(["Ship SHIP ship"])
+    assert words.vocabulary == ["ship"]
+    assert words.numbers.tolist() == [0, 0, 0]
+
+
+def test_counts_by_unit_then_stem() -> None:
+    words = index_words(["Ships sail, ", "", "the ship sails a ship."])
+    counts = count_stems(words, ["sail", "storm", "ship"])
+    pairs = zip(counts.units.tolist(), counts.stems.tolist(), counts.times.tolist(), strict=True)
+    assert list(pairs) == [(0, 0, 1), (0, 2, 1), (2, 0, 1), (2, 2, 2)]
+    assert (counts.n_stems, counts.n_units, counts.text_starts.tolist()) == (3, 3, [0])
+
+
+def test_nothing_to_count() -> None:
+    assert count_stems(index_words([]), ["ship"]).text_starts.tolist() == []
+    assert count_stems(index_words(["the ship"]), []).times.tolist() == []
