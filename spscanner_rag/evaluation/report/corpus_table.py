@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpus_run import DOCUMENT_CUTOFFS
 from spscanner_rag.evaluation.report.rows import Row, finder, sources_of
 from spscanner_rag.evaluation.report.tables import Table, percent, shown
 from spscanner_rag.evaluation.settings import Setting
-
-DOCUMENT_RECALLS = (1, 5, 10)
 
 
 def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
@@ -19,27 +18,30 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
             rank = find(setting, "document_mrr", None, source)
             if rank is None:
                 continue
-            recalls = [find(setting, "document_recall", k, source) for k in DOCUMENT_RECALLS]
+            recalls = [find(setting, "document_recall", k, source) for k in DOCUMENT_CUTOFFS]
             evidence = find(setting, "recall", 10, source)
             costs = [
                 _number(find(setting, name, None, source), digits)
                 for name, digits in (("documents_read", 0), ("tokens_read", 0), ("seconds", 2))
             ]
-            body.append([source, setting.label, shown(rank), *map(percent, recalls), shown(evidence), *costs])
+            body.append(
+                [source, setting.label, shown(rank), *map(percent, recalls), percent(evidence), *costs]
+            )
     return Table(
         "The right document",
-        "Every question asked of many documents. Reciprocal rank of the document that answers it (its score is "
-        "that of its best sentence or chunk), share of questions with it among the best 1, 5 and 10, and recall "
-        "of the evidence among the best 10 sentences or chunks of all documents; percent, with 95 % intervals. "
-        "Documents and tokens scored and seconds for a question; an index is made before the clock starts.",
+        "Each question was asked of many documents. MRR and @k: reciprocal rank of the document that answers it, "
+        "and how often it is among the best k; a document's score is that of its best sentence or chunk. evidence@10: "
+        "recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with 95 % "
+        "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the clock "
+        "starts.",
         [
             "source",
             "retriever",
-            "MRR of the document",
-            *(f"document @{k}" for k in DOCUMENT_RECALLS),
-            "evidence @10",
-            "documents scored",
-            "tokens scored",
+            "MRR",
+            *(f"@{k}" for k in DOCUMENT_CUTOFFS),
+            "evidence@10",
+            "documents",
+            "tokens",
             "seconds",
         ],
         body,
@@ -50,9 +52,9 @@ def corpora_table(corpora: Sequence[Corpus]) -> Table:
     """A line for each corpus."""
     return Table(
         "The corpora",
-        "Left out are questions whose words are also a question of another document, and those whose evidence is "
-        "not in the part of the document that is read.",
-        ["source", "documents", "characters", "questions asked", "repeated elsewhere", "evidence cut off"],
+        "Questions asked, and those left out: because their words are also a question of another document "
+        "(repeated), or because their evidence is not in the part of the document that is read (cut off).",
+        ["source", "documents", "characters", "asked", "repeated", "cut off"],
         [
             [
                 corpus.source,
