@@ -20,6 +20,7 @@ from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 
 SETTING = Setting("mine")
+EVERYTHING = Reading()
 ANIMALS = ("otter", "heron", "badger", "vole")
 
 
@@ -58,7 +59,7 @@ def run(
     folder: Path,
     scorer: object,
     corpora: Sequence[Corpus],
-    reading: Reading = Reading(),
+    reading: Reading = EVERYTHING,
     setting: Setting = SETTING,
 ) -> dict[str, Record]:
     file = RecordFile(folder, {})
