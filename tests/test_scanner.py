@@ -18,7 +18,7 @@ from spscanner_rag.results import ScanResult
 from spscanner_rag.scan import pipeline
 from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
-from spscanner_rag.text.lexical import match_query
+from spscanner_rag.text.lexical import MatchOptions, match_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit
@@ -103,8 +103,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     spans = np.array(encoding.offsets)
     least = checkpoint.settings.least_units
     assert least > len(units)  # so that it counts here
-    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], surroundings=True, least_units=least)
-    assert match.surroundings is not None
+    match = match_query(joined, QUERY, spans[:, 0], spans[:, 1], MatchOptions(True, least))
     ids, classes, ends, since = list(question), [6] * len(question), [], 0
     remaining = [unit.end - 1 for unit in units]
     for token, (start, end), token_class in zip(
@@ -126,7 +125,7 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     hidden = one_by_one(checkpoint.model, ids, classes)
     expected = [
         score(checkpoint.model, hidden[end], [float(prior), *around.tolist()])
-        for end, prior, around in zip(ends, match.prior, match.surroundings, strict=True)
+        for end, prior, around in zip(ends, match.scores[:, 0], match.scores[:, 1:], strict=True)
     ]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
     assert result.logits.std() > 100 * TOLERANCE  # else the comparison says little

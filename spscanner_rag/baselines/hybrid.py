@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.scorers import Scorer, segment
-from spscanner_rag.text.lexical import standardized
+from spscanner_rag.text.bm25 import standardized
 from spscanner_rag.text.units import Segmenter, Unit
 
 Fusion = Literal["scores", "ranks"]

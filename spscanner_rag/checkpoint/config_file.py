@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from spscanner_rag.checkpoint.tensor_files import CheckpointError
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import MATCH_CLASSES, SURROUNDINGS
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS
 
 CONFIG: Final = "config.json"
 PUBLISHED_VOCAB_SIZE: Final = 50277
@@ -87,12 +87,13 @@ def tensor_shapes(
     match: bool = False,
     prior: bool = False,
     surroundings: bool = False,
+    soft: bool = False,
     head: bool = True,
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the name and shape of every tensor of a scanner, without allocating any.
 
-    ``match``, ``prior`` and ``surroundings`` are the parts of the lexical channel, as in `ScannerSettings`. The
-    shapes come layer by layer, so that an absurd number of layers costs nothing.
+    ``match``, ``prior``, ``surroundings`` and ``soft`` are the parts of the lexical channel, as in
+    `ScannerSettings`. The shapes come layer by layer, so that an absurd number of layers costs nothing.
     """
     yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
     for layer in range(config.n_layer):
@@ -110,6 +111,10 @@ def tensor_shapes(
     if surroundings:
         yield "surroundings.weight", (SURROUNDINGS, config.d_model)
         yield "surroundings.bias", (SURROUNDINGS,)
+    if soft:
+        yield "soft_match.weight", (config.d_model, SOFT_FEATURES)
+        yield "soft_prior.weight", (SOFT_SCORES, config.d_model)
+        yield "soft_prior.bias", (SOFT_SCORES,)
 
 
 def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]:

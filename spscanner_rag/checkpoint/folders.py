@@ -13,9 +13,17 @@ from spscanner_rag.checkpoint.tensor_files import (
     has_weights,
 )
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
+from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
 
 _BUNDLED: Final = Path(__file__).parent / "bundled"
-_HUB_FILES: Final = (CONFIG, TOKENIZER, SAFETENSORS, SAFETENSORS_INDEX, "model-*-of-*.safetensors")
+_HUB_FILES: Final = (
+    CONFIG,
+    TOKENIZER,
+    WORD_VECTORS,
+    SAFETENSORS,
+    SAFETENSORS_INDEX,
+    "model-*-of-*.safetensors",
+)
 
 
 def locate(name: str | Path | None, *, progress: bool = False, **hub: Unpack[HubOptions]) -> Path:

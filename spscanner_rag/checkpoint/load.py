@@ -1,14 +1,13 @@
 """Load a checkpoint: its model, tokenizer and settings; each file is read once."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Final, Unpack
 
 import torch
 from tokenizers import Tokenizer
-from torch.overrides import TorchFunctionMode
 
+from spscanner_rag.checkpoint.build import model_of
 from spscanner_rag.checkpoint.config_file import (
     CONFIG,
     HEAD_TENSORS,
@@ -29,9 +28,11 @@ from spscanner_rag.checkpoint.tensor_files import (
     verify_headers,
 )
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.int8_linear import require_int8, use_int8_projections, with_int8_projections
+from spscanner_rag.mamba2.int8_linear import require_int8, with_int8_projections
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
 
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
 
@@ -54,6 +55,8 @@ class Checkpoint:
         Whether it is a published scanner of the paper, rather than one of ours.
     has_head : bool, default True
         Whether its files hold a binary head; False for a language model, which the loader gave a new one.
+    word_vectors : WordVectors, optional
+        Those of its soft lexical channel; None exactly when it has none.
     """
 
     model: ScannerModel
@@ -63,6 +66,7 @@ class Checkpoint:
     folder: Path
     published: bool
     has_head: bool = True
+    word_vectors: WordVectors | None = None
 
 
 def load_checkpoint(
@@ -96,7 +100,8 @@ def load_checkpoint(
     Raises
     ------
     CheckpointError
-        As `load_model`, or without a suitable tokenizer. One line, which names the file and the tensor or key.
+        As `load_model`, or without a suitable tokenizer, or if the settings ask for word vectors and their file is
+        missing or damaged. One line, which names the file and the tensor or key.
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
@@ -104,9 +109,10 @@ def load_checkpoint(
     config, settings, published = _read_settings(folder)
     found = find_tokenizer(tokenizer, folder, published, progress=progress, **hub)
     refuse_small_vocabulary(config, found, folder / CONFIG)
+    word_vectors = read_word_vectors(folder / WORD_VECTORS) if settings.soft else None
     model, has_head = _load_weights(folder, config, settings, device, dtype, require_head)
     source = "default" if name is None else str(name)
-    return Checkpoint(model, settings, found, source, folder, published, has_head)
+    return Checkpoint(model, settings, found, source, folder, published, has_head, word_vectors)
 
 
 def load_model(
@@ -184,34 +190,7 @@ def load_classifier(
     verify_headers(headers, shapes, folder)
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     tensors.setdefault(bias, tensors[weight].new_zeros(1))
-    return _model_of(config, ScannerSettings(), tensors), found
-
-
-def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
-    """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
-    return ScannerModel(
-        config,
-        match_embedding=settings.match,
-        lexical_prior=settings.prior,
-        surroundings=settings.surroundings,
-        head=head,
-    )
-
-
-def _model_of(
-    config: Mamba2Config,
-    settings: ScannerSettings,
-    tensors: Mapping[str, torch.Tensor],
-    *,
-    int8: bool = False,
-) -> ScannerModel:
-    """A model in evaluation mode that uses the given tensors; no other weights are allocated."""
-    with torch.device("meta"), _WithoutFirstValues():
-        model = new_model(config, settings)
-        if int8:
-            use_int8_projections(model)
-    model.load_state_dict(tensors, assign=True)
-    return model.eval()
+    return model_of(config, ScannerSettings(), tensors), found
 
 
 def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool]:
@@ -263,7 +242,7 @@ def _load_weights(
     tensors = dict(with_int8_projections(stored) if int8 else stored)
     if not has_head:
         tensors |= _new_head(config, device, dtype)
-    return _model_of(config, settings, tensors, int8=int8), has_head
+    return model_of(config, settings, tensors, int8=int8), has_head
 
 
 def _new_head(
@@ -275,24 +254,3 @@ def _new_head(
     weight = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
     new = dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
     return {name: tensor.to(device=device, dtype=dtype) for name, tensor in new.items()}
-
-
-class _WithoutFirstValues(TorchFunctionMode):
-    """Skip the computation of initial weights, which a model on the meta device does not have.
-
-    The first such operation on that device makes torch import 800 modules, which takes more than a second.
-    """
-
-    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # without underscores
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> object:
-        kwargs = kwargs or {}
-        if getattr(func, "__name__", "").strip("_") in self._SAME_SHAPE:
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **kwargs)

@@ -21,8 +21,10 @@ from spscanner_rag.checkpoint.tensor_files import (
     stored_dtype,
 )
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, refuse_small_vocabulary, without_limits
+from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, write_word_vectors
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
 
 
 def save_checkpoint(
@@ -31,11 +33,13 @@ def save_checkpoint(
     settings: ScannerSettings,
     tokenizer: Tokenizer | None,
     dtype: torch.dtype | None = None,
+    *,
+    word_vectors: WordVectors | None = None,
 ) -> None:
-    """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+    """Write ``config.json``, ``model.safetensors``, ``tokenizer.json`` and ``word_vectors.safetensors``.
 
-    A new folder appears complete or not at all. In an existing one each of the three files is replaced by a
-    complete one, the weights and then the configuration last; every other file is left alone.
+    A new folder appears complete or not at all. In an existing one each of these files is replaced by a complete
+    one, the weights and then the configuration last; every other file is left alone.
 
     Parameters
     ----------
@@ -48,15 +52,22 @@ def save_checkpoint(
     dtype : torch.dtype, optional
         The dtype of the saved weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always
         float32. Default: as in the model.
+    word_vectors : WordVectors, optional
+        Those of the soft lexical channel; needed exactly when the settings switch it on.
 
     Raises
     ------
     CheckpointError
-        If a weight is not finite, model, settings and tokenizer do not belong together, or the folder cannot
-        be written. Nothing is written then.
+        If a weight is not finite, model, settings, tokenizer and word vectors do not belong together, or the
+        folder cannot be written. Nothing is written then.
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)
+    if (word_vectors is None) == settings.soft:
+        got = "no word vectors" if word_vectors is None else "word vectors"
+        raise CheckpointError(
+            f"{got} for settings with lexical.soft {settings.soft}; pass word_vectors exactly when it is true"
+        )
     if tokenizer is not None:
         refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
     try:
@@ -69,6 +80,8 @@ def save_checkpoint(
         staging.mkdir(parents=True)
         if tokenizer is not None:
             (staging / TOKENIZER).write_text(without_limits(tokenizer).to_str(), encoding="utf-8")
+        if word_vectors is not None:
+            write_word_vectors(staging / WORD_VECTORS, word_vectors)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
         (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
@@ -90,7 +103,7 @@ def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
     if not inside:
         staging.rename(folder)
         return
-    for name in (TOKENIZER, SAFETENSORS, CONFIG):
+    for name in (TOKENIZER, WORD_VECTORS, SAFETENSORS, CONFIG):
         if (staging / name).exists():
             (staging / name).replace(folder / name)
 

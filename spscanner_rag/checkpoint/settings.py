@@ -11,6 +11,7 @@ LEXICAL_PARTS: Final = {
     "match": "match embedding",
     "prior": "BM25 prior",
     "surroundings": "BM25 of the surroundings",
+    "soft": "meaning of words",
 }
 """The keys of the object "spscanner.lexical" that switch weights on, with their names for people."""
 
@@ -38,9 +39,10 @@ class ScannerSettings:
         Document tokens per window; None: one pass however long.
     reanchor_tokens : int, optional
         Document tokens after which the question is read again, at the next unit; None: never.
-    match, prior, surroundings : bool, default False
-        The parts of the lexical channel: match embeddings, a weight on the lexical prior, and weights on the
-        lexical scores of a unit's surroundings (keys of the object ``lexical``).
+    match, prior, surroundings, soft : bool, default False
+        The parts of the lexical channel: match embeddings, a weight on the lexical prior, weights on the lexical
+        scores of a unit's surroundings, and weights on matches by the meaning of words, which need the other three
+        and a table of word vectors (keys of the object ``lexical``).
     training : dict
         What the weights were trained on and how; any JSON object.
     least_units : int, default 0
@@ -61,6 +63,7 @@ class ScannerSettings:
     surroundings: bool = False
     training: dict[str, Any] = field(default_factory=dict)
     least_units: int = 0
+    soft: bool = False
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -81,6 +84,11 @@ class ScannerSettings:
             )
         if self.surroundings and not self.prior:
             raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
+        if self.soft and not (self.match and self.surroundings):
+            raise ValueError(
+                "spscanner.lexical.soft is true without lexical.match, lexical.prior and lexical.surroundings;"
+                " expected all four"
+            )
         if not isinstance(self.training, dict):
             raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
 

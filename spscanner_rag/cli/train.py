@@ -44,6 +44,10 @@ def train(
     teacher_cache: Annotated[
         Path | None, typer.Option(help="Folder of teacher scores; default OUT/teacher.")
     ] = None,
+    word_vectors: Annotated[
+        Path | None,
+        typer.Option(help="Table of `spscanner word-vectors`, for lexical_soft and embedding_start."),
+    ] = None,
     device: Device = "auto",
     workers: Annotated[
         int, typer.Option(help="Processes that draw coming steps, so that a GPU does not wait for them.")
@@ -69,7 +73,14 @@ def train(
     if teacher is not None:
         numbers = replace(numbers, teacher=teacher)
     files = RunFiles(
-        data or [], validation or [], out, base, config, teacher_cache or out / "teacher", text or []
+        data or [],
+        validation or [],
+        out,
+        base,
+        config,
+        teacher_cache or out / "teacher",
+        text or [],
+        word_vectors,
     )
     view = TrainingView(numbers.steps, progress)
     with view.bar:

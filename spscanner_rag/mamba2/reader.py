@@ -6,14 +6,15 @@ all sequences one after the other in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.mamba2.model import ScannerModel, ScanState
+from spscanner_rag.mamba2.backbone import ScanState
+from spscanner_rag.mamba2.model import ScannerModel
 
 AfterStep = Callable[[int], None] | None
 """Called after each step with the number of tokens read in it; whatever it raises ends the reading."""
@@ -31,7 +32,8 @@ class TokenSequence(NamedTuple):
     input_ids: NDArray[np.integer]  # (tokens,)
     positions: NDArray[np.int64]  # (units,), not decreasing
     match_classes: NDArray[np.integer] | None = None  # (tokens,)
-    prior: NDArray[np.float32] | None = None  # (units, scores): its own, then its surroundings'
+    prior: NDArray[np.float32] | None = None  # (units, scores): see `ScannerModel.score`
+    match_features: NDArray[np.float32] | None = None  # (tokens, SOFT_FEATURES)
 
 
 def read_logits(
@@ -42,8 +44,8 @@ def read_logits(
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    Either all sequences have match classes and priors or none has, as the model requires. A step reads up to
-    ``segment_tokens`` tokens, over all sequences in it; ``after_step`` does not count padding.
+    Either all sequences have match classes (or features, or priors) or none has, as the model requires. A step
+    reads up to ``segment_tokens`` tokens, over all sequences in it; ``after_step`` does not count padding.
     """
     if model.kernels.packs:
         return _read_packed(model, sequences, segment_tokens, after_step)
@@ -102,21 +104,24 @@ def _read_step(
     ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
     classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
     match_classes = _padded(classes, stop - start, model.device) if classes else None
+    features = [s.match_features[start:stop] for s in group if s.match_features is not None]
+    match_features = _padded(features, stop - start, model.device) if features else None
     inside = [slice(*np.searchsorted(s.positions, (start, stop))) for s in group]
     tokens = [s.positions[units] - start for s, units in zip(group, inside, strict=True)]
     rows = [np.full(len(of_row), row) for row, of_row in enumerate(tokens)]
     at = (_on_device(np.concatenate(rows), model.device), _on_device(np.concatenate(tokens), model.device))
     # Padding comes only after a sequence's end, so it changes no logit.
-    hidden, state = model(ids, state, match_classes, at=at)  # (units, d_model)
+    hidden, state = model(ids, state, match_classes, match_features=match_features, at=at)  # (units, d_model)
     priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
     prior = _on_device(np.concatenate(priors), model.device) if priors else None
     logits = model.score(hidden, prior).cpu().numpy()  # (units,)
     return np.split(logits, np.cumsum([len(of_row) for of_row in tokens])[:-1]), state
 
 
-def _padded(rows: Sequence[NDArray[np.integer]], width: int, device: torch.device) -> Tensor:
-    """Rows of at most ``width`` numbers as one tensor, zeros after each row's end: (rows, width)."""
-    padded = np.zeros((len(rows), width), np.int64)
+def _padded(rows: Sequence[NDArray[Any]], width: int, device: torch.device) -> Tensor:
+    """Rows of at most ``width`` ids or features as one tensor, zeros after each row's end: (rows, width, ...)."""
+    dtype = np.float32 if rows[0].dtype.kind == "f" else np.int64
+    padded = np.zeros((len(rows), width, *rows[0].shape[1:]), dtype)
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values
     return _on_device(padded, device)
@@ -154,11 +159,12 @@ def _read_packed_step(
     number = number - (number[0] if state is None else numbers[start - 1])  # 0: the state's sequence
     units = slice(*np.searchsorted(row.positions, (start, stop)))
     tokens = _on_device(row.positions[units] - start, model.device)  # (units,)
-    classes = row.match_classes
+    classes, features = row.match_classes, row.match_features
     hidden, state = model(
         _on_device(row.input_ids[None, start:stop], model.device),
         state,
         None if classes is None else _on_device(classes[None, start:stop], model.device),
+        match_features=None if features is None else _on_device(features[None, start:stop], model.device),
         sequence_index=_on_device(number[None], model.device) if number[-1] else None,  # (1, tokens)
         at=(torch.zeros_like(tokens), tokens),
     )
@@ -173,11 +179,13 @@ def _joined(sequences: Sequence[TokenSequence]) -> tuple[TokenSequence, NDArray[
     starts = np.cumsum(lengths) - lengths
     classes = [s.match_classes for s in sequences if s.match_classes is not None]
     priors = [s.prior for s in sequences if s.prior is not None]
+    features = [s.match_features for s in sequences if s.match_features is not None]
     joined = TokenSequence(
         np.concatenate([s.input_ids for s in sequences]).astype(np.int64),
         np.concatenate([s.positions + start for s, start in zip(sequences, starts, strict=True)]),
         np.concatenate(classes).astype(np.int64) if classes else None,
         np.concatenate(priors) if priors else None,
+        np.concatenate(features) if features else None,
     )
     return joined, np.repeat(np.arange(len(sequences), dtype=np.int32), lengths)
 

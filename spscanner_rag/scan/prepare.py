@@ -12,7 +12,7 @@ from spscanner_rag.checkpoint import Checkpoint, locate
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.lexical import LexicalStatistics, match_query
+from spscanner_rag.text.lexical import PLAIN_MATCH, LexicalStatistics, MatchOptions, match_query
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import (
@@ -86,8 +86,7 @@ class Reading:
     reanchor_tokens: int | None = None  # text tokens after which the question is repeated; None: never
     lexical_match: bool = False  # whether the model has an embedding of match classes
     lexical_prior: bool = False  # whether it has a weight for each unit's lexical score
-    lexical_surroundings: bool = False  # whether it also has weights for those of the surroundings
-    lexical_least_units: int = 0  # a text with fewer units is matched as if it had this many
+    match_options: MatchOptions = PLAIN_MATCH
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
@@ -100,8 +99,7 @@ class Reading:
             reanchor_tokens=settings.reanchor_tokens,
             lexical_match=settings.match,
             lexical_prior=settings.prior,
-            lexical_surroundings=settings.surroundings,
-            lexical_least_units=settings.least_units,
+            match_options=MatchOptions(settings.surroundings, settings.least_units),
         )
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
@@ -116,9 +114,7 @@ class Reading:
 
     def statistics(self, query: str, collection: CollectionIndex) -> LexicalStatistics:
         """Statistics of a question over a collection, for `pair`."""
-        return collection.statistics(
-            query, surroundings=self.lexical_surroundings, least_units=self.lexical_least_units
-        )
+        return collection.statistics(query, self.match_options)
 
     def pair(
         self, query: str, text: PreparedText, statistics: LexicalStatistics | None = None
@@ -133,23 +129,14 @@ class Reading:
         if not self.lexical:
             return QueryOnText(text, question_ids, every)
         match = match_query(
-            text.words,
-            query,
-            text.token_starts,
-            text.token_ends,
-            surroundings=self.lexical_surroundings,
-            least_units=self.lexical_least_units,
-            statistics=statistics,
+            text.words, query, text.token_starts, text.token_ends, self.match_options, statistics
         )
-        prior = match.prior[:, None]
-        if match.surroundings is not None:
-            prior = np.concatenate([prior, match.surroundings], axis=1)
         return QueryOnText(
             text,
             question_ids,
             every,
             match.token_classes if self.lexical_match else None,
-            prior if self.lexical_prior else None,
+            match.scores if self.lexical_prior else None,
         )
 
 

@@ -8,17 +8,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.lexical import LexicalStatistics, lexical_statistics, own_scores, scores_around
+from spscanner_rag.text.bm25 import own_scores, scores_around
+from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_statistics
 from spscanner_rag.text.postings import (
     Postings,
-    TextCounts,
     check,
-    count_words,
     kept_texts,
     merged,
-    postings_of,
+    renumbered,
 )
-from spscanner_rag.text.words import QueryCounts, index_words, query_stems, stem_columns, stems_of
+from spscanner_rag.text.soft_match import rows_of
+from spscanner_rag.text.word_vectors import WordVectors
+from spscanner_rag.text.words import index_words, query_stems, stems_of
 
 _MOST_PENDING = 4_000_000
 """Added texts are kept apart until they have this many postings, and indexed before."""
@@ -39,9 +40,10 @@ class CollectionIndex:
         self._of_stem: dict[str, list[int]] = {}
         self._parts: list[Postings] = []
         self._keys: list[list[str]] = []  # of the texts of each part
-        self._pending: dict[str, TextCounts] = {}
+        self._pending: dict[str, Postings] = {}
         self._pending_size = 0
         self._known: set[str] = set()
+        self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # of the vocabulary
         self._lock = threading.RLock()
 
     @classmethod
@@ -68,8 +70,7 @@ class CollectionIndex:
     def n_units(self) -> int:
         """Number of units of all texts."""
         with self._lock:
-            pending = sum(len(text.words_per_unit) for text in self._pending.values())
-            return pending + sum(part.n_units for part in self._parts)
+            return sum(part.n_units for part in (*self._parts, *self._pending.values()))
 
     def add(self, key: str, model_texts: Sequence[str]) -> None:
         """Add a text, given the ``model_text`` of its units in order; ``ValueError`` for a key that is in use."""
@@ -79,8 +80,8 @@ class CollectionIndex:
                 raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
             self._learn(words.vocabulary)
             numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
-            self._pending[key] = count_words(words, numbers)
-            self._pending_size += len(self._pending[key].words)
+            self._pending[key] = renumbered(words.postings, numbers)
+            self._pending_size += len(words.postings.units)
             self._known.add(key)
             if self._pending_size >= _MOST_PENDING:
                 self._settle()
@@ -100,12 +101,9 @@ class CollectionIndex:
                     self._keys[number] = [key for key in own if key not in gone]
             self._known -= gone
 
-    def statistics(
-        self, query: str, *, surroundings: bool = False, least_units: int = 0
-    ) -> LexicalStatistics:
-        """Statistics of a query over all units of all texts; the arguments are those of `lexical_statistics`."""
-        counts = self.count(query_stems(query))
-        return lexical_statistics(counts, surroundings=surroundings, least_units=least_units)
+    def statistics(self, query: str, options: MatchOptions) -> LexicalStatistics:
+        """Statistics of a query over all units of all texts."""
+        return lexical_statistics(self._asked(query, options.vectors), options)
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
         """Rank texts by the words that they share with a query, to choose those worth scanning.
@@ -125,11 +123,12 @@ class CollectionIndex:
             Key and score, best first; among equal scores the text that was added first.
         """
         with self._lock:
-            counts, keys = self.count(query_stems(query)), self.keys
+            asked, keys = self._asked(query), self.keys
+        counts = asked.counts()
         matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
         if not len(matched):
             return []
-        statistics = lexical_statistics(counts, surroundings=True)
+        statistics = lexical_statistics(asked, MatchOptions(surroundings=True))
         scores = statistics.own.standardize(own_scores(counts, statistics.idf, statistics.mean_words))
         around = scores_around(counts, statistics.idf, statistics.mean_words_around)
         for moments, values in zip(statistics.around, around, strict=True):
@@ -140,35 +139,11 @@ class CollectionIndex:
         order = matched[np.argsort(-best[matched], kind="stable")][:top]
         return [(keys[number], float(best[number])) for number in order]
 
-    def count(self, stems: Sequence[str]) -> QueryCounts:
-        """Count stems, such as those of a query, in every unit of every text."""
-        with self._lock:
-            self._settle()
-            parts = list(self._parts)
-            columns = stem_columns(self._of_stem, stems, len(self._vocabulary))
-        n, before = max(len(stems), 1), 0
-        cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        lengths, starts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
-        for part in parts:
-            for place in np.flatnonzero(columns[part.words] >= 0):
-                own = slice(int(part.stops[place]), int(part.stops[place + 1]))
-                cells.append((part.units[own].astype(np.int64) + before) * n + columns[part.words[place]])
-                times.append(part.times[own].astype(np.int64))
-            lengths.append(part.words_per_unit)
-            starts.append(part.text_stops[:-1] + before)
-            before += part.n_units
-        pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
-        together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
-        words_per_unit = np.concatenate(lengths).astype(np.float64)
-        return QueryCounts(
-            pairs // n, pairs % n, together, len(stems), words_per_unit, np.concatenate(starts)
-        )
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as plain arrays, for a file; `from_arrays` reads them."""
         with self._lock:
             self._settle()
-            postings = merged(self._parts) if self._parts else postings_of([])
+            postings = merged(self._parts)
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
         return postings._asdict() | {name: _encoded(strings) for name, strings in lists.items()}
 
@@ -194,6 +169,20 @@ class CollectionIndex:
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self).from_arrays, (self.to_arrays(),)
 
+    def _asked(self, query: str, vectors: WordVectors | None = None) -> QueryOnWords:
+        """A query and all texts as they are now, which later changes do not affect."""
+        with self._lock:
+            self._settle()
+            vocabulary = list(self._vocabulary)
+            of_stem = {stem: list(self._of_stem.get(stem, ())) for stem in query_stems(query)}
+            if vectors is None:
+                return QueryOnWords(query, list(self._parts), of_stem, vocabulary)
+            if self._rows is None or self._rows[0] is not vectors:
+                self._rows = vectors, np.zeros(0, np.int32)
+            new = rows_of(vectors, vocabulary[len(self._rows[1]) :])
+            self._rows = vectors, np.concatenate([self._rows[1], new])
+            return QueryOnWords(query, list(self._parts), of_stem, vocabulary, self._rows[1])
+
     def _learn(self, words: Iterable[str]) -> None:
         new = [word for word in words if word not in self._vocabulary]
         for word, stem in zip(new, stems_of(new), strict=True):
@@ -204,7 +193,7 @@ class CollectionIndex:
     def _settle(self) -> None:
         """Index pending texts, and merge small parts."""
         if self._pending:
-            self._parts.append(postings_of(list(self._pending.values())))
+            self._parts.append(merged(list(self._pending.values())))
             self._keys.append(list(self._pending))
             self._pending, self._pending_size = {}, 0
         while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):

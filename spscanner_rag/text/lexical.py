@@ -1,47 +1,54 @@
 """The lexical channel: which words of a text also occur in the query, and BM25 scores per unit.
 
 A small model cannot learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
-the same; this channel tells it. The scores are relative to all texts that the query is asked of, the collection:
-its units are BM25's documents, a word's idf is its rarity among them, and scores are standardized over them. The
-only step that depends on the model's tokenizer is the last, which gives each token the class of its word.
+the same; this channel tells it, and with word vectors also which words mean about the same (`soft_match`). The
+scores are relative to all texts that the query is asked of, the collection: its units are BM25's documents, a
+word's idf is its rarity among them, and scores are standardized over them. The only step that depends on the
+model's tokenizer is the last, which gives each token the class of its word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.words import QueryCounts, TextWords, count_stems, query_stems, stem_columns
+from spscanner_rag.text.bm25 import (
+    BM25_K1,
+    REACH,
+    Moments,
+    mean_words,
+    own_scores,
+    scores_around,
+    sums_around,
+)
+from spscanner_rag.text.postings import Postings, QueryCounts, count_stems
+from spscanner_rag.text.soft_match import (
+    SimilarWords,
+    SoftScores,
+    SoftStatistics,
+    best_of_words,
+    rows_of,
+    soft_scores,
+    soft_statistics,
+)
+from spscanner_rag.text.word_vectors import WordVectors
+from spscanner_rag.text.words import TextWords, query_stems, query_words, stem_columns
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
 
-BM25_K1, BM25_B = 1.5, 0.75
+MATCH_FEATURES = 4
+"""Numbers that the soft channel gives each token: see `LexicalMatch.token_features`."""
 
-REACH = (1, 3, 8)
-"""Three sizes of a unit's surroundings: this many units before it, the unit, and this many after it."""
+SCORES = {"prior": 1, "surroundings": 4, "soft": 16}
+"""Scores of each unit, by the parts of the channel that are on: see `LexicalMatch.scores`."""
 
+_LINEAR_Z = 4.0
+"""Up to here the soft channel passes z-scores on; beyond, their logarithm. In a large collection few sentences
+share a word with the question, so that the deviation is small, and the best z-score grows with the collection."""
 
-class Moments(NamedTuple):
-    """Mean and deviation of the scores of all units."""
-
-    mean: float
-    spread: float
-
-    @classmethod
-    def of(cls, scores: NDArray[np.floating], least_units: int = 0) -> Self:
-        """Compute them with zeros added up to ``least_units``."""
-        values = scores.astype(np.float64)
-        n = max(len(values), least_units, 1)
-        mean = values.sum() / n
-        return cls(mean, np.sqrt((np.square(values - mean).sum() + (n - len(values)) * mean**2) / n))
-
-    def standardize(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Z-scores; 0 if the units do not differ: (units,)."""
-        values = scores.astype(np.float64)
-        return np.zeros(len(values)) if self.spread < 1e-9 else (values - self.mean) / self.spread
+_IDF_SCALE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +60,82 @@ class LexicalStatistics:
     own: Moments  # of the units' BM25 scores
     mean_words_around: tuple[float, ...] = ()  # of a unit's surroundings, by `REACH`
     around: tuple[Moments, ...] = ()  # of their BM25 scores
+    soft: SoftStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatch:
-    """The lexical match of a query with a text."""
+    """The lexical match of a query with a text.
+
+    ``scores`` begin with the z-score of the unit's BM25 over the collection's units and, with ``surroundings``,
+    those of the text around it by `REACH`. With word vectors follow the same four z-scores of the soft match, and
+    for both matches the four scores as shares of the largest that is possible. ``token_features`` are the
+    similarity s of the token's word to the query word with the largest s * idf, that product over 5, whether the
+    stem is the same, and 0 (which in the query's own tokens is the idf of their word over 5).
+    """
 
     token_classes: NDArray[np.uint8]  # (text tokens,): 0 none, 1 to 5 by idf
-    prior: NDArray[np.float32]  # (units,): BM25 scores as z-scores over the collection's units
-    surroundings: NDArray[np.float32] | None  # (units, 3): the same for the text around each unit, by `REACH`
+    scores: NDArray[np.float32]  # (units, 1, 4 or 16)
+    token_features: NDArray[np.float32] | None = None  # (text tokens, 4), with word vectors
 
 
-def lexical_statistics(
-    counts: QueryCounts, *, surroundings: bool = False, least_units: int = 0
-) -> LexicalStatistics:
-    """Statistics of a query over all units that were counted; with ``surroundings``, also of the text around each.
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """What is matched, which depends on the checkpoint.
 
     Fewer than ``least_units`` units are scored as if units without any word of the query were added. (In a text
     of three sentences no word is rare, so no score could stand out.)
     """
+
+    surroundings: bool = False  # whether the text around each unit is scored as well
+    least_units: int = 0
+    vectors: WordVectors | None = None  # for the soft match, which needs the surroundings
+
+
+PLAIN_MATCH = MatchOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOnWords:
+    """A query, and the words of a text or of a collection."""
+
+    query: str
+    parts: Sequence[Postings]
+    of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
+    vocabulary: Sequence[str]
+    rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
+
+    def columns(self) -> NDArray[np.int64]:
+        """The index of each word's stem among the query's, else -1: (vocabulary,)."""
+        return stem_columns(self.of_stem, query_stems(self.query), len(self.vocabulary))
+
+    def counts(self) -> QueryCounts:
+        """How often each unit has each stem of the query."""
+        return count_stems(self.parts, self.columns(), len(query_stems(self.query)))
+
+    def similar(self, vectors: WordVectors) -> SimilarWords:
+        """The vocabulary beside the query's words."""
+        rows = rows_of(vectors, self.vocabulary) if self.rows is None else self.rows
+        return SimilarWords(vectors, rows, self.of_stem, query_words(self.query))
+
+
+def lexical_statistics(asked: QueryOnWords, options: MatchOptions) -> LexicalStatistics:
+    """Statistics of a query over all units of a text or a collection."""
+    counts, least = asked.counts(), options.least_units
     frequency = np.bincount(counts.stems, minlength=counts.n_stems)  # (stems,) units that hold the stem
-    idf = np.log1p((max(counts.n_units, least_units) - frequency + 0.5) / (frequency + 0.5))
-    mean_words = _mean(counts.words_per_unit)
-    own = Moments.of(own_scores(counts, idf, mean_words), least_units)
-    if not surroundings:
-        return LexicalStatistics(idf, mean_words, own)
-    means = tuple(_mean(_sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH)
-    # In a short text every unit's surroundings are the whole text. Their equal scores must stay 0, so no units are
-    # added for comparison.
-    around = tuple(
-        Moments.of(scores, least_units if (np.abs(np.diff(scores)) > 1e-9).any() else 0)
-        for scores in scores_around(counts, idf, means)
+    idf = np.log1p((max(counts.n_units, least) - frequency + 0.5) / (frequency + 0.5))
+    mean = mean_words(counts.words_per_unit)
+    own = Moments.of(own_scores(counts, idf, mean), least)
+    if not options.surroundings:
+        return LexicalStatistics(idf, mean, own)
+    means = tuple(
+        mean_words(sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH
     )
-    return LexicalStatistics(idf, mean_words, own, means, around)
+    around = tuple(Moments.of_surroundings(scores, least) for scores in scores_around(counts, idf, means))
+    soft = None
+    if options.vectors is not None:
+        soft = soft_statistics(soft_scores(asked.similar(options.vectors), asked.parts, least), least)
+    return LexicalStatistics(idf, mean, own, means, around, soft)
 
 
 def match_query(
@@ -93,89 +143,83 @@ def match_query(
     query: str,
     token_starts: NDArray[np.integer],
     token_ends: NDArray[np.integer],
-    *,
-    surroundings: bool = False,
-    least_units: int = 0,
+    options: MatchOptions = PLAIN_MATCH,
     statistics: LexicalStatistics | None = None,
 ) -> LexicalMatch:
-    """Match a query with a text; with ``surroundings``, also score the text around each unit.
+    """Match a query with a text.
 
     ``token_starts`` and ``token_ends``, (text tokens,), are character positions of the model's tokens in the
     joined model text. A token gets the class of the word that its last character belongs to. ``statistics`` are
-    those of the query over the collection that the text belongs to, with the same ``surroundings``. By default the
-    text is its own collection, and ``least_units`` is as for `lexical_statistics`.
+    those of the query over the collection that the text belongs to, with the same options; by default the text
+    is its own collection.
     """
-    stems = query_stems(query)
-    counts = count_stems(words, stems)
-    if statistics is None:
-        statistics = lexical_statistics(counts, surroundings=surroundings, least_units=least_units)
+    asked = QueryOnWords(query, [words.postings], words.of_stem, words.vocabulary)
+    statistics = lexical_statistics(asked, options) if statistics is None else statistics
+    columns, counts = asked.columns(), asked.counts()
+    token_words = _words_of_tokens(words, token_starts, token_ends)  # (tokens,)
     classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
-    columns = stem_columns(words.of_stem, stems, len(words.vocabulary))  # (vocabulary,)
     class_of = np.append(classes, 0).astype(np.uint8)[columns]  # (vocabulary,); column -1 is class 0
-    token_classes = np.zeros(len(token_starts), np.uint8)
+    token_classes = np.append(class_of, np.uint8(0))[token_words]
+    scores = [own_scores(counts, statistics.idf, statistics.mean_words)]
+    moments = [statistics.own]
+    if options.surroundings:
+        scores += scores_around(counts, statistics.idf, statistics.mean_words_around)
+        moments += statistics.around
+    standard = np.stack([m.standardize(s) for m, s in zip(moments, scores, strict=True)], axis=1)
+    if options.vectors is None or statistics.soft is None:
+        return LexicalMatch(token_classes, standard.astype(np.float32))
+    similar = asked.similar(options.vectors)
+    soft = soft_scores(similar, asked.parts, idf=statistics.soft.idf)
+    largest = (BM25_K1 + 1) * statistics.idf.sum()
+    columns_16 = [
+        _tempered(standard),
+        _tempered(_standard_soft(soft, statistics.soft)),
+        np.stack(scores, axis=1) / max(largest, 1e-9),
+        np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
+    ]
+    weighted, similarity = best_of_words(similar, soft.idf)
+    features = np.stack(
+        [similarity, weighted / _IDF_SCALE, columns >= 0, np.zeros(len(columns))], axis=1
+    )  # (vocabulary, 4)
+    features = np.append(features, np.zeros((1, MATCH_FEATURES)), axis=0)[token_words]
+    return LexicalMatch(
+        token_classes, np.concatenate(columns_16, axis=1).astype(np.float32), features.astype(np.float32)
+    )
+
+
+def query_features(
+    query: str,
+    token_starts: NDArray[np.integer],
+    token_ends: NDArray[np.integer],
+    words: TextWords,
+    statistics: SoftStatistics,
+) -> NDArray[np.float32]:
+    """Features of the tokens of a query, whose ``words`` are indexed as those of a text: (query tokens, 4)."""
+    idf = dict(zip(query_words(query), statistics.idf / _IDF_SCALE, strict=True))
+    of_word = np.array([idf.get(word, 0.0) for word in words.vocabulary] + [0.0])
+    features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
+    features[:, -1] = of_word[_words_of_tokens(words, token_starts, token_ends)]
+    return features
+
+
+def _words_of_tokens(
+    words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """The vocabulary number of the word that each token's last character belongs to, else -1: (tokens,)."""
+    found = np.full(len(token_starts), -1, np.int64)
     if len(words.starts):
         # the last word that starts before the token's end, if it extends to that end
         word = np.searchsorted(words.starts, token_ends, side="left") - 1  # (tokens,)
         reaches = (word >= 0) & (words.ends[word] >= token_ends) & (token_ends > token_starts)
-        token_classes[reaches] = class_of[words.numbers[word[reaches]]]
-    own = own_scores(counts, statistics.idf, statistics.mean_words)
-    prior = statistics.own.standardize(own).astype(np.float32)
-    if not surroundings:
-        return LexicalMatch(token_classes, prior, None)
-    around = scores_around(counts, statistics.idf, statistics.mean_words_around)
-    standard = [m.standardize(scores) for m, scores in zip(statistics.around, around, strict=True)]
-    return LexicalMatch(token_classes, prior, np.stack(standard, axis=1).astype(np.float32))
+        found[reaches] = words.numbers[word[reaches]]
+    return found
 
 
-def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Z-scores of units among themselves; 0 if none differ: (units,)."""
-    return Moments.of(scores).standardize(scores)
+def _standard_soft(scores: SoftScores, statistics: SoftStatistics) -> NDArray[np.float64]:
+    moments = (statistics.own, *statistics.around)
+    values = (scores.own, *scores.around)
+    return np.stack([m.standardize(s) for m, s in zip(moments, values, strict=True)], axis=1)
 
 
-def own_scores(counts: QueryCounts, idf: NDArray[np.float64], mean_words: float) -> NDArray[np.float64]:
-    """Robertson's BM25 with k1 = 1.5, b = 0.75 and Lucene's never-negative idf: (units,)."""
-    saturation = _saturation(counts.words_per_unit, mean_words)  # (units,)
-    weights = idf[counts.stems] * counts.times * (BM25_K1 + 1) / (counts.times + saturation[counts.units])
-    return np.asarray(np.bincount(counts.units, weights, minlength=counts.n_units), np.float64)
-
-
-def scores_around(
-    counts: QueryCounts, idf: NDArray[np.float64], mean_words_around: tuple[float, ...]
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the BM25 of the text around each unit, with the units' idf, for each size in `REACH`: (units,)."""
-    order = np.argsort(counts.stems, kind="stable")
-    of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
-    for reach, mean_words in zip(REACH, mean_words_around, strict=True):
-        words = _sums_around(counts.words_per_unit, reach, counts.text_starts)
-        saturation = _saturation(words, mean_words)  # (units,)
-        scores = np.zeros(counts.n_units)
-        for stem, rarity in enumerate(idf):
-            pairs = order[of_stem[stem] : of_stem[stem + 1]]
-            if not len(pairs):
-                continue
-            times = np.bincount(counts.units[pairs], counts.times[pairs], minlength=counts.n_units)
-            near = _sums_around(times.astype(np.float64), reach, counts.text_starts)  # (units,)
-            scores += rarity * near * (BM25_K1 + 1) / (near + saturation)
-        yield scores
-
-
-def _mean(lengths: NDArray[np.float64]) -> float:
-    return float(lengths.mean()) if len(lengths) else 0.0
-
-
-def _saturation(lengths: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
-    """BM25's k1 times its length norm, for texts of these lengths: (texts,)."""
-    return np.asarray(BM25_K1 * (1 - BM25_B + BM25_B * (lengths / max(mean, 1.0))), np.float64)
-
-
-def _sums_around(
-    values: NDArray[np.float64], reach: int, text_starts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Sum of each value and up to ``reach`` values before and after it in the same text: (values,)."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    numbers = np.arange(len(values))
-    stops = np.append(text_starts[1:], len(values))
-    sizes = stops - text_starts if len(text_starts) else stops[:0]
-    first = np.maximum(numbers - reach, np.repeat(text_starts, sizes))
-    stop = np.minimum(numbers + reach + 1, np.repeat(stops[: len(sizes)], sizes))
-    return np.asarray(sums[stop] - sums[first], np.float64)
+def _tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(z > _LINEAR_Z, _LINEAR_Z + np.log1p(np.maximum(z - _LINEAR_Z, 0)), z)

@@ -6,20 +6,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.words import TextWords
-
 T = TypeVar("T", bound=np.generic)
 
 _MOST_TIMES = 2**16 - 1
-
-
-class TextCounts(NamedTuple):
-    """How often each unit of one text contains each of its words."""
-
-    words: NDArray[np.int32]  # (pairs,) numbers in a vocabulary
-    units: NDArray[np.int32]  # (pairs,)
-    times: NDArray[np.uint16]  # (pairs,)
-    words_per_unit: NDArray[np.int32]  # (units,)
 
 
 class Postings(NamedTuple):
@@ -40,36 +29,42 @@ class Postings(NamedTuple):
         return len(self.words_per_unit)
 
 
-def count_words(words: TextWords, numbers: NDArray[np.int32]) -> TextCounts:
-    """Count the words of each unit of a text; ``numbers``, (vocabulary,), replace the text's own word numbers."""
-    n = max(words.n_units, 1)
-    pairs, times = np.unique(words.numbers.astype(np.int64) * n + words.units, return_counts=True)
-    return TextCounts(
-        numbers[pairs // n],
+class QueryCounts(NamedTuple):
+    """How often each unit contains each stem of a query, listing only the pairs that occur, by unit, then stem."""
+
+    units: NDArray[np.int64]  # (pairs,)
+    stems: NDArray[np.int64]  # (pairs,) index among the query's stems
+    times: NDArray[np.int64]  # (pairs,)
+    n_stems: int
+    words_per_unit: NDArray[np.float64]  # (units,) words of every unit, of the query or not
+    text_starts: NDArray[np.int64]  # (texts,) first unit of each text, in increasing order
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        return len(self.words_per_unit)
+
+
+def text_postings(numbers: NDArray[np.int32], units: NDArray[np.int32], n_units: int) -> Postings:
+    """Index one text: for each of its words, (words,), its number in the vocabulary and its unit."""
+    n = max(n_units, 1)
+    pairs, times = np.unique(numbers.astype(np.int64) * n + units, return_counts=True)
+    return _indexed(
+        (pairs // n).astype(np.int32),
         (pairs % n).astype(np.int32),
         np.minimum(times, _MOST_TIMES).astype(np.uint16),
-        np.bincount(words.units, minlength=words.n_units).astype(np.int32),
+        np.bincount(units, minlength=n_units).astype(np.int32),
+        np.array([0, n_units], np.int64),
     )
 
 
-def postings_of(texts: Sequence[TextCounts]) -> Postings:
-    """Index texts, in order."""
-    sizes = [len(text.words_per_unit) for text in texts]
-    stops = np.cumsum([0, *sizes], dtype=np.int64)
-    units = [text.units + np.int32(first) for text, first in zip(texts, stops, strict=False)]
-    return _indexed(
-        _joined([text.words for text in texts], np.int32),
-        _joined(units, np.int32),
-        _joined([text.times for text in texts], np.uint16),
-        _joined([text.words_per_unit for text in texts], np.int32),
-        stops,
-    )
+def renumbered(postings: Postings, numbers: NDArray[np.int32]) -> Postings:
+    """The same postings with ``numbers``, (vocabulary,), as the words' numbers, which may be in any order."""
+    return postings._replace(words=numbers[postings.words])
 
 
 def merged(parts: Sequence[Postings]) -> Postings:
-    """The postings of several sets of texts as one, in order."""
-    if len(parts) == 1:
-        return parts[0]
+    """The postings of several sets of texts as one, in order, sorted by word."""
     firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)
     stops = [part.text_stops[1:] + first for part, first in zip(parts, firsts, strict=False)]
     return _indexed(
@@ -94,6 +89,32 @@ def kept_texts(postings: Postings, kept: NDArray[np.bool_]) -> Postings:
         postings.words_per_unit[live],
         np.cumsum([0, *sizes[kept]], dtype=np.int64),
     )
+
+
+def count_stems(parts: Sequence[Postings], columns: NDArray[np.int64], n_stems: int) -> QueryCounts:
+    """Count the stems of a query in every unit of some texts.
+
+    ``columns``, (vocabulary,), has the index of each word's stem among the ``n_stems`` of the query, else -1.
+    """
+    n, before = max(n_stems, 1), 0
+    cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for part in parts:
+        for place in np.flatnonzero(columns[part.words] >= 0):
+            own = slice(int(part.stops[place]), int(part.stops[place + 1]))
+            cells.append((part.units[own].astype(np.int64) + before) * n + columns[part.words[place]])
+            times.append(part.times[own].astype(np.int64))
+        before += part.n_units
+    pairs, inverse = np.unique(np.concatenate(cells), return_inverse=True)
+    together = np.bincount(inverse, np.concatenate(times), minlength=len(pairs)).astype(np.int64)
+    words_per_unit = _joined([part.words_per_unit for part in parts], np.int32).astype(np.float64)
+    return QueryCounts(pairs // n, pairs % n, together, n_stems, words_per_unit, text_starts(parts))
+
+
+def text_starts(parts: Sequence[Postings]) -> NDArray[np.int64]:
+    """The first unit of each text: (texts,)."""
+    firsts = np.cumsum([0, *(part.n_units for part in parts)], dtype=np.int64)
+    starts = [part.text_stops[:-1] + first for part, first in zip(parts, firsts, strict=False)]
+    return _joined(starts, np.int64)
 
 
 def check(postings: Postings, n_words: int, n_texts: int) -> None:

@@ -1,14 +1,15 @@
-"""The words of a text or a query, their stems, and how often each unit contains each stem of a query."""
+"""The words of a text or a query, and their stems."""
 
 import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
+
+from spscanner_rag.text.postings import Postings, text_postings
 
 STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be because been before being between both but by can could "
@@ -27,31 +28,9 @@ class TextWords:
     starts: NDArray[np.int64]  # (words,) character positions in the joined model text
     ends: NDArray[np.int64]  # (words,)
     numbers: NDArray[np.int32]  # (words,) number of each lowercase word in the vocabulary
-    units: NDArray[np.int32]  # (words,) which unit each word begins in
     vocabulary: Sequence[str]  # the lowercase words
     of_stem: Mapping[str, Sequence[int]]  # numbers of the words with this stem
-    n_units: int
-
-    @property
-    def words_per_unit(self) -> NDArray[np.float64]:
-        """Number of words of each unit: (units,)."""
-        return np.bincount(self.units, minlength=self.n_units).astype(np.float64)
-
-
-class QueryCounts(NamedTuple):
-    """How often each unit contains each stem of a query, listing only the pairs that occur, by unit, then stem."""
-
-    units: NDArray[np.int64]  # (pairs,)
-    stems: NDArray[np.int64]  # (pairs,) index among the query's stems
-    times: NDArray[np.int64]  # (pairs,)
-    n_stems: int
-    words_per_unit: NDArray[np.float64]  # (units,) words of every unit, of the query or not
-    text_starts: NDArray[np.int64]  # (texts,) first unit of each text, in increasing order
-
-    @property
-    def n_units(self) -> int:
-        """Number of units of all texts."""
-        return len(self.words_per_unit)
+    postings: Postings  # which units the words begin in
 
 
 def index_words(model_texts: Sequence[str]) -> TextWords:
@@ -78,7 +57,9 @@ def index_words(model_texts: Sequence[str]) -> TextWords:
     of_stem: dict[str, list[int]] = {}
     for number, stem in enumerate(stems_of(words)):
         of_stem.setdefault(stem, []).append(number)
-    return TextWords(*spans, np.asarray(numbers, np.int32), units, words, of_stem, len(model_texts))
+    array_of_numbers = np.asarray(numbers, np.int32)
+    postings = text_postings(array_of_numbers, units, len(model_texts))
+    return TextWords(*spans, array_of_numbers, words, of_stem, postings)
 
 
 def stems_of(words: list[str]) -> list[str]:
@@ -95,17 +76,6 @@ def query_words(query: str) -> list[str]:
 def query_stems(query: str) -> list[str]:
     """The distinct stems of a query's words, in order."""
     return list(dict.fromkeys(stems_of(query_words(query))))
-
-
-def count_stems(words: TextWords, stems: Sequence[str]) -> QueryCounts:
-    """Count the stems of a query in the units of one text."""
-    column = stem_columns(words.of_stem, stems, len(words.vocabulary))[words.numbers]  # (words,)
-    found = column >= 0
-    cells = words.units[found].astype(np.int64) * len(stems) + column[found]
-    pairs, times = np.unique(cells, return_counts=True)
-    n = max(len(stems), 1)
-    starts = np.zeros(min(words.n_units, 1), np.int64)
-    return QueryCounts(pairs // n, pairs % n, times, len(stems), words.words_per_unit, starts)
 
 
 def stem_columns(

@@ -65,24 +65,28 @@ def hidden_states(
     match_classes: Sequence[NDArray[np.integer[Any]]] | None,
     dtype: str,
     read: Pass,
+    match_features: Sequence[NDArray[np.float32]] | None = None,
 ) -> Tensor:
     """Hidden states of the sequences of a pass: (rows, width, d_model).
 
     Each of ``ids`` and ``match_classes`` is (tokens,); the latter are None exactly when the model has no match
-    embedding. ``dtype`` is that of matrix products, "bfloat16" or "float32".
+    embedding. ``match_features``, each (tokens, features), are None exactly when it has no soft channel. ``dtype``
+    is that of matrix products, "bfloat16" or "float32".
     """
     rows = _stacked(ids, read, model.device)
     classes = None if match_classes is None else _stacked(match_classes, read, model.device)
+    features = None if match_features is None else _stacked(match_features, read, model.device)
     # run other shapes eagerly, so that layers are not compiled again
     stance = contextlib.nullcontext() if read.compiled else torch.compiler.set_stance("force_eager")
     with stance, torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
-        hidden, _ = model(rows, None, classes)
+        hidden, _ = model(rows, None, classes, match_features=features)
     return hidden  # type: ignore[no-any-return]
 
 
-def _stacked(rows: Sequence[NDArray[np.integer[Any]]], read: Pass, device: torch.device) -> Tensor:
-    """Rows of ids as one tensor with zeros after their ends: (rows, width)."""
-    stacked = np.zeros((read.rows, read.width), np.int64)
+def _stacked(rows: Sequence[NDArray[Any]], read: Pass, device: torch.device) -> Tensor:
+    """Rows of ids, or of features, as one tensor with zeros after their ends: (rows, width, ...)."""
+    dtype = np.float32 if rows[0].dtype.kind == "f" else np.int64
+    stacked = np.zeros((read.rows, read.width, *rows[0].shape[1:]), dtype)
     for target, row in zip(stacked, rows, strict=False):  # further rows stay zeros
         target[: len(row)] = row
     return torch.from_numpy(stacked).to(device)

@@ -111,9 +111,13 @@ class Recipe:
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
+    lexical_soft: bool = False
     """Parts of the lexical channel: an embedding of the words that also occur in the question, the BM25 score of
-    each sentence, and the scores of the 3, 7 and 17 sentences around it, which need ``lexical_prior``. A base that
-    is a scanner keeps its own parts and gains those that it lacks."""
+    each sentence, the scores of the 3, 7 and 17 sentences around it, which need ``lexical_prior``, and matches by
+    the meaning of words, which need the other three and a table of word vectors. A base that is a scanner keeps
+    its own parts and gains those that it lacks."""
+    embedding_start: bool = False
+    """Whether the token embedding of a model that is trained from nothing starts from a table of word vectors."""
     lexical_least_units: int = 0
     """The lexical channel treats a shorter document as if it had this many sentences, the added ones without words
     of the question. A base that is a scanner keeps its own number, unless that is 0."""
@@ -157,6 +161,11 @@ class Recipe:
         if self.lexical_surroundings and not self.lexical_prior:
             raise ValueError(
                 "lexical_surroundings is true without lexical_prior; expected both, or the prior alone"
+            )
+        if self.lexical_soft and not (self.lexical_match and self.lexical_surroundings):
+            raise ValueError(
+                "lexical_soft is true without lexical_match, lexical_prior and lexical_surroundings; "
+                "expected all four"
             )
         if not self.distillation_temperature > 0:
             raise ValueError(

@@ -89,7 +89,14 @@ class TrainingRun:
         if validation is not None:
             self._report(validation, on_validation)
         settings = replace(self.start.settings, training=self._summary(validation))
-        save_checkpoint(self.files.out, chosen.model, settings, chosen.tokenizer, dtype=torch.bfloat16)
+        save_checkpoint(
+            self.files.out,
+            chosen.model,
+            settings,
+            chosen.tokenizer,
+            dtype=torch.bfloat16,
+            word_vectors=chosen.word_vectors,
+        )
         write_model_card(self.files.out, chosen.model, settings)
         return validation
 

@@ -10,10 +10,18 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
 from spscanner_rag.checkpoint.tensor_files import read_json
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.text.word_vectors import WordVectors
+from spscanner_rag.training.embedding_start import start_embedding
 from spscanner_rag.training.recipe import Recipe
+
+_NO_WORD_VECTORS = (
+    "the recipe asks for word vectors (lexical_soft or embedding_start); give --word-vectors FILE, which "
+    "`spscanner word-vectors` makes"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +35,14 @@ class RunFiles:
     config: Path | None  # or the configuration of a model to train from nothing
     teacher_cache: Path
     text: Sequence[Path] = ()  # plain text for pseudo-questions
+    word_vectors: Path | None = None  # for a soft lexical channel or an embedding that starts from them
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a run has either a base that exists or a valid configuration, not both."""
+    """Raise ``ValueError`` unless a run has either a base that exists or a valid configuration, not both.
+
+    Word vectors that the run cannot do without, or has no use for, are refused as well.
+    """
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
@@ -40,6 +52,17 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
         _read_shape(files.config, recipe.vocab_size)
     else:
         locate(files.base)
+    starts = recipe.embedding_start and files.config is not None
+    if recipe.embedding_start and not starts:
+        raise ValueError("embedding_start is true with --base, whose embedding is trained; expected --config")
+    if files.word_vectors is not None and not (recipe.lexical_soft or starts):
+        raise ValueError(
+            f"{files.word_vectors}: the recipe has no use for word vectors; "
+            "expected lexical_soft or embedding_start"
+        )
+    evidence_from_nothing = recipe.lexical_soft and files.config is not None and recipe.stage == "evidence"
+    if files.word_vectors is None and (starts or evidence_from_nothing):
+        raise ValueError(_NO_WORD_VECTORS)
 
 
 def start_checkpoint(
@@ -49,22 +72,24 @@ def start_checkpoint(
 
     A base that is a scanner keeps its settings and gains the parts of the lexical channel that the recipe adds. A
     base that is a language model gets a head and the recipe's settings. ``documents`` are read only to learn the
-    vocabulary of a model from nothing. Raises ``ValueError`` if the base or the stored vocabulary is damaged.
+    vocabulary of a model from nothing. Raises ``ValueError`` if the base or the stored vocabulary is damaged, or
+    for a soft channel without word vectors.
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device, head=True)
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     own = base.settings
     if not base.has_head:
-        return _with_parts(base, _with_reading(own, recipe))
+        return _with_parts(base, _with_reading(own, recipe), files)
     grown = replace(
         own,
         match=own.match or recipe.lexical_match,
         prior=own.prior or recipe.lexical_prior,
         surroundings=own.surroundings or recipe.lexical_surroundings,
+        soft=own.soft or recipe.lexical_soft,
         least_units=own.least_units or recipe.lexical_least_units,
     )
-    return base if grown == own else _with_parts(base, grown)
+    return base if grown == own else _with_parts(base, grown, files)
 
 
 def start_language_model(
@@ -111,7 +136,18 @@ def _from_nothing(
     settings = _with_reading(ScannerSettings(), recipe) if head else ScannerSettings()
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings, head=head)
-    return Checkpoint(model.to(device), settings, tokenizer, str(files.config), files.out, published=False)
+    if recipe.embedding_start:
+        start_embedding(model, tokenizer, _read_table(files), recipe.seed)
+    table = _read_table(files) if settings.soft else None
+    return Checkpoint(
+        model.to(device),
+        settings,
+        tokenizer,
+        str(files.config),
+        files.out,
+        published=False,
+        word_vectors=table,
+    )
 
 
 def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
@@ -121,7 +157,13 @@ def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
+def _read_table(files: RunFiles) -> WordVectors:
+    if files.word_vectors is None:
+        raise ValueError(_NO_WORD_VECTORS)
+    return read_word_vectors(files.word_vectors)
+
+
+def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) -> Checkpoint:
     """The base with these settings; new parts start at zero, so that a scanner's logits do not change."""
     model = new_model(base.model.config, settings)
     model.to(base.model.device)
@@ -131,8 +173,11 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings) -> Checkpoint:
         torch.nn.init.zeros_(model.match_embedding.weight)
     if model.lexical_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.lexical_prior.weight)
+    if model.soft_prior is not None and base.has_head:
+        torch.nn.init.zeros_(model.soft_prior.bias)
     model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
-    return replace(base, model=model, settings=settings)
+    table = (base.word_vectors or _read_table(files)) if settings.soft else None
+    return replace(base, model=model, settings=settings, word_vectors=table)
 
 
 def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
@@ -142,5 +187,6 @@ def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
         match=recipe.lexical_match,
         prior=recipe.lexical_prior,
         surroundings=recipe.lexical_surroundings,
+        soft=recipe.lexical_soft,
         least_units=recipe.lexical_least_units,
     )

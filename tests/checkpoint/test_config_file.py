@@ -36,21 +36,25 @@ SMALL: dict[str, Any] = {"d_model": 16, "n_layer": 2, "vocab_size": 50, "headdim
     ],
 )
 @pytest.mark.parametrize(
-    ("match", "prior", "around", "head"),
+    ("match", "prior", "around", "soft", "head"),
     [
-        (False, False, False, True),
-        (True, True, False, False),
-        (True, False, False, True),
-        (False, True, True, True),
+        (False, False, False, False, True),
+        (True, True, False, False, False),
+        (True, False, False, False, True),
+        (False, True, True, False, True),
+        (True, True, True, True, True),
     ],
 )
 def test_shapes_are_those_of_the_model(
-    keys: dict[str, Any], match: bool, prior: bool, around: bool, head: bool
+    keys: dict[str, Any], match: bool, prior: bool, around: bool, soft: bool, head: bool
 ) -> None:
     config = Mamba2Config(**(SMALL | keys))
-    model = ScannerModel(config, match_embedding=match, lexical_prior=prior, surroundings=around, head=head)
+    model = ScannerModel(
+        config, match_embedding=match, lexical_prior=prior, surroundings=around, soft=soft, head=head
+    )
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    assert dict(tensor_shapes(config, match=match, prior=prior, surroundings=around, head=head)) == expected
+    shapes = tensor_shapes(config, match=match, prior=prior, surroundings=around, soft=soft, head=head)
+    assert dict(shapes) == expected
 
 
 def test_shapes_of_an_absurd_number_of_layers_come_one_by_one() -> None:

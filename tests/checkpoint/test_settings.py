@@ -10,14 +10,14 @@ from spscanner_rag.checkpoint.settings import ScannerSettings
 
 def test_settings_round_trip() -> None:
     settings = ScannerSettings(
-        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300
+        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300, True
     )
     assert settings.to_dict() == {
         "format": 1,
         "segmenter": "sentence",
         "window_tokens": None,
         "reanchor_tokens": 256,
-        "lexical": {"match": True, "prior": True, "surroundings": True, "least_units": 300},
+        "lexical": {"match": True, "prior": True, "surroundings": True, "soft": True, "least_units": 300},
         "training": {"data": ["squad11"], "steps": 3},
     }
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
@@ -57,6 +57,11 @@ def test_settings_left_out_are_off() -> None:
         ({"lexical": {"match": 1}}, r"spscanner\.lexical\.match is 1"),
         ({"lexical": {"prior": "on"}}, r"spscanner\.lexical\.prior is 'on'"),
         ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
+        ({"lexical": {"soft": 1}}, r"spscanner\.lexical\.soft is 1; expected true or false"),
+        (
+            {"lexical": {"prior": True, "surroundings": True, "soft": True}},
+            r"spscanner\.lexical\.soft is true without lexical\.match",
+        ),
         ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25: unknown key"),
         ({"lexical": {"least_units": -1}}, r"spscanner\.lexical\.least_units is -1; expected a whole number"),
         ({"lexical": {"least_units": True}}, r"spscanner\.lexical\.least_units is True"),

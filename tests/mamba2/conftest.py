@@ -13,7 +13,7 @@ def new_model(*, lexical: bool) -> ScannerModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = ScannerModel(
-            CONFIG, match_embedding=lexical, lexical_prior=lexical, surroundings=lexical
+            CONFIG, match_embedding=lexical, lexical_prior=lexical, surroundings=lexical, soft=lexical
         ).eval()
         assert model.binary_head is not None
         torch.nn.init.normal_(model.backbone.embedding.weight)
@@ -22,6 +22,9 @@ def new_model(*, lexical: bool) -> ScannerModel:
             torch.nn.init.normal_(model.match_embedding.weight)
         if model.surroundings is not None:
             torch.nn.init.normal_(model.surroundings.weight)
+        if model.soft_match is not None and model.soft_prior is not None:
+            torch.nn.init.normal_(model.soft_match.weight)
+            torch.nn.init.normal_(model.soft_prior.weight, std=0.3)
     return model
 
 

@@ -14,9 +14,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from spscanner_rag.checkpoint import load_model
+from spscanner_rag.mamba2.backbone import ScanState
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import MATCH_CLASSES, ScannerModel, ScanState
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SOFT_START, ScannerModel
 from spscanner_rag.mamba2.norms import GatedRMSNorm
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
@@ -394,11 +395,12 @@ def test_rows_of_a_batch_do_not_meet() -> None:
 
 def test_gradients_reach_every_parameter() -> None:
     config = dataclasses.replace(CONFIG, bias=True, D_has_hdim=True)
-    model = random_model(config, match_embedding=True, lexical_prior=True, surroundings=True)
+    model = random_model(config, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
     ids = random_ids(model)
-    hidden, _ = model(ids, match_classes=ids % MATCH_CLASSES)
+    features = torch.randn(*ids.shape, SOFT_FEATURES)
+    hidden, _ = model(ids, match_classes=ids % MATCH_CLASSES, match_features=features)
     parameters = dict(model.named_parameters())
-    logits = model.score(hidden[0], torch.randn(50, 4))
+    logits = model.score(hidden[0], torch.randn(50, model.prior_width))
     gradients = torch.autograd.grad(logits.square().sum(), list(parameters.values()))
     for name, gradient in zip(parameters, gradients, strict=True):
         assert torch.isfinite(gradient).all(), name
@@ -496,6 +498,69 @@ def test_surroundings_need_the_prior() -> None:
         ScannerModel(CONFIG, surroundings=True)
 
 
+# The soft channel
+
+WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
+
+
+def test_match_features_are_projected_onto_the_token_embedding() -> None:
+    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=True)
+    assert model.soft_match is not None
+    plain = random_model(CONFIG, **WITH_SURROUNDINGS)
+    shared_weights(model, plain)
+    ids, features = random_ids(model), torch.tensor([0.3, -1.0, 0.0, 2.0])
+    classes = torch.zeros_like(ids)
+    with torch.no_grad():
+        got = model(ids, match_classes=classes, match_features=features.expand(*ids.shape, 4))[0]
+        plain.backbone.embedding.weight += model.soft_match.weight @ features
+        torch.testing.assert_close(got, plain(ids, match_classes=classes)[0], atol=1e-5, rtol=0)
+
+
+def test_soft_scores_are_weighed_by_the_hidden_state() -> None:
+    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=True)
+    assert model.soft_prior is not None
+    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, 4 + SOFT_SCORES)
+    plain = random_model(CONFIG, **WITH_SURROUNDINGS)
+    shared_weights(model, plain)
+    with torch.no_grad():
+        without = plain.score(hidden, prior[:, :4])
+        weight, bias = model.soft_prior.weight, model.soft_prior.bias
+        expected = torch.stack([(weight @ h + bias) @ p[4:] for h, p in zip(hidden, prior, strict=True)])
+        torch.testing.assert_close(model.score(hidden, prior) - without, expected, atol=1e-5, rtol=0)
+    with pytest.raises(ValueError, match=r"prior has shape \(5, 4\); expected \(5, 16\)"):
+        model.score(hidden, prior[:, :4])
+
+
+def test_before_training_the_soft_channel_is_a_fixed_share_of_the_units_own_soft_score() -> None:
+    model = ScannerModel(CONFIG, **WITH_SURROUNDINGS, soft=True)
+    ids = random_ids(model)
+    classes = torch.zeros_like(ids)
+    with torch.no_grad():
+        some, none = torch.randn(*ids.shape, SOFT_FEATURES), torch.zeros(*ids.shape, SOFT_FEATURES)
+        hidden = model(ids, match_classes=classes, match_features=some)[0]
+        assert torch.equal(hidden, model(ids, match_classes=classes, match_features=none)[0])
+        prior = torch.randn(50, 4 + SOFT_SCORES)
+        without = prior * (torch.arange(4 + SOFT_SCORES) < 4)
+        added = model.score(hidden[0], prior) - model.score(hidden[0], without)
+    torch.testing.assert_close(added, SOFT_START * prior[:, 4], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_match_features_exactly_when_there_is_a_soft_channel(has: bool) -> None:
+    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=has)
+    ids = random_ids(model)
+    features = None if has else torch.zeros(*ids.shape, SOFT_FEATURES)
+    expected = "got no match features .* a soft channel" if has else "got match features .* no soft channel"
+    with pytest.raises(ValueError, match=expected):
+        model(ids, match_classes=torch.zeros_like(ids), match_features=features)
+
+
+@pytest.mark.parametrize("without", WITH_SURROUNDINGS)
+def test_the_soft_channel_needs_the_others(without: str) -> None:
+    with pytest.raises(ValueError, match=r"expected (both|all four)"):
+        ScannerModel(CONFIG, **(WITH_SURROUNDINGS | {without: False}), soft=True)
+
+
 def test_logits_are_float32_from_bfloat16_weights() -> None:
     model = random_model(CONFIG, lexical_prior=True).bfloat16()
     hidden = torch.randn(5, CONFIG.d_model).bfloat16()
@@ -523,6 +588,7 @@ def test_parameter_names_are_those_of_mamba_ssm() -> None:
         match_embedding=True,
         lexical_prior=True,
         surroundings=True,
+        soft=True,
     )
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     mixer = "backbone.layers.0.mixer"
@@ -546,6 +612,9 @@ def test_parameter_names_are_those_of_mamba_ssm() -> None:
         "lexical_prior.weight": (1, 1),
         "surroundings.weight": (3, 24),
         "surroundings.bias": (3,),
+        "soft_match.weight": (24, 4),
+        "soft_prior.weight": (12, 24),
+        "soft_prior.bias": (12,),
     }
 
 

@@ -20,13 +20,16 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import reader
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, ScanOperands, TorchKernels
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS, ScannerModel
 from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
 
 
 @pytest.fixture
 def plain(models: dict[bool, ScannerModel]) -> ScannerModel:
     return models[False]
+
+
+PRIOR_WIDTH = 1 + SURROUNDINGS + SOFT_SCORES
 
 
 @pytest.fixture
@@ -41,7 +44,8 @@ def sequence(tokens: int, seed: int, *, lexical: bool = False) -> TokenSequence:
         random.integers(0, 61, tokens, dtype=np.int32),
         positions.astype(np.int64),
         random.integers(0, 7, tokens, dtype=np.uint8) if lexical else None,
-        random.normal(size=(len(positions), 4)).astype(np.float32) if lexical else None,
+        random.normal(size=(len(positions), PRIOR_WIDTH)).astype(np.float32) if lexical else None,
+        random.normal(size=(tokens, SOFT_FEATURES)).astype(np.float32) if lexical else None,
     )
 
 
@@ -54,7 +58,8 @@ def read_alone(model: ScannerModel, one: TokenSequence) -> NDArray[np.float32]:
     classes = (
         None if one.match_classes is None else torch.from_numpy(one.match_classes.astype(np.int64))[None]
     )
-    hidden, _ = model(ids, match_classes=classes)
+    features = None if one.match_features is None else torch.from_numpy(one.match_features)[None]
+    hidden, _ = model(ids, match_classes=classes, match_features=features)
     prior = None if one.prior is None else torch.from_numpy(one.prior)
     logits: NDArray[np.float32] = model.score(hidden[0, torch.from_numpy(one.positions)], prior).numpy()
     return logits

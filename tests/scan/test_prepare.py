@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, QueryOnText, Reading
+from spscanner_rag.text.lexical import MatchOptions
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import PreparedText, tokenize_units
 from spscanner_rag.text.units import Unit
@@ -26,7 +27,8 @@ def reading(
     prior: bool = False,
     around: bool = False,
 ) -> Reading:
-    return Reading(tokenizer, SentenceSegmenter(), "last_character", reanchor, match, prior, around)
+    options = MatchOptions(surroundings=around)
+    return Reading(tokenizer, SentenceSegmenter(), "last_character", reanchor, match, prior, options)
 
 
 def repeats(input_ids: np.ndarray, question: list[int]) -> list[int]:
@@ -52,7 +54,7 @@ def test_words_are_read_when_the_model_wants_them(
     text = own.prepare(TEXT)
     asked = own.pair(QUERY, text)
     assert ("words" in vars(text)) == (match or prior)
-    assert text.words.n_units == len(text.units)
+    assert text.words.postings.n_units == len(text.units)
     assert (asked.match_classes is not None, asked.prior is not None) == (match, prior)
     sequence = asked.sequence()
     assert (sequence.match_classes is not None, sequence.prior is not None) == (match, prior)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.text.lexical import REACH, LexicalMatch, match_query
+from spscanner_rag.text.bm25 import REACH
+from spscanner_rag.text.lexical import LexicalMatch, MatchOptions, match_query
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.words import index_words, query_stems
@@ -28,9 +29,7 @@ def match(
     if tokens is None:
         tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
     spans = np.array(tokens, np.int32).reshape(-1, 2)
-    return match_query(
-        index_words(units), query, spans[:, 0], spans[:, 1], surroundings=True, least_units=least_units
-    )
+    return match_query(index_words(units), query, spans[:, 0], spans[:, 1], MatchOptions(True, least_units))
 
 
 def class_of(units: int, holding: int) -> int:
@@ -197,12 +196,11 @@ TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 @example(["the ship", "is"], "the is", 0)
 def test_prior_is_standardized_bm25(units: list[str], query: str, least_units: int) -> None:
     found = match(units, query, least_units=least_units)
-    assert found.prior.dtype == np.float32
-    np.testing.assert_allclose(found.prior, slow_prior(units, query, 0, least_units), atol=1e-4)
-    assert found.surroundings is not None
-    assert found.surroundings.dtype == np.float32
-    assert found.surroundings.shape == (len(units), len(REACH))
-    for column, reach in zip(found.surroundings.T, REACH, strict=True):
+    assert found.scores[:, 0].dtype == np.float32
+    np.testing.assert_allclose(found.scores[:, 0], slow_prior(units, query, 0, least_units), atol=1e-4)
+    assert found.scores[:, 1:].dtype == np.float32
+    assert found.scores[:, 1:].shape == (len(units), len(REACH))
+    for column, reach in zip(found.scores[:, 1:].T, REACH, strict=True):
         alone = slow_prior(units, query, reach)
         expected = slow_prior(units, query, reach, least_units) if alone.any() else alone
         np.testing.assert_allclose(column, expected, atol=1e-4)
@@ -219,30 +217,29 @@ def test_a_short_text_is_matched_like_the_beginning_of_a_longer_one(
     whole = match(units + ["hay " * words] * more, query)
     short = match(units, query, least_units=len(units) + more)
     np.testing.assert_array_equal(short.token_classes, whole.token_classes[: len(short.token_classes)])
-    np.testing.assert_allclose(short.prior, whole.prior[: len(units)], atol=1e-4)
+    np.testing.assert_allclose(short.scores[:, 0], whole.scores[:, 0][: len(units)], atol=1e-4)
 
 
 def test_a_word_of_a_short_text_is_rare_where_it_would_be_in_a_long_one() -> None:
     units = ["Anne was born in 1787. ", "She signed the treaty."]
     found = match(units, "Who signed the treaty?", [(27, 33)], least_units=300)
     assert found.token_classes.tolist() == [class_of(300, 1)] == [5]
-    assert found.prior[0] < 0 < 10 < found.prior[1]
+    assert found.scores[:, 0][0] < 0 < 10 < found.scores[:, 0][1]
     one = match(units[1:], "Who signed the treaty?", least_units=300)
-    assert one.prior[0] > 10  # a sentence that stands alone can match, too
-    assert match(units[:1], "Who signed the treaty?", least_units=300).prior[0] == 0
+    assert one.scores[:, 0][0] > 10  # a sentence that stands alone can match, too
+    assert match(units[:1], "Who signed the treaty?", least_units=300).scores[:, 0][0] == 0
 
 
 def test_surroundings_that_are_the_whole_text_say_nothing() -> None:
     found = match(["The ship. ", "A house. ", "It rained. "], "ship", least_units=300)
-    assert found.prior[0] > 10
-    assert found.surroundings is not None
+    assert found.scores[:, 0][0] > 10
     # 3 sentences tell some apart; 7 and 17 do not
-    assert np.flatnonzero(found.surroundings.any(axis=0)).tolist() == [0]
-    assert found.surroundings[:2, 0].min() > found.surroundings[2, 0]
+    assert np.flatnonzero(found.scores[:, 1:].any(axis=0)).tolist() == [0]
+    assert found.scores[:, 1:][:2, 0].min() > found.scores[:, 1:][2, 0]
 
 
 def test_units_that_are_supposed_take_no_memory() -> None:
-    prior = match(["The ship. ", "A house."], "ship", least_units=10**15).prior
+    prior = match(["The ship. ", "A house."], "ship", least_units=10**15).scores[:, 0]
     assert np.isfinite(prior).all()
     assert prior[0] > 1e6 > 1 > abs(prior[1])
 
@@ -251,13 +248,13 @@ def test_longer_texts_are_matched_as_they_are() -> None:
     units = ["The ship. ", "A house. ", "The treaty. ", "It rained. "] * 3
     plain, same = match(units, "ship treaty"), match(units, "ship treaty", least_units=len(units))
     np.testing.assert_array_equal(plain.token_classes, same.token_classes)
-    np.testing.assert_array_equal(plain.prior, same.prior)
-    np.testing.assert_array_equal(plain.surroundings, same.surroundings)
+    np.testing.assert_array_equal(plain.scores[:, 0], same.scores[:, 0])
+    np.testing.assert_array_equal(plain.scores[:, 1:], same.scores[:, 1:])
 
 
 def test_prior_is_highest_where_the_words_are() -> None:
     units = ["It rained. ", "The treaty was signed in 1911. ", "The treaty. ", "Nobody came. "]
-    prior = match(units, "Who signed the treaty in 1911?").prior
+    prior = match(units, "Who signed the treaty in 1911?").scores[:, 0]
     assert prior.argmax() == 1
     assert prior[2] > prior[0] == prior[3]
     assert prior.mean() == pytest.approx(0, abs=1e-6)
@@ -274,32 +271,31 @@ def test_prior_is_highest_where_the_words_are() -> None:
     ],
 )
 def test_prior_without_differences_is_zero(units: list[str], query: str) -> None:
-    assert match(units, query).prior.tolist() == [0.0] * len(units)
+    assert match(units, query).scores[:, 0].tolist() == [0.0] * len(units)
 
 
 def test_document_without_units() -> None:
     found = match_query(index_words([]), "ship", NO_TOKENS, NO_TOKENS)
     assert found.token_classes.shape == (0,)
-    assert found.prior.shape == (0,)
+    assert found.scores[:, 0].shape == (0,)
 
 
 def test_units_without_words() -> None:
     found = match(["...", " — ", "!"], "ship")
     assert found.token_classes.tolist() == [0, 0, 0]
-    assert found.prior.tolist() == [0.0, 0.0, 0.0]
+    assert found.scores[:, 0].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_surroundings_reach_both_ways() -> None:
     units = ["hay. "] * 40 + ["The needle. "] + ["hay. "] * 40
     found = match(units, "needle")
-    assert found.surroundings is not None
-    for column, reach in zip(found.surroundings.T, REACH, strict=True):
+    for column, reach in zip(found.scores[:, 1:].T, REACH, strict=True):
         assert np.flatnonzero(column > 0).tolist() == list(range(40 - reach, 41 + reach))
         assert np.ptp(column[column > 0]) < 0.1
 
 
 def test_surroundings_only_where_they_are_wanted() -> None:
-    assert match_query(index_words(["ship"]), "ship", NO_TOKENS, NO_TOKENS).surroundings is None
+    assert match_query(index_words(["ship"]), "ship", NO_TOKENS, NO_TOKENS).scores.shape == (1, 1)
 
 
 def test_one_index_serves_any_number_of_queries() -> None:
@@ -308,6 +304,6 @@ def test_one_index_serves_any_number_of_queries() -> None:
     first = match_query(index, "red", spans[:, 0], spans[:, 1])
     match_query(index, "blue house", spans[:, 0], spans[:, 1])
     again = match_query(index, "red", spans[:, 0], spans[:, 1])
-    np.testing.assert_array_equal(first.prior, again.prior)
+    np.testing.assert_array_equal(first.scores[:, 0], again.scores[:, 0])
     np.testing.assert_array_equal(first.token_classes, again.token_classes)
     assert first.token_classes.tolist() == [1, 0, 0, 0, 1, 0]

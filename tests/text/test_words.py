@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from spscanner_rag.text.words import STOP_WORDS, count_stems, index_words, query_stems, query_words
+from spscanner_rag.text.words import STOP_WORDS, index_words, query_stems, query_words
 
 # The query
 
@@ -47,28 +47,15 @@ def test_index_of_words() -> None:
     words = index_words(["Ships sail, ", "", "the ship sails."])
     assert words.starts.tolist() == [0, 6, 12, 16, 21]
     assert words.ends.tolist() == [5, 10, 15, 20, 26]
-    assert words.units.tolist() == [0, 0, 2, 2, 2]
     assert words.vocabulary == ["ships", "sail", "the", "ship", "sails"]
     assert words.numbers.tolist() == [0, 1, 2, 3, 4]
     assert words.of_stem == {"ship": [0, 3], "sail": [1, 4], "the": [2]}
-    assert words.words_per_unit.tolist() == [2.0, 0.0, 3.0]
-    assert words.n_units == 3
+    assert words.postings.words.tolist() == [0, 1, 2, 3, 4]
+    assert words.postings.units.tolist() == [0, 0, 2, 2, 2]
+    assert words.postings.words_per_unit.tolist() == [2, 0, 3]
 
 
 def test_case_makes_no_other_word() -> None:
     words = index_words(["Ship SHIP ship"])
     assert words.vocabulary == ["ship"]
     assert words.numbers.tolist() == [0, 0, 0]
-
-
-def test_counts_by_unit_then_stem() -> None:
-    words = index_words(["Ships sail, ", "", "the ship sails a ship."])
-    counts = count_stems(words, ["sail", "storm", "ship"])
-    pairs = zip(counts.units.tolist(), counts.stems.tolist(), counts.times.tolist(), strict=True)
-    assert list(pairs) == [(0, 0, 1), (0, 2, 1), (2, 0, 1), (2, 2, 2)]
-    assert (counts.n_stems, counts.n_units, counts.text_starts.tolist()) == (3, 3, [0])
-
-
-def test_nothing_to_count() -> None:
-    assert count_stems(index_words([]), ["ship"]).text_starts.tolist() == []
-    assert count_stems(index_words(["the ship"]), []).times.tolist() == []

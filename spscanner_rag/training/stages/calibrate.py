@@ -70,7 +70,8 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
     model = scanner.checkpoint.model
     assert model.binary_head is not None
     with torch.no_grad():
-        for part in filter(None, (model.binary_head, model.lexical_prior, model.surroundings)):
+        parts = (model.binary_head, model.lexical_prior, model.surroundings, model.soft_prior)
+        for part in filter(None, parts):
             for parameter in part.parameters():
                 parameter.mul_(scale)
         model.binary_head.bias.add_(shift)

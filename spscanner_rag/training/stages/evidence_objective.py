@@ -41,7 +41,8 @@ class EvidenceObjective:
         sequences = [examples[number].sequence for number in read.members]
         ids = [sequence.input_ids for sequence in sequences]
         classes = [sequence.match_classes for sequence in sequences if sequence.match_classes is not None]
-        hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, read)
+        features = [sequence.match_features for sequence in sequences if sequence.match_features is not None]
+        hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, read, features or None)
         labels = np.concatenate([example.relevant for example in examples])
         weight = torch.tensor(weight_of_positives(self._recipe.positive_weight, labels), device=model.device)
         loss = torch.zeros((), device=model.device)

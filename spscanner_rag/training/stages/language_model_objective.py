@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from spscanner_rag.scan.devices import DTYPES
 from spscanner_rag.training.data.token_cache import TokenCache
 from spscanner_rag.training.passes import Pass, hidden_states, passes
@@ -48,7 +48,12 @@ def summed_loss(
     read = [sequence[:-1] for sequence in sequences]
     # no question, so no token of the text occurs in it
     classes = None if model.match_embedding is None else [np.zeros_like(row) for row in read]
-    hidden = hidden_states(model, read, classes, dtype, together)  # (rows, width, d_model)
+    features = (
+        None
+        if model.soft_match is None
+        else [np.zeros((len(row), SOFT_FEATURES), np.float32) for row in read]
+    )
+    hidden = hidden_states(model, read, classes, dtype, together, features)  # (rows, width, d_model)
     rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=False)])  # (tokens, d_model)
     targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
     embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without the rows of padding

@@ -1,0 +1,31 @@
+"""The word vectors of a checkpoint: ``word_vectors.safetensors``, the words and their table in one file."""
+
+from pathlib import Path
+from typing import Final
+
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from spscanner_rag.checkpoint.tensor_files import CheckpointError, first_line, read_bytes
+from spscanner_rag.text.word_vectors import WordVectors
+
+WORD_VECTORS: Final = "word_vectors.safetensors"
+
+_NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
+
+
+def read_word_vectors(path: Path) -> WordVectors:
+    """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged."""
+    content = read_bytes(path)
+    try:
+        return WordVectors.from_arrays(load(content))
+    except SafetensorError as error:
+        fault = f"truncated, or not a safetensors file ({first_line(error)})"
+    except (ValueError, KeyError, TypeError) as error:  # KeyError: a dtype that numpy does not have
+        fault = str(error)
+    raise CheckpointError(f"{path}: {fault}; {_NEXT}")
+
+
+def write_word_vectors(path: Path, vectors: WordVectors) -> None:
+    """Write a table of word vectors, with the permissions of a new file: safetensors would make it private."""
+    path.write_bytes(save(vectors.to_arrays()))

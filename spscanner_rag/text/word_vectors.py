@@ -1,0 +1,179 @@
+"""Vectors of single words, and how near two words are in meaning: the soft half of the lexical channel.
+
+The table holds frequent words whole; every other word is unknown and resembles nothing. It is stored in 8 bits a
+number, because similarities need no more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+SIMILARITY_START: Final = 0.4
+"""Cosine up to which two words have nothing to do with each other: their similarity is 0."""
+
+SIMILARITY_POWER: Final = 2
+"""The similarity rises from 0 at `SIMILARITY_START` to 1 at a cosine of 1 with this power."""
+
+MOST_DIMENSIONS: Final = 128
+UNKNOWN: Final = -1
+"""The row of a word that is not in the table."""
+
+_WORDS_AT_ONCE = 4096
+
+
+class WordVectors:
+    """A table of words and their vectors of unit length.
+
+    Parameters
+    ----------
+    words : sequence of str
+        In lower case, each once.
+    vectors : (words, dimensions), int8
+        At most `MOST_DIMENSIONS` dimensions.
+    scales : (words,), floating-point
+        A word's vector is its row of ``vectors`` times its scale; the scale is the one that gives unit length.
+
+    Raises
+    ------
+    ValueError
+        If the arrays have other types, the counts differ, a word is empty or given twice, or a row does not have
+        unit length: NaN, infinity or another table's scales.
+    """
+
+    def __init__(self, words: Sequence[str], vectors: NDArray[np.int8], scales: NDArray[np.floating]) -> None:
+        _check_arrays(words, vectors, scales)
+        self.words: tuple[str, ...] = tuple(words)
+        self._rows = {word: row for row, word in enumerate(self.words)}
+        if len(self._rows) < len(self.words) or "" in self._rows:
+            raise ValueError(f"{_odd_word(self.words)}; expected every word once, none of them empty")
+        self.vectors = vectors
+        self.scales = scales.astype(np.float32)
+
+    def __len__(self) -> int:
+        """The number of words."""
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        """Whether a word is in the table."""
+        return word in self._rows
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return int(self.vectors.shape[1])
+
+    def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
+        """The row of each word, given in lower case; `UNKNOWN` if it is not in the table: (words,)."""
+        return np.fromiter((self._rows.get(word, UNKNOWN) for word in words), np.int32)
+
+    def of_rows(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """Vectors of unit length, of rows of the table: (rows, dimensions)."""
+        vectors: NDArray[np.float32] = self.vectors[rows].astype(np.float32) * self.scales[rows, None]
+        return vectors
+
+    def similarities(self, question_words: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
+        """How near each word is in meaning to each word of a question, from 0 to 1: (words, question words).
+
+        It is ``max(0, (cosine - 0.4) / 0.6) ** 2``, and 0 where either word is unknown, even if both are the same.
+        The result takes 4 bytes a pair; computing it takes less than 4 MB more.
+        """
+        return self.similarities_of_rows(self.rows(question_words), self.rows(words))
+
+    def similarities_of_rows(
+        self, question_rows: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]]
+    ) -> NDArray[np.float32]:
+        """As `similarities`, for rows of the table: (rows, question rows)."""
+        similar = np.zeros((len(rows), len(question_rows)), np.float32)
+        asked, known = np.flatnonzero(question_rows >= 0), np.flatnonzero(rows >= 0)
+        if not len(asked):
+            return similar
+        question = self.of_rows(question_rows[asked]).T  # (dimensions, known question words)
+        whole = len(asked) == len(question_rows)
+        for start in range(0, len(known), _WORDS_AT_ONCE):
+            some = known[start : start + _WORDS_AT_ONCE]
+            values = self.of_rows(rows[some]) @ question  # (some words, known question words)
+            _to_similarities(values)
+            if whole:
+                similar[some] = values
+            else:
+                similar[np.ix_(some, asked)] = values
+        return similar
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The table as arrays, for a file; `from_arrays` reads it back."""
+        listed = np.frombuffer("\n".join(self.words).encode(), np.uint8)
+        return {"words": listed, "vectors": self.vectors, "scales": self.scales}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "WordVectors":
+        """Read the arrays of `to_arrays`; raises ``ValueError`` for others."""
+        if arrays.keys() != {"words", "vectors", "scales"}:
+            raise ValueError(f"arrays {', '.join(sorted(arrays))}; expected scales, vectors and words")
+        listed = arrays["words"]
+        if listed.dtype != np.uint8 or listed.ndim != 1:
+            raise ValueError(
+                f"words is {listed.dtype} of shape {listed.shape}; expected bytes (uint8), one row of them"
+            )
+        try:
+            words = listed.tobytes().decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"words: {error}; expected UTF-8") from None
+        return cls(words.split("\n") if words else [], arrays["vectors"], arrays["scales"])
+
+    @classmethod
+    def of_vectors(cls, words: Sequence[str], vectors: NDArray[np.floating[Any]]) -> "WordVectors":
+        """Round vectors, (words, dimensions), none of them zero, to a table of 8-bit vectors of unit length.
+
+        Raises ``ValueError`` as the constructor does.
+        """
+        largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)  # (words, 1)
+        if not (np.isfinite(largest) & (largest > 0)).all():
+            raise ValueError(
+                "a vector is zero, or holds NaN or infinity; expected a direction for every word"
+            )
+        rounded = np.rint(vectors * (127 / largest)).astype(np.int8)
+        return cls(words, rounded, 1 / np.linalg.norm(rounded.astype(np.float32), axis=1))
+
+
+def _to_similarities(cosines: NDArray[np.float32]) -> None:
+    """Turn cosines into similarities in place; at most 1, whatever the rounding."""
+    cosines -= SIMILARITY_START
+    cosines *= 1 / (1 - SIMILARITY_START)
+    np.clip(cosines, 0, 1, out=cosines)
+    cosines **= SIMILARITY_POWER
+
+
+def _check_arrays(words: Sequence[str], vectors: NDArray[np.int8], scales: NDArray[np.floating]) -> None:
+    """Raise ``ValueError`` unless the arrays are those of a table with these words."""
+    if vectors.dtype != np.int8 or vectors.ndim != 2 or not 1 <= vectors.shape[1] <= MOST_DIMENSIONS:
+        raise ValueError(
+            f"vectors is {vectors.dtype} of shape {vectors.shape}; expected int8, (words, 1 to"
+            f" {MOST_DIMENSIONS} dimensions)"
+        )
+    if scales.dtype.kind != "f" or scales.ndim != 1:
+        raise ValueError(
+            f"scales is {scales.dtype} of shape {scales.shape}; expected floating-point, (words,)"
+        )
+    if not len(words) == len(vectors) == len(scales):
+        raise ValueError(
+            f"{len(words)} words, {len(vectors)} vectors and {len(scales)} scales; expected equally many"
+        )
+    # float16 scales are exact to one part in 2,000
+    lengths = np.linalg.norm(vectors.astype(np.float32), axis=1) * scales.astype(np.float32)
+    if not (np.abs(lengths - 1) < 0.01).all():  # NaN compares as false
+        odd = int(np.argmin(np.abs(lengths - 1) < 0.01))
+        raise ValueError(
+            f"the vector of {words[odd]!r} has length {lengths[odd]}; expected 1: NaN, infinity, or another scale"
+        )
+
+
+def _odd_word(words: Sequence[str]) -> str:
+    """The first word that is empty or was given before, with its row."""
+    seen = {""}
+    for row, word in enumerate(words):
+        if word in seen:
+            return f"word {row} is {word!r}, " + ("given before" if word else "empty")
+        seen.add(word)
+    raise AssertionError("no odd word")
