@@ -30,10 +30,10 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
     return Table(
         "The right document",
         "Each question was asked of many documents. MRR and @k: reciprocal rank of the document that answers it, "
-        "and how often it is among the best k; a document's score is that of its best sentence or chunk. "
-        "evidence@10: recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with "
-        "95 % intervals. Documents and tokens scored, and seconds, for a question; an index is made before the clock "
-        "starts.",
+        "and how often it is among the best k; its score is that of its best sentence or chunk. evidence@10: "
+        "recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with 95 % "
+        "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the "
+        "clock starts.",
         [
             "source",
             "retriever",
