@@ -77,6 +77,7 @@ class BM25(CollectionBaseline):
         self.k1, self.b, self.language = k1, b, language
         self.stop_words = sorted(STOP_WORDS) if stop_words is None else stop_words
         self._indexes: TextCache[bm25s.BM25 | None] = TextCache(keep_texts)
+        self._counted: TextCache[list[Counter[str]]] = TextCache(keep_texts)
         self._collection: _CollectionWords | None = None
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -108,13 +109,16 @@ class BM25(CollectionBaseline):
         wanted = list(dict.fromkeys(self._words([query])[0]))
         idf = known.idf(collection, wanted)
         scores = np.zeros(len(units))
-        for number, words in enumerate(self._words([text[unit.start : unit.end] for unit in units])):
-            times = Counter(words)
-            norm = self.k1 * (1 - self.b + self.b * len(words) / known.mean_words)
+        counted = self._counted.get(text, units, lambda: self._count(text, units))
+        for number, times in enumerate(counted):
+            norm = self.k1 * (1 - self.b + self.b * times.total() / known.mean_words)
             scores[number] = sum(
                 rarity * times[word] / (times[word] + norm) for word, rarity in zip(wanted, idf, strict=True)
             )
         return scores.astype(np.float32)
+
+    def _count(self, text: str, units: Sequence[Unit]) -> list[Counter[str]]:
+        return [Counter(words) for words in self._words([text[unit.start : unit.end] for unit in units])]
 
     def _stems_of_words(self, words: list[str]) -> list[str | None]:
         """The stem of each word as `_words` makes them; None for those that it leaves out."""

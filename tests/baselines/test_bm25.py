@@ -60,6 +60,23 @@ def test_stems_and_stop_words() -> None:
     assert BM25(stop_words=[]).raw_scores("the", text, units).all()
 
 
+def test_the_words_of_a_text_are_kept_for_the_next_question_of_its_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [units_of(["An otter swims.", "A heron."]), units_of(["It rained.", "Otters, otters."])]
+    index = CollectionIndex.of([unit.model_text for unit in units] for _, units in texts)
+    asked = [[(query, text, units) for text, units in texts] for query in ("otter", "heron", "otter")]
+    expected = [BM25().score_units_many(requests, collection=index) for requests in asked]
+    cut: list[str] = []
+    tokenize = bm25s.tokenize
+    spy = lambda given, **options: cut.extend(given) or tokenize(given, **options)  # noqa: E731
+    monkeypatch.setattr(bm25s, "tokenize", spy)
+    bm25 = BM25(keep_texts=2)
+    found = [bm25.score_units_many(requests, collection=index) for requests in asked]
+    np.testing.assert_array_equal(np.concatenate(found, axis=None), np.concatenate(expected, axis=None))
+    assert cut.count("It rained.") == cut.count("A heron.") == 1
+
+
 def test_shown_score_is_the_share() -> None:
     text, units = units_of(["An otter.", "A heron."])
     bm25 = BM25()
