@@ -153,13 +153,13 @@ class ScannerModel(nn.Module):
             raise ValueError(
                 f"got a sequence index; the {self.kernels.name} kernels read one sequence per row"
             )
-        embedded = self._embedded(input_ids, match_classes, match_features)  # (batch, tokens, d_model)
+        embedded = self.embedded(input_ids, match_classes, match_features)  # (batch, tokens, d_model)
         state = state or self.initial_state(input_ids.shape[0])
         if input_ids.shape[1] == 0:
             return embedded if at is None else embedded[at], state
         return self.backbone(embedded, state, sequence_index, at)  # type: ignore[no-any-return]
 
-    def _embedded(
+    def embedded(
         self, input_ids: Tensor, match_classes: Tensor | None, match_features: Tensor | None
     ) -> Tensor:
         """Token embeddings, to which the parts of the lexical channel are added: (batch, tokens, d_model)."""

@@ -78,7 +78,8 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
-        if recipe.compile:
+        self._compiled = recipe.compile and model.device.type == "cpu"
+        if self._compiled:
             compile_layers(model)
         self.log = TrainingLog(out / LOG_FILE)
         self.log.keep_until(self.step)
@@ -89,8 +90,8 @@ class Trainer:
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()
-        for length, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
-            report = self._one_step(length, drawn, started)
+        for _, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
+            report = self._one_step(drawn, started)
             self.log.append(report.record())
             if self.step % self.recipe.save_every == 0 or self.step == last:
                 self.save()
@@ -117,7 +118,7 @@ class Trainer:
         with whole_file(self.out / STATE_FILE) as unfinished:
             torch.save(state, unfinished)
 
-    def _one_step(self, length: int, examples: list[Any], started: float) -> StepReport:
+    def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""
         lengths = list(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
@@ -126,7 +127,7 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss = 0.0
-        for read in passes(lengths, length, recipe.tokens_per_pass, recipe.compile):
+        for read in passes(lengths, recipe.tokens_per_pass, self._compiled):
             part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()

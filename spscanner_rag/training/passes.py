@@ -1,6 +1,5 @@
 """Which sequences of a step go through the model together, in what shape, and their hidden states."""
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,48 +12,54 @@ from torch import Tensor
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import group_by_length
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
+from spscanner_rag.scan.devices import DTYPES
+from spscanner_rag.training.stream import stream_states
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Sequences that are read together; padding follows their ends or fills whole rows, and changes no state."""
+    """Sequences that are read together.
 
-    members: Sequence[int]  # the sequences' numbers in the step
-    rows: int
-    width: int
-    compiled: bool = False  # whether layers were compiled for this shape
+    Each has a row of its own, and padding after its end, or all follow each other in a stream.
+    """
+
+    members: Sequence[int]  # the examples' numbers in the step
+    width: int = 0  # tokens of a row; 0 for a stream
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the sequences follow each other, as compiled layers read them."""
+        return not self.width
 
 
-def passes(lengths: Sequence[int], length: int, most_tokens: int, compiled: bool) -> list[Pass]:
+def passes(lengths: Sequence[int], most_tokens: int, compiled: bool) -> list[Pass]:
     """Divide the sequences of a step into passes.
 
     Parameters
     ----------
     lengths : sequence of int
         Tokens of each sequence.
-    length : int
-        Length of the step's sequences by the recipe; a sequence may be shorter or longer.
     most_tokens : int
-        Tokens of a pass, padding included; a single sequence may have more.
+        Tokens of a pass, padding of rows included; a single sequence may have more.
     compiled : bool
-        Whether all passes have one shape, since compiling for another takes half a minute or more. A sequence
-        that is too long for it is a pass of its own, not compiled.
+        Whether the layers are compiled, so that all passes are streams.
     """
     if not compiled:
         groups = group_by_length(lengths, most_tokens)
-        return [Pass(group, len(group), _whole_chunks(max(lengths[i] for i in group))) for group in groups]
-    width = _whole_chunks(length)
-    fitting = [i for i, tokens in enumerate(lengths) if tokens <= width]
-    rows = max(1, most_tokens // width)
-    together = [fitting[start : start + rows] for start in range(0, len(fitting), rows)]
-    longer = [i for i, tokens in enumerate(lengths) if tokens > width]
-    return [Pass(group, min(rows, len(lengths)), width, compiled=True) for group in together] + [
-        Pass([i], 1, _whole_chunks(lengths[i])) for i in longer
-    ]
+        return [Pass(group, _whole_chunks(max(lengths[i] for i in group))) for group in groups]
+    found: list[list[int]] = []
+    total = 0
+    for number, tokens in enumerate(lengths):
+        total += tokens
+        if not found or total > most_tokens:
+            found.append([])
+            total = tokens
+        found[-1].append(number)
+    return [Pass(members) for members in found]
 
 
 def compile_layers(model: ScannerModel) -> None:
-    """Have torch.compile fuse each layer, at the first pass of each shape."""
+    """Have torch.compile fuse each layer, at the first pass, for the one shape of a stream's segments."""
     for layer in model.backbone.layers:
         layer.compile(dynamic=False)
 
@@ -66,28 +71,29 @@ def hidden_states(
     dtype: str,
     read: Pass,
     match_features: Sequence[NDArray[np.float32]] | None = None,
-) -> Tensor:
-    """Hidden states of the sequences of a pass: (rows, width, d_model).
+) -> list[Tensor]:
+    """Hidden states of the sequences of a pass: (tokens, d_model) each.
 
     Each of ``ids`` and ``match_classes`` is (tokens,); the latter are None exactly when the model has no match
     embedding. ``match_features``, each (tokens, features), are None exactly when it has no soft channel. ``dtype``
     is that of matrix products, "bfloat16" or "float32".
     """
-    rows = _stacked(ids, read, model.device)
-    classes = None if match_classes is None else _stacked(match_classes, read, model.device)
-    features = None if match_features is None else _stacked(match_features, read, model.device)
-    # run other shapes eagerly, so that layers are not compiled again
-    stance = contextlib.nullcontext() if read.compiled else torch.compiler.set_stance("force_eager")
-    with stance, torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
-        hidden, _ = model(rows, None, classes, match_features=features)
-    return hidden  # type: ignore[no-any-return]
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+        if read.is_stream:
+            return stream_states(model, ids, match_classes, match_features, DTYPES[dtype])
+        rows, classes, features = (
+            None if of_tokens is None else _stacked(of_tokens, read.width, model.device)
+            for of_tokens in (ids, match_classes, match_features)
+        )
+        hidden, _ = model(rows, None, classes, match_features=features)  # (rows, width, d_model)
+    return [row[: len(of_row)] for row, of_row in zip(hidden, ids, strict=True)]
 
 
-def _stacked(rows: Sequence[NDArray[Any]], read: Pass, device: torch.device) -> Tensor:
+def _stacked(rows: Sequence[NDArray[Any]], width: int, device: torch.device) -> Tensor:
     """Rows of ids, or of features, as one tensor with zeros after their ends: (rows, width, ...)."""
     dtype = np.float32 if rows[0].dtype.kind == "f" else np.int64
-    stacked = np.zeros((read.rows, read.width, *rows[0].shape[1:]), dtype)
-    for target, row in zip(stacked, rows, strict=False):  # further rows stay zeros
+    stacked = np.zeros((len(rows), width, *rows[0].shape[1:]), dtype)
+    for target, row in zip(stacked, rows, strict=True):
         target[: len(row)] = row
     return torch.from_numpy(stacked).to(device)
 

@@ -73,8 +73,8 @@ class Recipe:
     """Arithmetic of matrix products, "bfloat16", "float32" or "auto": bfloat16 where the device multiplies it
     natively. Weights and optimizer are float32."""
     compile: bool = False
-    """Whether torch.compile fuses each layer. It needs a C++ compiler on a CPU, and half a minute or more for each
-    of ``sequence_tokens``; passes are padded to one shape."""
+    """Whether torch.compile fuses each layer on a CPU: a step is about 1.5 times as fast. It needs a C++ compiler,
+    and about a minute at the start. A GPU has kernels of its own instead."""
     positive_weight: PositiveWeight = 10.0
     """Weight of a relevant sentence's binary loss; others have 1. "balanced", as in the official train.py, is
     n-/n+ of the step's batch: irrelevant sentences over relevant ones; 1 without relevant ones."""

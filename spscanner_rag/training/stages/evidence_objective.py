@@ -54,9 +54,10 @@ class EvidenceObjective:
         """Hidden states at the unit ends of each sequence of the examples, in order: (units, d_model)."""
         sequences = [stretch.sequence for example in members for stretch in example.stretches]
         shapes = [replace(read, members=range(len(sequences)))]
-        if len(sequences) > len(members):  # the pass has groups, whose sequences have lengths of their own
+        if not read.is_stream and len(sequences) > len(members):
+            # the pass has groups, whose sequences have lengths of their own
             lengths = [len(sequence.input_ids) for sequence in sequences]
-            shapes = passes(lengths, read.width, self._recipe.tokens_per_pass, compiled=False)
+            shapes = passes(lengths, self._recipe.tokens_per_pass, compiled=False)
         found: dict[int, Tensor] = {}
         for shape in shapes:
             together = [sequences[number] for number in shape.members]
@@ -66,8 +67,8 @@ class EvidenceObjective:
                 sequence.match_features for sequence in together if sequence.match_features is not None
             ]
             hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, shape, features or None)
-            for row, number, sequence in zip(hidden[: len(ids)], shape.members, together, strict=True):
-                found[number] = row[torch.from_numpy(sequence.positions).to(model.device)].float()
+            for states, number, sequence in zip(hidden, shape.members, together, strict=True):
+                found[number] = states[torch.from_numpy(sequence.positions).to(model.device)].float()
         return (found[number] for number in range(len(sequences)))
 
     def _example_loss(

@@ -53,8 +53,7 @@ def summed_loss(
         if model.soft_match is None
         else [np.zeros((len(row), SOFT_FEATURES), np.float32) for row in read]
     )
-    hidden = hidden_states(model, read, classes, dtype, together, features)  # (rows, width, d_model)
-    rows = torch.cat([row[: len(ids)] for row, ids in zip(hidden, read, strict=False)])  # (tokens, d_model)
+    rows = torch.cat(hidden_states(model, read, classes, dtype, together, features))  # (tokens, d_model)
     targets = torch.from_numpy(np.concatenate([sequence[1:] for sequence in sequences])).to(model.device)
     embedding = model.backbone.embedding.weight[: model.config.vocab_size]  # without the rows of padding
     return next_token_loss(rows.float(), embedding, targets, DTYPES[dtype])
@@ -70,7 +69,7 @@ def held_out_loss(
     for source, sequence in chain.from_iterable(c.spread(length, recipe.validation_tokens) for c in caches):
         if len(sequence) < 2:
             continue
-        alone = passes([len(sequence) - 1], length, recipe.tokens_per_pass, compiled=False)[0]
+        alone = passes([len(sequence) - 1], recipe.tokens_per_pass, compiled=False)[0]
         loss = summed_loss(model, [sequence], recipe.dtype, alone).item()
         for name in (source, "all"):
             entry = sums.setdefault(name, [0.0, 0.0])

@@ -42,7 +42,7 @@ def example(relevant: list[bool], teacher: list[float] | None = None, seed: int 
 
 def loss(checkpoint: Path, recipe: Recipe, *examples: Example, head: nn.Module | None = None) -> float:
     model = load_model(checkpoint)
-    together = Pass(range(len(examples)), len(examples), 64)
+    together = Pass(range(len(examples)), 64)
     objective = EvidenceObjective(NO_SOURCE, replace(recipe, teacher="any" if head else ""), 32)
     if head is not None:
         objective.extra.load_state_dict(head.state_dict())
@@ -97,7 +97,7 @@ def test_the_weight_of_positives(positive_weight: PositiveWeight, marks: list[in
 def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
     recipe = replace(RECIPE, ranking_weight=0.5)
     given, model = [example([False, True, False])], load_model(tiny_checkpoint)
-    together = Pass(range(1), 1, 64)
+    together = Pass(range(1), 64)
     objective = EvidenceObjective(NO_SOURCE, recipe, 32)
     shifted = EvidenceObjective(NO_SOURCE, recipe, 32, shift=1.5).loss(model, given, together).item()
     plain = objective.loss(model, given, together).item()

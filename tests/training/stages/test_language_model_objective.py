@@ -20,7 +20,7 @@ from spscanner_rag.training.stages.language_model_objective import (
     summed_loss,
 )
 
-ALONE = Pass([0], 1, 64)
+ALONE = Pass([0], 64)
 
 RECIPE = Recipe(
     stage="language-model",
@@ -57,7 +57,7 @@ def test_the_loss_is_that_of_the_next_token_given_those_before(tokens: TokenCach
         hidden, _ = language_model(ids[:, :-1])
         logits = hidden[0] @ language_model.backbone.embedding.weight[:382].T  # two rows are padding
         expected += F.cross_entropy(logits, ids[0, 1:], reduction="sum").item()
-    assert summed_loss(language_model, sequences, "float32", Pass([0, 1], 2, 128)).item() == pytest.approx(
+    assert summed_loss(language_model, sequences, "float32", Pass([0, 1], 128)).item() == pytest.approx(
         expected, rel=1e-5
     )
 
@@ -79,9 +79,9 @@ def test_a_step_is_the_mean_over_its_tokens_and_is_repeatable(tokens: TokenCache
     batch = [objective.example(number, 64) for number in range(15, 18)]
     assert [objective.tokens(sequence) for sequence in batch] == [64, 64, 64]
     language_model = model()
-    whole = objective.loss(language_model, batch, Pass([0, 1, 2], 3, 64)).item()
+    whole = objective.loss(language_model, batch, Pass([0, 1, 2], 64)).item()
     assert whole == pytest.approx(math.log(382), rel=0.05)  # of a model that knows nothing yet
-    parts = sum(objective.loss(language_model, batch, Pass([number], 1, 64)).item() for number in range(3))
+    parts = sum(objective.loss(language_model, batch, Pass([number], 64)).item() for number in range(3))
     assert parts == pytest.approx(whole, rel=1e-5)
     for number, sequence in enumerate(batch, 15):
         np.testing.assert_array_equal(sequence, LanguageModelObjective(tokens, RECIPE).example(number, 64))
