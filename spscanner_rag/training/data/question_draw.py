@@ -132,18 +132,20 @@ class QuestionDraw:
             raise ValueError(
                 f"group_sources names {unknown[0]!r}; the data has {', '.join(self.questions_by_source)}"
             )
+        bare = [self._documents.without_text(number) for number in range(len(self._documents))]
+        sizes = Counter(document.source for document in bare)
         holders = Counter(
             (document.source, wording)
-            for document in map(self._documents.without_text, range(len(self._documents)))
+            for document in bare
             for wording in {same_words(question.text) for question in document.questions}
         )
         found = {}
         for source in self._sources:
             places = self._answered[source]
             unique = [p for p in places if holders[source, same_words(self._question(*p).text)] == 1]
-            several = len({number for number, _ in places}) > 1
             rare = len(unique) >= (1 - MOST_REPEATED) * len(places)
-            if several and unique and (source in recipe.group_sources or (rare and not recipe.group_sources)):
+            wanted = source in recipe.group_sources if recipe.group_sources else rare
+            if wanted and unique and sizes[source] > 1:
                 found[source] = unique
         return found
 
