@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Unit
+from spscanner_rag.text.units import Segmenter, Unit
 
 Request = tuple[str, str, Sequence[Unit]]
 """A query, a text, and the units of the text to score."""
@@ -80,7 +80,7 @@ class Scorer(Protocol):
         ...
 
 
-def segment(scorer: Scorer, text: str) -> list[Unit]:
+def segment(scorer: Scorer | Segmenter, text: str) -> list[Unit]:
     """Cut a text into a scorer's own units, or into sentences if it has none."""
     own: Callable[[str], list[Unit]] = getattr(scorer, "segment", None) or SentenceSegmenter().segment
     return own(text)

@@ -53,3 +53,33 @@ def test_an_answer_stands_in_or_shortly_before_its_evidence(document: dict[str, 
         first = question["evidence"][0]
         around = " ".join(document["text"][first[0] - 300 : first[1]].split())
         assert any(answer in around for answer in question["answers"]), question["qid"]
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / "saltmere.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_collection_is_the_one_the_readme_names(pages: list[dict[str, Any]]) -> None:
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    questions = [question["question"] for page in pages for question in page["questions"]]
+    assert f"{len(pages)} pages ({sum(len(page['text']) for page in pages):,} characters)" in readme
+    assert f"{len(questions)} questions" in readme
+    assert len(set(questions)) == len(questions)
+    assert len({page["doc_id"] for page in pages}) == len(pages)
+    assert {page["source"] for page in pages} == {"saltmere"}
+    assert all({"doc_id", "license", "split", "title", "text", "questions"} <= set(page) for page in pages)
+
+
+def test_evidence_in_the_collection_is_whole_sentences_without_the_name(pages: list[dict[str, Any]]) -> None:
+    for page in pages:
+        text, name = page["text"], page["title"].split(",")[0].split()[-1]
+        assert text.startswith(page["title"] + "\n\n")
+        for question in page["questions"]:
+            assert question["evidence"]
+            for start, end in question["evidence"]:
+                assert text[start].isupper()
+                assert text[start - 1].isspace()
+                assert text[end - 1] in ".!"
+                assert text[end].isspace()
+                assert name not in text[start:end], question["qid"]

@@ -1,4 +1,4 @@
-"""Convert LangChain documents to texts to scan, and hits back to documents."""
+"""Convert LangChain documents to texts to scan."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from langchain_core.documents import Document
 
 from langchain_spscanner._identity import (
     Wholes,
-    digest,
     group_of,
     is_chunk,
     own_name,
     parent_name,
     require_document,
     score_of,
+    stable_name,
     start_of,
 )
-from spscanner_rag.retrieval import Hit, JoinedText, Piece, copied_metadata, join_pieces, page_number
+from spscanner_rag.retrieval import JoinedText, Piece, join_pieces, page_number
 
 _PAGES = ("page", "page_number", "page_label")
 
@@ -27,12 +27,12 @@ _PAGES = ("page", "page_number", "page_label")
 class JoinedDocuments:
     """Documents joined to texts; the index of a piece is that of its document.
 
-    ``source_ids`` names, for each document, the document that its offsets refer to: itself, or the one it was cut
-    from.
+    ``source_names`` names, for each document, the document that its offsets refer to: itself, or the one it was
+    cut from.
     """
 
     documents: tuple[Document, ...]
-    source_ids: tuple[str, ...]
+    source_names: tuple[str, ...]
     texts: tuple[JoinedText, ...]
 
     @cached_property
@@ -52,66 +52,45 @@ class TextToScan(NamedTuple):
     origin: JoinedDocuments
     retrieval_score: float | None = None
 
-    def result(self, hit: Hit, keep_retrieval_score: bool) -> Document:
-        """Convert a hit to a new document, which shares nothing with the one that contains it."""
-        place, document = hit.place, self.origin.documents[hit.place.piece]
-        if place.source_start is not None and place.source_end is not None:
-            start, end = place.source_start, place.source_end
-            identity = f"{self.origin.source_ids[place.piece]}:{start}-{end}"
-        else:
-            start = end = -1  # unknown, as LangChain's splitters mark it
-            within = digest(hit.text)
-            if place.piece_start is not None and place.piece_end is not None:
-                within = f"{place.piece_start}-{place.piece_end}"
-                own_start = start_of(document)  # None, or contradicted by another chunk's
-                if own_start is not None:
-                    start, end = own_start + place.piece_start, own_start + place.piece_end
-            identity = f"{own_name(document)}:{within}"
-        metadata = copied_metadata(document.metadata) | {
-            "relevance_score": hit.score,
-            "start_index": start,
-            "end_index": end,
-            "spscanner_logit": hit.logit,
-            "spscanner_id": identity,
-        }
-        score = score_of(document) if self.retrieval_score is None else self.retrieval_score
-        if keep_retrieval_score and score is not None:
-            metadata["spscanner_retrieval_score"] = score
-        return Document(page_content=hit.text, metadata=metadata, id=identity)
-
 
 def read(
-    documents: Sequence[Document], document_key: str | None, wholes: Wholes | None = None
+    documents: Sequence[Document],
+    document_key: str | None,
+    wholes: Wholes | None = None,
+    *,
+    complete: bool = False,
 ) -> JoinedDocuments:
     """Join documents to texts.
 
-    A document with an integer ``start_index`` in its metadata is a chunk, any other is whole. Documents with the
-    same metadata under ``document_key`` become one text. If ``wholes`` has the document of a chunk, that is read
-    instead.
+    A document with an integer ``start_index`` in its metadata is a chunk, and so are several with equal metadata
+    and a value under ``document_key``; any other is whole. Documents with the same value there become one text. If
+    ``wholes`` has the document of a chunk, that is read instead. ``complete`` says that documents without
+    ``start_index`` are known to be whole, so that pages may continue each other.
     """
     for document in documents:
         require_document(document, "documents")
     sources: dict[Hashable, str] = {}
-    source_ids: list[str] = []
+    names: list[str] = []
     pieces: list[Piece] = []
     groups = [group_of(document, document_key) for document in documents]
     positions = _positions(documents, groups)
+    split = _split_parents(documents, groups)
     for number, document in enumerate(documents):
         start = start_of(document)
         held = wholes.holding(document) if wholes else []
         source: Hashable
+        whole = False
         if wholes and len(held) == 1:
-            whole = wholes.documents[held[0]]
-            name = own_name(whole)
-            source = ("given", name)
-            sources[source] = whole.page_content
-        elif is_chunk(document):
+            name = stable_name(wholes.documents[held[0]])
+            source = ("given", own_name(wholes.documents[held[0]]))
+            sources[source] = wholes.documents[held[0]].page_content
+        elif is_chunk(document) or (groups[number] is not None and parent_name(document) in split):
             name = parent_name(document)
             source = ("parent", name)
         else:
-            name, start = own_name(document), 0
+            name, start, whole = stable_name(document), 0, True
             source = ("whole", name, document.page_content)  # one id may belong to several texts
-        source_ids.append(name)
+        names.append(name)
         pieces.append(
             Piece(
                 text=document.page_content,
@@ -120,9 +99,25 @@ def read(
                 start=start,
                 group=groups[number],
                 position=positions[number],
+                page=positions[number] is not None,
+                last=whole and complete,
             )
         )
-    return JoinedDocuments(tuple(documents), tuple(source_ids), tuple(join_pieces(pieces, sources)))
+    return JoinedDocuments(tuple(documents), tuple(names), tuple(join_pieces(pieces, sources)))
+
+
+def _split_parents(documents: Sequence[Document], groups: Sequence[str | None]) -> set[str]:
+    """`parent_name` of the documents that were cut to chunks without ``start_index``: several texts share it."""
+    texts: dict[str, set[str]] = {}
+    for document, group in zip(documents, groups, strict=True):
+        if group is not None:
+            texts.setdefault(parent_name(document), set()).add(document.page_content)
+    return {name for name, own in texts.items() if len(own) > 1}
+
+
+def page_of(document: Document) -> object:
+    """What the metadata say about the document's page; None if nothing."""
+    return next((document.metadata[key] for key in _PAGES if document.metadata.get(key) is not None), None)
 
 
 def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> list[float | None]:
@@ -147,7 +142,7 @@ class HeldDocuments(Wholes):
 
     @cached_property
     def _joined(self) -> JoinedDocuments:
-        return read(self.documents, self.document_key)
+        return read(self.documents, self.document_key, complete=True)
 
     @property
     def texts(self) -> list[TextToScan]:

@@ -7,16 +7,16 @@ from numbers import Real
 
 from langchain_core.documents import Document
 
-from spscanner_rag.retrieval import copied_metadata
+from langchain_spscanner._scored import SCORE_KEYS
+from spscanner_rag.retrieval import copied_metadata, is_random_id
 
 SCORES = ("relevance_score", "score")
 """Metadata keys with the score of an earlier stage; the first one present counts."""
 
 # Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
 _PLACES = ("start_index", "end_index", "chunk_index")
-_OWN_KEYS = ("spscanner_id", "spscanner_logit", "spscanner_retrieval_score")
-_STORE_IDS = ("_id", "chunk_id", "pk")
-_OF_THE_CHUNK = frozenset((*_PLACES, *SCORES, *_OWN_KEYS, *_STORE_IDS))
+_STORE_IDS = ("_id", "_collection_name", "chunk_id", "pk")
+_OF_THE_STORE = frozenset((*SCORES, *SCORE_KEYS, *_STORE_IDS))
 
 
 def is_chunk(document: Document) -> bool:
@@ -49,7 +49,13 @@ def _number(value: object) -> float | None:
 
 def parent_name(document: Document) -> str:
     """The same for a document and all of its chunks, since splitters copy the metadata."""
-    return digest({key: value for key, value in document.metadata.items() if key not in _OF_THE_CHUNK})
+    return digest(
+        {
+            key: value
+            for key, value in document.metadata.items()
+            if key not in _OF_THE_STORE and key not in _PLACES and not key.startswith("spscanner_")
+        }
+    )
 
 
 def group_of(document: Document, document_key: str | None) -> str | None:
@@ -60,7 +66,18 @@ def group_of(document: Document, document_key: str | None) -> str | None:
 
 def own_name(document: Document) -> str:
     """The document's id, or a digest of its text and metadata."""
-    return document.id or digest((document.page_content, document.metadata))
+    return document.id or _content_name(document)
+
+
+def stable_name(document: Document) -> str:
+    """The same in every run and for every store: `own_name`, unless the id was made up at random."""
+    return _content_name(document) if document.id and is_random_id(document.id) else own_name(document)
+
+
+def _content_name(document: Document) -> str:
+    """A digest of text and metadata, without what a store or a search adds."""
+    metadata = {key: value for key, value in document.metadata.items() if key not in _OF_THE_STORE}
+    return digest((document.page_content, metadata))
 
 
 def digest(value: object) -> str:
@@ -94,9 +111,7 @@ def own_copies(documents: Iterable[Document]) -> tuple[Document, ...]:
             own[name] = Document(
                 page_content=document.page_content, metadata=copied_metadata(document.metadata), id=name
             )
-        elif digest((known.page_content, known.metadata)) != digest(
-            (document.page_content, document.metadata)
-        ):
+        elif _content_name(known) != _content_name(document):
             raise ValueError(
                 f"documents: got two different documents with the id {name!r}; expected an id of its own for "
                 "each, or None for one made of its text and metadata"

@@ -20,7 +20,8 @@ from pydantic_core.core_schema import CoreSchema, no_info_before_validator_funct
 
 from langchain_spscanner._conversion import HeldDocuments, TextToScan
 from langchain_spscanner._identity import own_copies
-from spscanner_rag.retrieval import Order, SentenceSearch, hide_token_in_fields, split_token
+from langchain_spscanner._results import results
+from spscanner_rag.retrieval import Order, ReturnNodes, SentenceSearch, hide_token_in_fields, split_token
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, check_query, never
 
@@ -94,6 +95,11 @@ class ScanFields(BaseModel):
     """Documents with the same value under this metadata key are read as one, such as the pages of a file, sorted
     by page number if all have one. None: each is read alone."""
 
+    return_nodes: ReturnNodes = "sentence"
+    """What to return: sentences; "node": the documents in which selected sentences stand, with the score of their
+    best one, as a reranker does; or "pruned": these, cut down to the selected sentences. Sentences are selected
+    first, by all other fields, which count sentences; documents without one are dropped."""
+
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage as ``spscanner_retrieval_score``."""
 
@@ -146,5 +152,4 @@ class ScanFields(BaseModel):
     def _scan(
         self, query: str, texts: Sequence[TextToScan], search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[Document]:
-        hits = search(query, [text.joined for text in texts], cancelled)
-        return [texts[hit.joined].result(hit, self.keep_retrieval_score) for hit in hits]
+        return results(search, query, texts, self.return_nodes, self.keep_retrieval_score, cancelled)

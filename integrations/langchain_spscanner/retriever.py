@@ -2,22 +2,32 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic import ConfigDict, Field, SkipValidation, model_validator
+from pydantic import ConfigDict, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import TextToScan
+from langchain_spscanner._conversion import HeldDocuments, TextToScan
+from langchain_spscanner._folder import load_documents, persist_documents
 from langchain_spscanner._identity import own_copies, require_document
 from langchain_spscanner._options import ScanFields, require_query
-from spscanner_rag.retrieval import off_loop
+from langchain_spscanner._reading import Filter, check_filter, chosen, filtered, within
+from spscanner_rag.retrieval import Corpus, ReadBounds, off_loop
+from spscanner_rag.scorers import Cancelled, never
 
-_ARGUMENTS = ("k", "threshold", "max_tokens")
+if TYPE_CHECKING:
+    from langchain_spscanner.document_index import SPScannerDocumentIndex
+
+FirstStage = Literal["bm25", "none"] | Runnable[str, list[Document]]
+
+_SELECTING = ("k", "threshold", "max_tokens")
+_ARGUMENTS = (*_SELECTING, "filter")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments of BaseRetriever.invoke itself
 
 _writing = threading.Lock()  # shared by all retrievers: it is held only while a tuple is replaced
@@ -31,19 +41,37 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
     document, in characters) and ``spscanner_id``, which is also its ``id``. A document with an integer
     ``start_index`` in its metadata is a chunk; its spans are offsets in the document that it was cut from.
 
-    ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold`` and ``max_tokens``. The
-    first call loads the model, once in a process. Further parameters: see the fields of `ScanFields`.
+    If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
+    are read for a question. The words of all documents are counted when the retriever is built, and scores are
+    relative to all of them, whichever are read. After documents were added or deleted, the next question or
+    `persist` first counts those that changed.
+
+    ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``, ``max_tokens`` and
+    ``filter``. The first call loads the model, once in a process. Further parameters: see the fields of
+    `ScanFields`.
 
     Parameters
     ----------
     documents : sequence of Document, optional
-        The documents to scan; with a first stage, those that contain its chunks. They are copied, without
-        duplicates.
+        The documents to scan; with a first stage of the framework, those that contain its chunks. They are copied,
+        without duplicates.
+    first_stage : "bm25", "none" or Runnable, default "bm25"
+        What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
+        best of each document; documents without a word of the question come last. ``"none"``: all are read. Or a
+        retriever,
+        or another runnable from a string to documents.
     retriever : Runnable, optional
-        First stage, which finds the documents to scan: a retriever, or another runnable from a string to
-        documents.
-    candidate_documents : int, optional
-        Maximum number of documents to scan, in the order of the first stage. Default: all that it returns.
+        Another name of ``first_stage`` for a runnable.
+    read_documents : int, optional
+        Maximum number of documents to read for a question after a first stage, default 10; None for no bound.
+        Documents that are read as one (``document_key``) count once.
+    read_tokens : int, optional
+        Maximum number of their tokens, default 200,000; None for no bound. Tokens are estimated: four ASCII
+        characters, or one byte in UTF-8 of any other character, count as one. A document that would exceed the
+        bound is left out, except the best one.
+    filter : callable or dict, optional
+        Only documents for which the callable returns true, or whose metadata have all of these values, give
+        results. Scores remain relative to all documents. If it leaves none, the result is empty.
 
     Raises
     ------
@@ -53,12 +81,17 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")  # the base class allows extra fields
 
+    first_stage: SkipValidation[FirstStage] = "bm25"
     retriever: SkipValidation[Runnable[str, list[Document]] | None] = None
-    candidate_documents: int | None = Field(default=None, ge=1, strict=True)
+    read_documents: SkipValidation[int | None] = 10
+    read_tokens: SkipValidation[int | None] = 200_000
+    filter: SkipValidation[Filter | None] = None
+
+    _corpus: Corpus = PrivateAttr(default_factory=Corpus)
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
-        """Scan these whole documents, pages or chunks, all of them for every query.
+        """Scan these whole documents, pages or chunks.
 
         ``fields`` are the other fields of the class.
         """
@@ -72,7 +105,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         ids: Sequence[str | None] | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
-        """Scan these texts, all of them for every query.
+        """Scan these texts.
 
         Parameters
         ----------
@@ -102,7 +135,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         retriever: Runnable[str, list[Document]],
         *,
         documents: Iterable[Document] | None = None,
-        candidate_documents: int | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
         """Scan what another retriever finds.
@@ -112,43 +144,109 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         documents : iterable of Document, optional
             Whole documents. If the first stage returns a chunk of one of them, all of it is scanned, with the
             other pages of the same file. Default: the documents that the first stage returns are scanned.
-        retriever, candidate_documents, **fields
+        retriever, **fields
             Fields of the class.
         """
-        return cls(
-            retriever=retriever,
-            documents=None if documents is None else list(documents),
-            candidate_documents=candidate_documents,
-            **fields,
-        )
+        return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
+
+    @classmethod
+    def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
+        """Read the documents and their word counts from a folder that `persist` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder. Its arrays are used from disk, so it should stay until the retriever is gone.
+        **fields
+            Fields of the class except ``documents``; `persist` keeps none of them.
+
+        Raises
+        ------
+        ValueError
+            If the folder is missing, was written by something else, or is damaged.
+        """
+        documents, corpus = load_documents(path)
+        retriever = cls(documents=(), **fields)
+        retriever.documents, retriever._corpus = own_copies(documents), corpus
+        retriever._counted()
+        return retriever
+
+    def persist(self, path: str | Path) -> None:
+        """Write the documents and their word counts to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new or empty folder, or one that was persisted to before, whose content is replaced.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
+            then.
+        """
+        held, corpus = self._counted()
+        persist_documents(path, tuple(held.documents), corpus)
 
     @model_validator(mode="after")
     def _check_input(self) -> Self:
-        if self.documents is None and self.retriever is None:
+        if self.documents is None and isinstance(self._first_stage, str):
             raise ValueError(
                 "documents: got neither documents nor a retriever; expected at least one: from_documents(...), "
                 "from_texts(...) or from_retriever(...)"
             )
-        if self.retriever is not None and not isinstance(self.retriever, Runnable):
+        if self.retriever is not None and "first_stage" in self.model_fields_set:
+            raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
+        first: object = self._first_stage
+        if isinstance(first, str) and first not in ("bm25", "none"):
+            raise ValueError(f'first_stage: got {first!r}; expected "bm25", "none" or a retriever')
+        if not isinstance(first, str | Runnable):
+            name = "first_stage" if self.retriever is None else "retriever"
             raise TypeError(
-                f"retriever: got {type(self.retriever).__name__}; expected a LangChain retriever or another "
+                f"{name}: got {type(first).__name__}; expected a LangChain retriever or another "
                 "runnable (wrap a function in langchain_core.runnables.RunnableLambda)"
             )
-        if self.candidate_documents is not None and self.retriever is None:
-            raise ValueError(
-                f"candidate_documents: got {self.candidate_documents} without a first stage; expected a "
-                "retriever as well, since without one all documents are scanned"
-            )
+        ReadBounds(self.read_documents, self.read_tokens)
+        check_filter(self.filter)
+        self._counted()
         return self
 
-    def add_documents(self, documents: Iterable[Document]) -> list[str]:
+    @property
+    def _first_stage(self) -> FirstStage:
+        return self.first_stage if self.retriever is None else self.retriever
+
+    def add_documents(
+        self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
+    ) -> list[str]:
         """Add copies of documents, which replace those with the same id.
+
+        A question that is being answered meanwhile is answered from the documents as they were.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+        ids : sequence of str or None, optional
+            Their ids, one for each. Default: their own.
 
         Returns
         -------
         list of str
             Their ids; a document without an id gets a digest of its text and metadata.
+
+        Raises
+        ------
+        ValueError
+            For two different documents with the same id, or more or fewer ids than documents. Nothing is added
+            then.
         """
+        documents = list(documents)
+        if ids is not None:
+            if len(ids) != len(documents):
+                raise ValueError(f"ids: got {len(ids)} for {len(documents)} documents; expected one for each")
+            documents = [
+                document if name is None else document.model_copy(update={"id": name})
+                for document, name in zip(documents, ids, strict=True)
+            ]
         new = {document.id: document for document in own_copies(documents)}
         with _writing:
             known = {document.id: document for document in self.documents or ()}
@@ -173,6 +271,17 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
                 )
             self.documents = tuple(document for document in documents if document.id not in gone)
 
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Copies of the documents with these ids, in the order in which they were added; of known ids only."""
+        wanted = set(ids)
+        return list(own_copies(document for document in self.documents or () if document.id in wanted))
+
+    def as_document_index(self) -> "SPScannerDocumentIndex":
+        """The documents for LangChain's indexing API: ``index(loader, record_manager, this)``."""
+        from langchain_spscanner.document_index import SPScannerDocumentIndex
+
+        return SPScannerDocumentIndex(retriever=self)
+
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         self._check_call(input, kwargs)  # before any event
@@ -190,20 +299,19 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **arguments: Any
     ) -> list[Document]:
         found = None
-        if self.retriever is not None:
-            found = self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
-        return self._scan(query, self._texts(found), self._search(arguments))
+        if isinstance(first := self._first_stage, Runnable):
+            found = first.invoke(query, {"callbacks": run_manager.get_child()})
+        return self._answer(query, found, arguments)
 
     @override
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **arguments: Any
     ) -> list[Document]:
-        search = self._search(arguments)
         try:
             found = None
-            if self.retriever is not None:
-                found = await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
-            return await off_loop(lambda stop: self._scan(query, self._texts(found), search, stop))
+            if isinstance(first := self._first_stage, Runnable):
+                found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
+            return await off_loop(lambda cancelled: self._answer(query, found, arguments, cancelled))
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class handles only Exception
             raise
@@ -215,6 +323,10 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         params["ls_embedding_model"] = self._search().choice.name
         return params
 
+    def __getstate__(self) -> dict[Any, Any]:
+        state = super().__getstate__()  # without what is made of the documents again
+        return {**state, "__pydantic_private__": {**state["__pydantic_private__"], "_corpus": self._corpus}}
+
     def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
@@ -223,15 +335,33 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
                     "field set at construction"
                 )
         require_query(query)
-        self._search({name: value for name, value in arguments.items() if name in _ARGUMENTS})
+        check_filter(arguments.get("filter"))
+        self._search({name: value for name, value in arguments.items() if name in _SELECTING})
 
-    def _texts(self, found: object) -> list[TextToScan]:
-        """The texts to scan: all, or those that the first stage found, if there is one."""
+    def _counted(self) -> tuple[HeldDocuments, Corpus]:
+        """The documents as they are now, and their corpus; counts the words of new ones."""
         held = self._held_documents()
-        if self.retriever is None:
-            return held.texts
+        corpus = self._corpus = self._corpus.with_texts([text.joined for text in held.texts])
+        return held, corpus
+
+    def _answer(
+        self, query: str, found: object, arguments: Mapping[str, Any], cancelled: Cancelled = never
+    ) -> list[Document]:
+        held, corpus = self._counted()
+        chosen_by = arguments.get("filter", self.filter)
+        bounds = ReadBounds(self.read_documents, self.read_tokens)
+        if found is not None:
+            texts = within(bounds, list(filtered(self._found(held, found), chosen_by).values()))
+        elif self._first_stage == "none":
+            texts = list(filtered(held.texts, chosen_by).values())
+        else:
+            texts = chosen(filtered(held.texts, chosen_by), query, corpus, bounds)
+        return self._scan(query, texts, self._search(arguments).within(corpus), cancelled)
+
+    def _found(self, held: HeldDocuments, found: object) -> list[TextToScan]:
+        """The texts that the first stage found."""
         if not isinstance(found, Sequence) or isinstance(found, str):
             raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
         for document in found:
             require_document(document, "the first stage's documents")
-        return held.chosen(found)[: self.candidate_documents]
+        return held.chosen(found)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
-from spscanner_rag.scorers import check_query
+from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Segmenter, Unit
 
 
@@ -74,6 +75,37 @@ class Baseline(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
+
+
+class CollectionBaseline(Baseline):
+    """A baseline whose scores depend on all texts that a query is asked of; by default each is asked alone."""
+
+    uses_collection = True
+
+    @abstractmethod
+    def raw_scores_among(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+    ) -> list[NDArray[np.float32]]:
+        """The method's own scores of the units of some texts of a collection: (units,) each."""
+
+    def score_units_many(
+        self,
+        requests: Sequence[Request],
+        *,
+        cancelled: Cancelled = never,
+        collection: CollectionIndex | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """Logits of the units of several texts of ``collection``, (units,) each; errors as for `score_units`."""
+        for query, _, _ in requests:
+            check_query(query)
+        if collection is not None:
+            raw = self.raw_scores_among(requests, cancelled, collection)
+            return [self.logits(values) if len(values) else values for values in raw]
+        scored = []
+        for query, text, units in requests:
+            stop_if(cancelled, "between two texts")
+            scored.append(self.score_units(query, text, units))
+        return scored
 
 
 def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -1,14 +1,19 @@
-"""BM25 over the units of one document."""
+"""BM25 over the units of one document, or of a collection of documents."""
 
-from collections.abc import Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, log_odds, optional
+from spscanner_rag.baselines.base import CollectionBaseline, log_odds, optional
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.scorers import Cancelled, Request, stop_if
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Segmenter, Unit, readable
 from spscanner_rag.text.words import STOP_WORDS
 
@@ -16,12 +21,13 @@ if TYPE_CHECKING:
     import bm25s
 
 
-class BM25(Baseline):
+class BM25(CollectionBaseline):
     """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without English stop words.
 
-    The units of the document are the corpus. The raw score s of a unit is the sum over the words of the query of
-    ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l / L)), for a word in n of N units that occurs
-    f times in this one, of l words, where L is the mean of l. Users see s / (1 + s).
+    The units of the document, or of all documents that a query is asked of, are the corpus. The raw score s of a
+    unit is the sum over the words of the query of ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l
+    / L)), for a word in n of N units that occurs f times in this one, of l words, where L is the mean of l. Users
+    see s / (1 + s).
 
     Parameters
     ----------
@@ -71,6 +77,8 @@ class BM25(Baseline):
         self.k1, self.b, self.language = k1, b, language
         self.stop_words = sorted(STOP_WORDS) if stop_words is None else stop_words
         self._indexes: TextCache[bm25s.BM25 | None] = TextCache(keep_texts)
+        self._counted: TextCache[list[Counter[str]]] = TextCache(keep_texts)
+        self._collection: _CollectionWords | None = None
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """BM25 scores, 0 and above: (units,)."""
@@ -81,9 +89,47 @@ class BM25(Baseline):
         scores: NDArray[np.float32] = index.get_scores(words).astype(np.float32)
         return scores
 
+    def raw_scores_among(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+    ) -> list[NDArray[np.float32]]:
+        """BM25 scores, 0 and above, with the words of a collection as the corpus: (units,) for each text."""
+        scored = []
+        for query, text, units in requests:
+            stop_if(cancelled, "between two texts")
+            scored.append(self._among(query, text, units, collection))
+        return scored
+
+    def _among(
+        self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex
+    ) -> NDArray[np.float32]:
+        """Raw scores with the statistics of a collection: (units,)."""
+        known = self._collection
+        if known is None or known.index() is not collection or known.n_units != collection.n_units:
+            known = self._collection = _CollectionWords.of(collection, self._stems_of_words)
+        wanted = list(dict.fromkeys(self._words([query])[0]))
+        idf = known.idf(collection, wanted)
+        scores = np.zeros(len(units))
+        counted = self._counted.get(text, units, lambda: self._count(text, units))
+        for number, times in enumerate(counted):
+            norm = self.k1 * (1 - self.b + self.b * times.total() / known.mean_words)
+            scores[number] = sum(
+                rarity * times[word] / (times[word] + norm) for word, rarity in zip(wanted, idf, strict=True)
+            )
+        return scores.astype(np.float32)
+
+    def _count(self, text: str, units: Sequence[Unit]) -> list[Counter[str]]:
+        return [Counter(words) for words in self._words([text[unit.start : unit.end] for unit in units])]
+
+    def _stems_of_words(self, words: list[str]) -> list[str | None]:
+        """The stem of each word as `_words` makes them; None for those that it leaves out."""
+        return [found[0] if found else None for found in self._words(words)]
+
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """The logit of s / (1 + s) is log(s)."""
         return log_odds(raw / (1 + raw))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**super().__getstate__(), "_collection": None}
 
     def _index(self, text: str, units: Sequence[Unit]) -> "bm25s.BM25 | None":
         import bm25s
@@ -108,3 +154,32 @@ class BM25(Baseline):
             show_progress=False,
         )
         return words
+
+
+@dataclass(frozen=True, slots=True)
+class _CollectionWords:
+    """The stems of a collection's words, and the mean number of words of a unit."""
+
+    index: "weakref.ref[CollectionIndex]"
+    n_units: int
+    stems: list[str | None]  # of the words of the vocabulary
+    mean_words: float
+
+    @classmethod
+    def of(
+        cls, collection: CollectionIndex, stems_of: Callable[[list[str]], list[str | None]]
+    ) -> "_CollectionWords":
+        occurrences = collection.occurrences()
+        stems = stems_of(collection.vocabulary[: len(occurrences)])
+        counted = np.array([stem is not None for stem in stems], bool)
+        n_units = collection.n_units
+        mean = float(occurrences[counted].sum()) / max(n_units, 1)
+        return cls(weakref.ref(collection), n_units, stems, max(mean, 1e-9))
+
+    def idf(self, collection: CollectionIndex, wanted: Sequence[str]) -> NDArray[np.float64]:
+        """Lucene's idf of each wanted stem: (wanted,)."""
+        column = {stem: number for number, stem in enumerate(wanted)}
+        columns = np.array([-1 if stem is None else column.get(stem, -1) for stem in self.stems], np.int64)
+        counts = collection.count(columns, len(wanted))
+        frequency = np.bincount(counts.stems, minlength=len(wanted))
+        return np.log1p((counts.n_units - frequency + 0.5) / (frequency + 0.5))

@@ -12,6 +12,7 @@ from spscanner_rag.baselines.base import Baseline, check_whole, log_odds
 from spscanner_rag.baselines.embedders import MINILM, Pooling, embed_checked, encoder_of
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit
 
 Similarity = Literal["cosine", "dot"]
@@ -165,10 +166,35 @@ class Dense(Baseline):
         ValueError
             If the embedder returns NaN, or vectors of different widths; the message quotes the text.
         """
-        embed = self._passages.passages
-        return self._compare(
-            query, self._vectors.get(text, units, lambda: embed_checked(embed, self.passages_of(text, units)))
-        )
+        return self._compare(query, self._passage_vectors(text, units))
+
+    def score_units_many(
+        self, requests: Iterable[Request], *, cancelled: Cancelled = never
+    ) -> list[NDArray[np.float32]]:
+        """Logits of the units of each text, in order: (units,) each. A query is embedded once for all texts.
+
+        Raises
+        ------
+        ValueError
+            If a query is empty; see also `raw_scores`.
+        ScanCancelled
+            If ``cancelled`` returned True.
+        """
+        asked = list(requests)
+        for query, _, _ in asked:
+            check_query(query)
+        questions: dict[str, NDArray[np.float32]] = {}
+        found = []
+        for query, text, units in asked:
+            stop_if(cancelled, "between two texts")
+            if not units:
+                found.append(np.empty(0, np.float32))
+                continue
+            passages = self._passage_vectors(text, units)
+            if query not in questions:
+                questions[query] = self._query_vector(query, passages.shape[1])
+            found.append(self.logits(self._similarities(questions[query], passages)))
+        return found
 
     def score_texts(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Similarities of arbitrary texts, whose vectors are not kept: (texts,)."""
@@ -180,13 +206,24 @@ class Dense(Baseline):
         """The logit of (1 + cosine) / 2; a scaled dot product already is a logit."""
         return raw if self.similarity == "dot" else log_odds((1 + raw) / 2)
 
-    def _compare(self, query: str, passages: NDArray[np.float32]) -> NDArray[np.float32]:
-        width = passages.shape[1]
+    def _passage_vectors(self, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        embed = self._passages.passages
+        return self._vectors.get(text, units, lambda: embed_checked(embed, self.passages_of(text, units)))
+
+    def _query_vector(self, query: str, width: int) -> NDArray[np.float32]:
         read = [self.query_prefix + query + self.end_token]
-        question = embed_checked(self._queries.queries, read, width)[0]
+        vector: NDArray[np.float32] = embed_checked(self._queries.queries, read, width)[0]
+        return vector
+
+    def _compare(self, query: str, passages: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self._similarities(self._query_vector(query, passages.shape[1]), passages)
+
+    def _similarities(
+        self, question: NDArray[np.float32], passages: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         products: NDArray[np.float32] = passages @ question
         if self.similarity == "dot":
-            return np.asarray(products / np.sqrt(width), np.float32)
+            return np.asarray(products / np.sqrt(len(question)), np.float32)
         lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(question)
         return np.asarray(np.clip(products / np.maximum(lengths, 1e-12), -1, 1), np.float32)
 

@@ -1,15 +1,16 @@
 """Fusion of the scores of several scorers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.base import Baseline, CollectionBaseline, log_odds
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.scorers import Scorer, segment
+from spscanner_rag.scorers import Cancelled, Request, Scorer, score_batch, segment
 from spscanner_rag.text.bm25 import standardized
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Segmenter, Unit
 
 Fusion = Literal["scores", "ranks"]
@@ -18,7 +19,7 @@ RANK_CONSTANT = 60
 """The constant of reciprocal-rank fusion (Cormack et al., 2009)."""
 
 
-class Hybrid(Baseline):
+class Hybrid(CollectionBaseline):
     """Fuses the scores or ranks of several scorers.
 
     The raw score of a unit is the weighted mean over the scorers of (s - mean) / deviation, for the scorer's own
@@ -80,9 +81,28 @@ class Hybrid(Baseline):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
+        return self._fused([_own_scores(scorer, query, text, units) for scorer in self.scorers])
+
+    @property
+    def uses_collection(self) -> bool:  # type: ignore[override]
+        """Whether any of the scorers depends on the other texts of a collection."""
+        return any(getattr(scorer, "uses_collection", False) for scorer in self.scorers)
+
+    def raw_scores_among(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+    ) -> list[NDArray[np.float32]]:
+        """Scores or ranks among the units of all these texts, fused: (units,) for each text."""
+        parts = []
+        for scorer in self.scorers:
+            scored = _own_scores_among(scorer, requests, cancelled, collection)
+            parts.append(np.concatenate([np.zeros(0, np.float32), *scored]))
+        return np.split(self._fused(parts), np.cumsum([len(units) for _, _, units in requests])[:-1])
+
+    def _fused(self, parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         fuse = standardized if self.fusion == "scores" else reciprocal_ranks
-        parts = [fuse(_own_scores(scorer, query, text, units)) for scorer in self.scorers]
-        fused: NDArray[np.float32] = (self.weights @ np.stack(parts)).astype(np.float32)
+        fused: NDArray[np.float32] = (self.weights @ np.stack([fuse(part) for part in parts])).astype(
+            np.float32
+        )
         return fused
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -108,3 +128,13 @@ def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) ->
     # The logits of a baseline are a nonlinear function of its raw scores, and fusion needs the raw ones.
     score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
     return score(query, text, units)
+
+
+def _own_scores_among(
+    scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+) -> Iterable[NDArray[np.float32]]:
+    if isinstance(scorer, CollectionBaseline) and scorer.uses_collection:
+        return scorer.raw_scores_among(requests, cancelled, collection)
+    if isinstance(scorer, Baseline):
+        return [scorer.raw_scores(*request) for request in requests]
+    return score_batch(scorer, requests, cancelled, collection)

@@ -29,6 +29,7 @@ class Options:
     dtype: str = "auto"
     trust_remote_code: bool = False  # whether models from the Hub may run their own code
     titles: Mapping[str, str] | None = None  # titles of documents by their text, for `Propositions`
+    keep_texts: int = 4  # of how many texts BM25 and dense keep an index for further questions
 
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
@@ -44,6 +45,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
     check_name(name)
     kind, _, model = name.strip().partition(":")
     unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code
+    keep = options.keep_texts
     own_device = None if device == "auto" else device  # None: sentence-transformers chooses
     match kind:
         case "scanner":
@@ -52,9 +54,11 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
             return shared_scanner(model or None, device=device, dtype=dtype, **own)
         case "bm25":
-            return baselines.BM25(unit)
+            return baselines.BM25(unit, keep_texts=keep)
         case "dense":
-            return baselines.Dense(model or "minilm", unit, device=own_device, trust_remote_code=trusted)
+            return baselines.Dense(
+                model or "minilm", unit, device=own_device, trust_remote_code=trusted, keep_texts=keep
+            )
         case "crossencoder":
             dtype = "float32" if dtype == "auto" else dtype
             return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)

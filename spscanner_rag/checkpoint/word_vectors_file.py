@@ -21,7 +21,9 @@ def read_word_vectors(path: Path) -> WordVectors:
         return WordVectors.from_arrays(load(content))
     except SafetensorError as error:
         fault = f"truncated, or not a safetensors file ({first_line(error)})"
-    except (ValueError, KeyError, TypeError) as error:  # KeyError: a dtype that numpy does not have
+    except KeyError as error:  # a dtype that numpy does not have
+        fault = f"a tensor is {error.args[0]}; expected int8, uint8 and floating-point that numpy has"
+    except ValueError as error:
         fault = str(error)
     raise CheckpointError(f"{path}: {fault}; {_NEXT}")
 

@@ -14,6 +14,7 @@ from spscanner_rag.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.cli.info import info
 from spscanner_rag.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.cli.train import train
+from spscanner_rag.cli.word_vectors import word_vectors
 from spscanner_rag.views.escaping import encodable, one_line
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command(epilog=JSON_LAYOUT)(scan)
 app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
 app.command("eval", epilog=RESULTS)(evaluate)
 app.command()(train)
+app.command("word-vectors")(word_vectors)
 app.command()(info)
 
 

@@ -13,11 +13,12 @@ from spscanner_rag.cli import arguments
 from spscanner_rag.cli.arguments import OutputFormat, names_in, optional
 from spscanner_rag.files.documents import TextFile, read_text_files
 from spscanner_rag.files.output import check_output, json_text, write_output
-from spscanner_rag.scorers import check_query
+from spscanner_rag.scorers import check_query, segment, words_together
 from spscanner_rag.text.token_counts import check_counter
 
 if TYPE_CHECKING:
     from spscanner_rag.comparison import Comparison, Retrieval
+    from spscanner_rag.text.collection_index import CollectionIndex
 
 JSON_LAYOUT = """JSON is one object:
 
@@ -101,7 +102,7 @@ def compare(
     """Show what several retrievers find for a question, side by side.
 
     A column for each retriever, with what only that one found and, where evidence is given, what it missed.
-    Each FILE is a document of its own.
+    Each FILE is a document of its own; scores compare between files.
     """
     from spscanner_rag.baselines.named import Options, scorer_of
     from spscanner_rag.comparison import comparison
@@ -118,6 +119,11 @@ def compare(
         label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
         for label, (name, unit, _) in settings.items()
     }
+    collections: dict[str, CollectionIndex | None] = {}
+    if len(documents) > 1:
+        for label, scorer in scorers.items():
+            cut = (segment(scorer, document.text) for document in documents)
+            collections[label] = words_together(scorer, cut)
     show_progress = sys.stderr.isatty() if progress is None else progress
     with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
         comparisons = [
@@ -128,6 +134,7 @@ def compare(
                 top_k=[number for _, _, number in settings.values()],
                 evidence=spans,
                 count_tokens=count_tokens,
+                collections=collections,
                 path=document.path,
                 started=started,
             )

@@ -4,7 +4,8 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from spscanner_rag.cli.arguments import names_in, optional
 from spscanner_rag.views.escaping import one_line
 
 if TYPE_CHECKING:
+    from spscanner_rag.evaluation.corpus_study import CorpusStudy
     from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evaluation.study import Study
@@ -77,18 +79,55 @@ def evaluate(
             help="Ask every question with its evidence in the first and in the last tenth of the document.",
         ),
     ] = False,
+    corpus: Annotated[
+        bool,
+        typer.Option(
+            "--corpus",
+            help="Ask every question of all documents of its source together, not of its own alone.",
+        ),
+    ] = False,
+    among: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="With --corpus, or instead: of the right document and the N - 1 hardest others of its source.",
+            show_default=False,
+        ),
+    ] = None,
+    first_stage: Annotated[
+        str | None,
+        optional(
+            "With --corpus: comma-separated, what chooses the documents that a retriever without an index reads: "
+            "none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with --among, none."
+        ),
+    ] = None,
+    read_documents: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="With a first stage: at most this many documents are read."),
+    ] = 10,
+    document_characters: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="With --corpus: cut longer documents at sentence ends, so that evidence stays in.",
+            show_default=False,
+        ),
+    ] = None,
     device: arguments.Device = "auto",
     dtype: arguments.ScannerDtype = "auto",
     trust_remote_code: arguments.TrustRemoteCode = False,
 ) -> None:
-    """Measure how well retrievers find the evidence of questions on long documents."""
+    """Measure how well retrievers find the evidence of questions, in long documents or in many."""
     from spscanner_rag.baselines.named import Options, check_names, scorer_of
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
+    from spscanner_rag.evaluation.corpus_study import CorpusStudy, corpus_study_of
     from spscanner_rag.evaluation.records import RecordFile, check_arguments
     from spscanner_rag.evaluation.report.output import show_result, write_result
     from spscanner_rag.evaluation.settings import settings_of
-    from spscanner_rag.evaluation.study import study_of
+    from spscanner_rag.evaluation.study import Study, study_of
 
     names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
     check_names(names)
@@ -96,10 +135,26 @@ def evaluate(
         segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
     settings = settings_of(names, units)
     further = [ALONE, CHUNKS, WINDOWS] if context_ablation else []
+    corpus = corpus or among is not None
+    other_run = {"--context-ablation": context_ablation, "--calibration": calibration, "--rotate": rotate}
+    stages = _first_stages(corpus, among, first_stage, document_characters, other_run)
     documents, bad = _documents(data, held_out or [], skip_bad)
-    study = study_of(
-        [*settings, *further], documents, max_questions, seed, calibration=calibration, rotate=rotate
-    )
+    study: Study | CorpusStudy
+    if corpus:
+        study = corpus_study_of(
+            settings,
+            documents,
+            max_questions,
+            seed,
+            first_stages=stages,
+            read_documents=read_documents,
+            among=among,
+            characters=document_characters,
+        )
+    else:
+        study = study_of(
+            [*settings, *further], documents, max_questions, seed, calibration=calibration, rotate=rotate
+        )
     run_arguments = {
         "max_questions": max_questions,
         "seed": seed,
@@ -111,10 +166,17 @@ def evaluate(
         **study.arguments,
     }
     check_arguments(out, run_arguments)
-    titles: dict[str, str] = {}  # filled by `titled`, read by the scorers
+    titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
     options = Options("sentence", device, dtype, trust_remote_code, titles)
-    loaded = {name: scorer_of(name, options) for name in names}  # a missing one is reported before any work
-    scorers = {setting: loaded[setting.retriever] for setting in settings}
+    asked = list(settings)
+    if isinstance(study, CorpusStudy):
+        # a text is one of many, and comes back with the next question
+        options = replace(options, keep_texts=len(documents) * len({*units, "sentence", "chunk"}))
+        asked += study.stages
+    loaded: dict[str, Scorer] = {}
+    for name in dict.fromkeys(setting.retriever for setting in asked):
+        loaded[name] = scorer_of(name, options)  # a missing one is reported before any work
+    scorers = {setting: loaded[setting.retriever] for setting in asked}
     if context_ablation:
         scorers |= ablated(device, dtype)
     file = RecordFile(out, run_arguments)  # the first write, after everything is loaded
@@ -122,6 +184,36 @@ def evaluate(
     result = study.result(list(file.records.values()))
     write_result(result, out, _facts(bad))
     show_result(result, out)
+
+
+def _first_stages(
+    corpus: bool,
+    among: int | None,
+    first_stage: str | None,
+    document_characters: int | None,
+    other_run: Mapping[str, bool],
+) -> list[str]:
+    """The first stages of a run on corpora; ``ValueError`` for options that do not go together."""
+    from spscanner_rag.baselines.named import check_name
+    from spscanner_rag.evaluation.corpus_study import NO_STAGE, WORDS
+
+    if not corpus:
+        for option, value in (("--first-stage", first_stage), ("--document-characters", document_characters)):
+            if value is not None:
+                raise ValueError(f"got {option} without --corpus; expected both, or neither")
+        return []
+    wrong = [option for option, given in other_run.items() if given]
+    if wrong:
+        raise ValueError(
+            f"got --corpus and {wrong[0]}; expected one of them: make two runs, each with its own --out"
+        )
+    names = names_in("--first-stage", first_stage or (WORDS if among is None else NO_STAGE))
+    for name in names:
+        if name not in (NO_STAGE, WORDS):
+            check_name(name)
+            if name.partition(":")[0] == "scanner":
+                raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
+    return names
 
 
 def _facts(bad: int) -> dict[str, str]:
@@ -150,9 +242,11 @@ def _documents(
 
 
 def _run(
-    study: "Study", scorers: dict["Setting", "Scorer"], file: "RecordFile", titles: dict[str, str]
+    study: "Study | CorpusStudy",
+    scorers: dict["Setting", "Scorer"],
+    file: "RecordFile",
+    titles: dict[str, str],
 ) -> None:
-    from spscanner_rag.evaluation.run import run_setting, titled
     from spscanner_rag.scan.prepare import bundled_token_counter
     from spscanner_rag.views.progress import open_console, progress_bars
 
@@ -165,5 +259,4 @@ def _run(
             def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
                 bars.update(bar, completed=done, total=total)
 
-            scorer, layout = scorers[ask.scorer], titled(ask.layout, titles)
-            run_setting(ask.setting, scorer, ask.questions, count_tokens, file, show, layout, ask.calibrate)
+            ask.run(scorers, titles, count_tokens, file, show)

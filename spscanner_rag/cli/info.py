@@ -78,6 +78,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
         ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
         ("lexical channel", ", ".join(settings.lexical_names) or "none"),
+        ("word vectors", str(checkpoint.word_vectors or "none")),
     ]
 
 

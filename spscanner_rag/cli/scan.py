@@ -11,7 +11,7 @@ from spscanner_rag.cli import arguments
 from spscanner_rag.cli.arguments import OutputFormat, optional, optional_number
 from spscanner_rag.files.documents import TextFile, read_text_files
 from spscanner_rag.files.output import check_output, json_text, write_output
-from spscanner_rag.scorers import check_query
+from spscanner_rag.scorers import check_query, words_together
 from spscanner_rag.views.scanned_document import ScannedDocument
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def scan(
 ) -> None:
     """Show the sentences of documents that answer a question.
 
-    Each FILE is scanned as a document of its own. Positions are line:column from 1, a column counting
-    characters. A byte order mark is not part of the text.
+    Each FILE is read on its own, and scores compare between files. Positions are line:column from 1, a column
+    counting characters. A byte order mark is not part of the text.
     """
     from spscanner_rag.results import ScanResult
 
@@ -114,11 +114,15 @@ def scan(
     from spscanner_rag.views.terminal import render_documents, scan_progress
 
     scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, segment_tokens=segment_tokens)
+    collection = None
+    if len(documents) > 1:
+        collection = words_together(scanner, (scanner.segment(document.text) for document in documents))
     with scan_progress(sys.stderr.isatty() if progress is None else progress, sys.stderr) as start:
-        scanned = [
-            _select(document, scanner.scan(query, document.text, progress=start(document.path)), selection)
-            for document in documents
-        ]
+        scanned = []
+        for document in documents:
+            pair, shown = (query, document.text), start(document.path)
+            (result,) = scanner.scan_many([pair], collection=collection, progress=shown)
+            scanned.append(_select(document, result, selection))
     if output_format is OutputFormat.JSON:
         described = [_describe(document) for document in scanned]
         content = json_text({"query": query, "model": scanner.checkpoint.source, "documents": described})

@@ -12,6 +12,7 @@ from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals, mer
 from spscanner_rag.evidence.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Scorer, check_query, score_batch, segment
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
 from spscanner_rag.text.units import Unit
@@ -64,6 +65,7 @@ def compare(
     top_k: int | Sequence[int] = 10,
     evidence: Iterable[tuple[int, int]] = (),
     count_tokens: CountTokens | str | None = None,
+    collections: Mapping[str, CollectionIndex | None] | None = None,
     path: str = "",
     started: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -84,6 +86,9 @@ def compare(
     count_tokens : callable or str, optional
         As for `ScanResult.select`, the same for all retrievers. Default: the tokens of the first scorer that
         counts them, else of the bundled checkpoint.
+    collections : mapping of str to CollectionIndex, optional
+        For each retriever by name, the words of all documents that the question is asked of, as
+        `scorers.words_together` counts them. Default: this document is asked alone.
     path : str, optional
         Where the document was read from; only shown.
     started : callable, optional
@@ -108,7 +113,8 @@ def compare(
             started(name)
         began = time.perf_counter()
         units = segment(scorer, text)
-        logits = next(score_batch(scorer, [(query, text, units)]))
+        collection = (collections or {}).get(name)
+        logits = next(score_batch(scorer, [(query, text, units)], collection=collection))
         seconds.append(time.perf_counter() - began)
         results.append(ScanResult(query, text, *Spans.of(units), logits))
         best.append(results[-1].select(top_k=number, order="score"))

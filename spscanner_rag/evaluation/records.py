@@ -37,6 +37,8 @@ class Record:
     answerable: bool = True
     highest: float | None = None  # the highest probability of a sentence, if calibration is measured
     bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
+    documents_read: int | None = None  # scored for a question that is asked of a corpus
+    tokens_read: int | None = None  # of these documents
 
     @property
     def setting_key(self) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,20 @@ def run_setting(
                 progress(done, total)
 
 
+class Ranked(Protocol):
+    """Units that are ranked."""
+
+    @property
+    def spans(self) -> Spans:
+        """Their spans."""
+        ...
+
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """Their numbers of tokens: (units,)."""
+        ...
+
+
 class Cut:
     """A document, the units that are ranked, and the sentences that evidence is measured in."""
 
@@ -174,14 +188,14 @@ def _records(
             )
 
 
-def measure(cut: Cut, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:
+def measure(cut: Ranked, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:
     """All metrics of one question, such as "recall@10", from 0 to 1.
 
     Recall is the share of evidence sentences that lie at least half inside the best k units; a unit counts as
     relevant for precision, nDCG, success and MRR if it holds at least half of an evidence sentence.
     """
     metrics = {f"recall@{k}": value for k, value in coverage_recall_at(cut.spans, scores, evidence).items()}
-    relevant = np.zeros(len(cut.units), bool)
+    relevant = np.zeros(len(cut.spans.starts), bool)
     for start, end in zip(*evidence, strict=True):
         inside = np.minimum(cut.spans.ends, end) - np.maximum(cut.spans.starts, start)
         relevant |= 2 * inside >= end - start

@@ -44,6 +44,14 @@ class Setting:
         """Whether the scores are probabilities, as all scores of a scanner are."""
         return self.retriever.partition(":")[0] == "scanner"
 
+    @property
+    def has_index(self) -> bool:
+        """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do."""
+        kind, _, model = self.retriever.partition(":")
+        if kind == "hybrid":
+            return all(Setting(part).has_index for part in model.split("+"))
+        return kind in ("bm25", "dense")
+
     def varied(self, variant: str) -> "Setting":
         """The same setting with one more variant."""
         return replace(self, variants=(*self.variants, variant))

@@ -4,25 +4,27 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from spscanner_rag.evaluation.records import Record
+from spscanner_rag.evaluation.records import Record, RecordFile
 from spscanner_rag.evaluation.report.calibration_table import calibration_rows, calibration_tables
 from spscanner_rag.evaluation.report.result import Result
 from spscanner_rag.evaluation.report.rotation_table import rotation_rows, rotation_table
 from spscanner_rag.evaluation.report.rows import differences_of, rows_of
 from spscanner_rag.evaluation.rotation import LAYOUTS, rotatable
-from spscanner_rag.evaluation.run import Layout, as_it_is
+from spscanner_rag.evaluation.run import Layout, as_it_is, run_setting, titled
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import THRESHOLD
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.evidence.sampling import Asked, sample_questions
+from spscanner_rag.scorers import Progress, Scorer
+from spscanner_rag.text.token_counts import CountTokens
 
 Questions = Mapping[str, Sequence[Asked]]
 """By source, from `sample_questions`."""
 
 
-class Ask(NamedTuple):
+@dataclass(frozen=True)
+class Ask:
     """The arguments of one call of `run_setting`."""
 
     setting: Setting
@@ -30,6 +32,20 @@ class Ask(NamedTuple):
     questions: Questions
     layout: Layout = as_it_is
     calibrate: bool = False
+
+    def run(
+        self,
+        scorers: Mapping[Setting, Scorer],
+        titles: dict[str, str],
+        count_tokens: CountTokens,
+        file: RecordFile,
+        progress: Progress | None = None,
+    ) -> None:
+        """Ask all questions that have no record; ``titles`` maps the text being read to its document's title."""
+        scorer, layout = scorers[self.scorer], titled(self.layout, titles)
+        run_setting(
+            self.setting, scorer, self.questions, count_tokens, file, progress, layout, self.calibrate
+        )
 
 
 @dataclass(frozen=True)
@@ -43,11 +59,11 @@ class Study:
     @property
     def arguments(self) -> dict[str, object]:
         """What must not change before the run resumes: a digest of the questions."""
-        return {"questions": _digest(self.questions)}
+        return {"questions": digest_of(self.questions)}
 
     @property
     def asks(self) -> list[Ask]:
-        """The calls of `run_setting`, in order."""
+        """What is asked of each setting, in order."""
         return [Ask(setting, setting, self.questions) for setting in self.settings]
 
     def result(self, records: Sequence[Record]) -> Result:
@@ -68,7 +84,7 @@ class CalibratedStudy(Study):
     @property
     def arguments(self) -> dict[str, object]:
         """Digests of both kinds of questions."""
-        return super().arguments | {"calibration": _digest(self.unanswerable)}
+        return super().arguments | {"calibration": digest_of(self.unanswerable)}
 
     @property
     def asks(self) -> list[Ask]:
@@ -76,7 +92,7 @@ class CalibratedStudy(Study):
         sources = sorted({*self.questions, *self.unanswerable})
         both = {s: [*self.questions.get(s, ()), *self.unanswerable.get(s, ())] for s in sources}
         return [
-            ask._replace(questions=both, calibrate=True) if ask.setting.has_probabilities else ask
+            replace(ask, questions=both, calibrate=True) if ask.setting.has_probabilities else ask
             for ask in super().asks
         ]
 
@@ -164,7 +180,8 @@ def study_of(
     return Study(settings, questions, seed)
 
 
-def _digest(questions: Questions) -> str:
+def digest_of(questions: Questions) -> str:
+    """Identifies the questions of a run."""
     digest = hashlib.sha256()
     for source, asked in questions.items():
         for document, question in asked:

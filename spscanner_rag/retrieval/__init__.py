@@ -6,8 +6,19 @@ An integration imports only what ``__all__`` lists. Nothing here imports torch b
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.access_token import hide_token, hide_token_in_fields, split_token
 from spscanner_rag.retrieval.background import off_loop
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
+from spscanner_rag.retrieval.first_stage import ReadBounds, choose_texts, restrict
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.metadata import copied_metadata, page_number
+from spscanner_rag.retrieval.kept_pieces import (
+    KeptPiece,
+    ReturnNodes,
+    check_return_nodes,
+    kept_pieces,
+    pruned_text,
+    reduction,
+)
+from spscanner_rag.retrieval.metadata import copied_metadata, is_random_id, page_number
 from spscanner_rag.retrieval.options import SentenceSearch
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit
@@ -15,18 +26,33 @@ from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.token_counts import CountTokens
 
 __all__ = [
+    "Corpus",
     "CountTokens",
     "Hit",
     "JoinedText",
+    "KeptPiece",
     "Order",
     "Piece",
+    "ReadBounds",
+    "ReturnNodes",
     "SentenceSearch",
+    "check_json",
+    "check_return_nodes",
+    "choose_texts",
     "copied_metadata",
+    "estimated_tokens",
     "hide_token",
     "hide_token_in_fields",
+    "is_random_id",
     "join_pieces",
+    "kept_pieces",
     "loading_options",
     "off_loop",
     "page_number",
+    "pruned_text",
+    "read_corpus",
+    "reduction",
+    "restrict",
     "split_token",
+    "write_corpus",
 ]

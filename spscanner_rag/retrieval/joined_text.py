@@ -4,9 +4,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 RUN_SEPARATOR = "\n\n"
+CONTINUED = "\n"
+"""Stands before a run that continues the sentence of the run before it, as on the next page."""
 
 
 class SpanIndex:
@@ -36,6 +39,7 @@ class Run(NamedTuple):
     end: int
     source: Hashable
     source_start: int | None  # where the run begins in the source; None if unknown
+    continues: bool = False  # whether a sentence of the run before may go on in it
 
 
 class Placed(NamedTuple):
@@ -46,6 +50,9 @@ class Placed(NamedTuple):
     number: int  # index of the piece, in the order given
     exact: bool = True  # False if the white space there differs from the piece's
     anchored: bool = True  # False if the place in the source was guessed
+    offset: int = (
+        0  # characters of the piece before the span, which were left out; white space counts if exact
+    )
 
     def holds(self, start: int, end: int) -> bool:
         """Whether the piece contains the whole span."""
@@ -53,7 +60,7 @@ class Placed(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a span of a joined text comes from."""
+    """Where a span of a joined text comes from; of a span over several runs, its first part in a piece."""
 
     piece: int  # index of the piece that contains the span, or most of it
     piece_start: int | None  # the span in that piece's text; None if it is not all there
@@ -72,7 +79,8 @@ class JoinedText:
     text
         What is scanned.
     runs
-        Its contiguous stretches, in order, with ``RUN_SEPARATOR`` between them.
+        Its contiguous stretches, in order, with ``RUN_SEPARATOR`` between them, or ``CONTINUED`` before one that
+        continues the one before.
     placed
         Spans of the pieces, sorted by start. They cover the runs, except where the whole text of a source was
         given: it is read between the pieces as well.
@@ -86,25 +94,43 @@ class JoinedText:
         """Whether any piece overlaps the span."""
         return self._spans.touch(start, end)
 
+    @cached_property
+    def blocks(self) -> tuple[int, ...]:
+        """Starts of the stretches that are cut into sentences each on its own: the runs that continue none."""
+        return tuple(run.start for run in self.runs if not run.continues)
+
     def place(self, start: int, end: int) -> Place:
-        """Where a span comes from. It must lie in one run and overlap a piece."""
-        holder = next((p for p in self._touching(start, end) if p.exact and p.holds(start, end)), None)
-        best = holder or max(self._touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
-        run = self.runs[bisect_right(self.runs, start, key=lambda run: run.start) - 1]
+        """Where a span comes from. It must overlap a piece."""
+        return next(self.places(start, end))
+
+    def places(self, start: int, end: int) -> Iterator[Place]:
+        """Where the parts of a span come from, run by run; the runs without a piece there are left out."""
+        first = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
+        for run in islice(self.runs, first, None):
+            if run.start >= end:
+                break
+            if self.touches(max(start, run.start), min(end, run.end)):
+                yield self._place_in_run(max(start, run.start), min(end, run.end), run)
+
+    def _place_in_run(self, start: int, end: int, run: Run) -> Place:
+        holder = next((p for p in self.touching(start, end) if p.exact and p.holds(start, end)), None)
+        best = holder or max(self.touching(start, end), key=lambda p: min(p.end, end) - max(p.start, start))
         place = Place(best.number, None, None, run.source, None, None)
         if holder:
-            place = place._replace(piece_start=start - best.start, piece_end=end - best.start)
+            shift = best.offset - best.start
+            place = place._replace(piece_start=start + shift, piece_end=end + shift)
         if run.source_start is not None and self._anchored(start, end):
             shift = run.source_start - run.start
             place = place._replace(source_start=start + shift, source_end=end + shift)
         return place
 
     def _anchored(self, start: int, end: int) -> bool:
-        if any(p.anchored and p.holds(start, end) for p in self._touching(start, end)):
+        if any(p.anchored and p.holds(start, end) for p in self.touching(start, end)):
             return True
-        return all(p.anchored for p in self._touching(start, end))
+        return all(p.anchored for p in self.touching(start, end))
 
-    def _touching(self, start: int, end: int) -> Iterator[Placed]:
+    def touching(self, start: int, end: int) -> Iterator[Placed]:
+        """The pieces that overlap the span, in order."""
         for number in self._spans.near(start, end):
             if self.placed[number].end > start:
                 yield self.placed[number]

@@ -1,15 +1,16 @@
 """Check the options that all framework classes take, and make one search of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, search
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.token_counts import budget_counter
+from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class SentenceSearch:
     choice: ScorerChoice
     selection: Selection
     batch_size: int = 64
+    collection: CollectionIndex | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any], *, top_k: str, top_k_per_text: str) -> Self:
@@ -48,6 +50,10 @@ class SentenceSearch:
             budget_counter(selection.max_tokens, None, type(scorer).__name__)
         return cls(choice, selection, options["batch_size"])
 
+    def within(self, corpus: Corpus) -> Self:
+        """The same search with scores relative to all texts of a corpus, whichever are read."""
+        return replace(self, collection=corpus.collection)
+
     def __call__(
         self,
         query: str,
@@ -55,7 +61,7 @@ class SentenceSearch:
         cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
     ) -> list[Hit]:
-        """The best passages of all texts together; ``collection`` is as for `search`.
+        """The best passages of all texts together; ``collection`` is as for `search`, by default that of `within`.
 
         If there is nothing to read, no scorer is loaded.
         """
@@ -67,10 +73,21 @@ class SentenceSearch:
             query,
             texts,
             self.selection,
-            collection=collection,
+            collection=self.collection if collection is None else collection,
             batch_size=self.batch_size,
             cancelled=cancelled,
         )
+
+    def unmerged(self) -> Self:
+        """The same search with each sentence as a hit of its own."""
+        return replace(self, selection=replace(self.selection, merge=False))
+
+    def token_counter(self) -> Callable[[str], int] | None:
+        """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""
+        count_tokens = self.selection.count_tokens
+        if count_tokens is None:
+            return getattr(self.choice.resolve(), "count_tokens", None)
+        return resolve_counter(count_tokens)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self), (self.choice.without_weights(), self.selection, self.batch_size)

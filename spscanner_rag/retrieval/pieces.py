@@ -2,7 +2,8 @@
 
 A piece is a whole document, a page or a chunk. The pieces of one group become one `JoinedText`, in reading order.
 Text that chunks share is included once, and white space that a splitter dropped is replaced by as many characters.
-Where text is missing, or a page or document ends, a new *run* begins; no sentence extends over two runs.
+Where text is missing, or a page or document ends, a new *run* begins. No sentence extends over two runs, unless
+they are pages that follow each other (`pages.join_pages`).
 """
 
 import math
@@ -11,7 +12,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
+from spscanner_rag.retrieval.chunk_order import order_by_overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
+from spscanner_rag.retrieval.pages import Page, join_pages
 
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
@@ -39,6 +42,10 @@ class Piece:
         Position of the source in its group, such as a page number. None: as given.
     previous, next
         Keys of the pieces before and after it in the source, if known.
+    page
+        Whether the source is a page of the group's document.
+    last
+        Whether nothing of the source follows the piece, as far as is known.
     """
 
     text: str
@@ -49,6 +56,8 @@ class Piece:
     position: float | None = None
     previous: str | None = None
     next: str | None = None
+    page: bool = False
+    last: bool = False
 
     def __post_init__(self) -> None:
         if self.start is not None:
@@ -63,7 +72,7 @@ def join_pieces(pieces: Sequence[Piece], sources: Mapping[Hashable, str] | None 
     ----------
     pieces
         In any order. Pieces of one source are ordered by ``start`` where it is known, else by ``previous`` and
-        ``next``, else as given.
+        ``next``, else so that a piece follows the one whose end it begins with, else as given.
     sources
         Whole texts of sources, if available. Such a source is read whole, and every span in it is exact.
     """
@@ -81,21 +90,52 @@ def _join_group(
     ordered = list(group)
     if all(position is not None for position in positions.values()):
         ordered.sort(key=lambda source: positions[source] or 0)
+    if len(ordered) > 1 and all(pieces[number].page for numbers in group.values() for number in numbers):
+        return join_pages(
+            [_as_page(pieces, source, group[source], sources.get(source)) for source in ordered]
+        )
     builder = JoinedTextBuilder()
     for source in ordered:
-        numbers = in_reading_order(group[source], pieces)
-        numbers = [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
-        text = sources.get(source)
-        if text is None:
-            alone = _contradicting(numbers, pieces)
-            _add_pieces(builder, source, [number for number in numbers if number not in alone], pieces)
-        else:
-            alone = _add_source(builder, source, text, numbers, pieces)
-        for number in numbers:
-            if number in alone:
-                builder.begin(source, None)
-                builder.append(pieces[number].text, number)
+        _add(builder, pieces, source, group[source], sources.get(source))
     return builder.joined()
+
+
+def _as_page(pieces: Sequence[Piece], source: Hashable, numbers: Sequence[int], text: str | None) -> Page:
+    builder = JoinedTextBuilder()
+    _add(builder, pieces, source, numbers, text)
+    joined = builder.joined()
+    at_start = len(joined.runs) == 1 and joined.runs[0].source_start == 0
+    reach = max((placed.end for placed in joined.placed if pieces[placed.number].last), default=0)
+    whole = at_start and (text is not None or reach == len(joined.text))
+    return Page(joined, pieces[numbers[0]].position, whole)
+
+
+def _add(
+    builder: JoinedTextBuilder,
+    pieces: Sequence[Piece],
+    source: Hashable,
+    own: Sequence[int],
+    text: str | None,
+) -> None:
+    """Add one source: its whole text if it is known, else its pieces."""
+    numbers = in_reading_order(own, pieces)
+    numbers = [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
+    if text is None:
+        if all(_unplaced(pieces[number]) for number in numbers):
+            numbers = [numbers[n] for n in order_by_overlap([pieces[number].text for number in numbers])]
+        alone = _contradicting(numbers, pieces)
+        _add_pieces(builder, source, [number for number in numbers if number not in alone], pieces)
+    else:
+        alone = _add_source(builder, source, text, numbers, pieces)
+    for number in numbers:
+        if number in alone:
+            builder.begin(source, None)
+            builder.append(pieces[number].text, number)
+
+
+def _unplaced(piece: Piece) -> bool:
+    """Whether nothing but its text tells where a piece stands."""
+    return piece.start is None and piece.previous is None and piece.next is None
 
 
 def _add_source(
@@ -135,7 +175,8 @@ def _add_pieces(
                 builder.begin(source, start)
                 shared = 0
             elif gap > 0:
-                builder.fill(" " if gap == 1 else "\n" * gap)
+                # On a page, the white space may be that before a footer, which has to be a line of its own.
+                builder.fill(" " if gap == 1 and not pieces[number].page else "\n" * gap)
         builder.append(text, number, shared=shared, source_start=start)
         before = pieces[number]
 

@@ -22,7 +22,7 @@ from spscanner_rag.scorers import (
 )
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
-from spscanner_rag.text.units import Unit
+from spscanner_rag.text.units import Segmenter, Unit
 
 _BETWEEN_TEXTS = "\n\n"
 
@@ -77,6 +77,9 @@ class Hit(NamedTuple):
     logit: float
     joined: int  # index of its text
     place: Place
+    start: int  # its span in that text
+    end: int
+    document_score: float  # the score of the best sentence of its text, selected or not
 
 
 def search(
@@ -127,23 +130,23 @@ def _cut_before(scorer: Scorer, texts: Sequence[JoinedText], number: int, cancel
     return cut(scorer, texts[number])
 
 
-def cut(scorer: Scorer, joined: JoinedText) -> list[Unit]:
-    """Segment each run on its own. The separator after it is read with it, so that no word joins two runs."""
-    if len(joined.runs) == 1:
+def cut(scorer: Scorer | Segmenter, joined: JoinedText) -> list[Unit]:
+    """Segment each block on its own. The separator after it is read with it, so that no word joins two blocks."""
+    if len(joined.blocks) == 1:
         return segment(scorer, joined.text)
     units: list[Unit] = []
-    stops = [*(run.start for run in joined.runs), len(joined.text)][1:]
-    for run, stop in zip(joined.runs, stops, strict=True):
-        own = segment(scorer, joined.text[run.start : stop])
+    stops = [*joined.blocks, len(joined.text)][1:]
+    for block, stop in zip(joined.blocks, stops, strict=True):
+        own = segment(scorer, joined.text[block:stop])
         if own and units and not (units[-1].model_text[-1:].isspace() or own[0].model_text[:1].isspace()):
             # `ReferenceSegmenter` trims the white space at both ends.
             own = [own[0]._replace(model_text=RUN_SEPARATOR + own[0].model_text), *own[1:]]
-        units += (Unit(run.start + start, run.start + end, model_text) for start, end, model_text in own)
+        units += (Unit(block + start, block + end, model_text) for start, end, model_text in own)
     return units
 
 
 class _Pool:
-    """The sentences of all texts as one scan result, in which context and merging stay within one run."""
+    """The sentences of all texts as one scan result, in which context and merging stay within one block."""
 
     def __init__(self, query: str, texts: Sequence[JoinedText], count_tokens: CountTokens | None) -> None:
         self.query, self.texts, self.count_tokens = query, texts, count_tokens
@@ -151,18 +154,19 @@ class _Pool:
         self.offsets = np.cumsum([0, *lengths[:-1]])  # offset of each text in the pool: (texts,)
         self.sentences: list[tuple[int, int, float, int, int]] = []  # start, end, logit, text, block
         self._block = 0
+        self._best = np.full(len(texts), -np.inf, np.float32)  # best logit of each text: (texts,)
 
     def add(self, number: int, units: Sequence[Unit], logits: NDArray[np.float32]) -> None:
         """Add the units of one text, except those outside its pieces."""
         joined, offset = self.texts[number], int(self.offsets[number])
-        run_starts = [run.start for run in joined.runs]
-        runs = np.searchsorted(run_starts, [unit.start for unit in units], "right")
-        previous: tuple[int, int] | None = None  # index and run of the unit before
-        for i, (unit, run, logit) in enumerate(zip(units, runs.tolist(), logits.tolist(), strict=True)):
+        self._best[number] = max(logits, default=-np.inf)
+        blocks = np.searchsorted(joined.blocks, [unit.start for unit in units], "right")
+        previous: tuple[int, int] | None = None  # index and block of the unit before
+        for i, (unit, block, logit) in enumerate(zip(units, blocks.tolist(), logits.tolist(), strict=True)):
             if not joined.touches(unit.start, unit.end):
                 continue
-            self._block += previous != (i - 1, run)
-            previous = (i, run)
+            self._block += previous != (i - 1, block)
+            previous = (i, block)
             self.sentences.append((offset + unit.start, offset + unit.end, logit, number, self._block))
 
     def hits(self, choose: Selection) -> list[Hit]:
@@ -184,8 +188,10 @@ class _Pool:
         offset = int(self.offsets[number])
         first, stop = np.searchsorted(result.starts, (passage.start, passage.end))
         logit = float(result.logits[first:stop].max())
-        place = self.texts[number].place(passage.start - offset, passage.end - offset)
-        return Hit(passage.text, passage.score, logit, number, place)
+        start, end = passage.start - offset, passage.end - offset
+        place = self.texts[number].place(start, end)
+        best = float(selection.sigmoid(self._best[number]))
+        return Hit(passage.text, passage.score, logit, number, place, start, end, best)
 
 
 def _picks(result: ScanResult, owners: NDArray[np.int64], choose: Selection) -> NDArray[np.int64]:

@@ -12,14 +12,20 @@ from spscanner_rag.checkpoint import Checkpoint, locate
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.lexical import PLAIN_MATCH, LexicalStatistics, MatchOptions, match_query
+from spscanner_rag.text.lexical import (
+    PLAIN_MATCH,
+    LexicalStatistics,
+    MatchOptions,
+    match_query,
+    query_features,
+)
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import (
     EndRule,
     PreparedText,
+    encode_question,
     token_counter,
-    tokenize_question,
     tokenize_units,
 )
 from spscanner_rag.text.units import Segmenter, Unit
@@ -43,6 +49,8 @@ class QueryOnText:
     repeat_every: int | None = None
     match_classes: NDArray[np.uint8] | None = None  # (text tokens,)
     prior: NDArray[np.float32] | None = None  # (units, lexical scores)
+    match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
+    question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
@@ -64,7 +72,9 @@ class QueryOnText:
             pieces = np.split(tokens[begin:stop], anchors[1:] - begin)
             return np.concatenate([part for piece in pieces for part in (question, piece)])
 
-        classes = None
+        classes = features = None
+        if self.match_features is not None and self.question_features is not None:
+            features = interleaved(self.question_features, self.match_features)
         if self.match_classes is not None:
             question_classes = np.full(len(self.question_ids), QUESTION_CLASS, np.uint8)
             classes = interleaved(question_classes, self.match_classes)
@@ -73,6 +83,7 @@ class QueryOnText:
             token_ends - begin + questions * len(self.question_ids),
             classes,
             None if self.prior is None else self.prior[first : last + 1],
+            features,
         )
 
 
@@ -99,7 +110,7 @@ class Reading:
             reanchor_tokens=settings.reanchor_tokens,
             lexical_match=settings.match,
             lexical_prior=settings.prior,
-            match_options=MatchOptions(settings.surroundings, settings.least_units),
+            match_options=MatchOptions(settings.surroundings, settings.least_units, checkpoint.word_vectors),
         )
 
     def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
@@ -124,19 +135,22 @@ class Reading:
         ``statistics`` are those of the question over the collection that the text belongs to; by default the text
         is its own collection.
         """
-        question_ids = tokenize_question(self.tokenizer, query)
+        question_ids, starts, ends = encode_question(self.tokenizer, query)
         every = repeats_every(self.reanchor_tokens, len(question_ids))
         if not self.lexical:
             return QueryOnText(text, question_ids, every)
         match = match_query(
             text.words, query, text.token_starts, text.token_ends, self.match_options, statistics
         )
+        idf = match.query_idf
         return QueryOnText(
             text,
             question_ids,
             every,
             match.token_classes if self.lexical_match else None,
             match.scores if self.lexical_prior else None,
+            match.token_features,
+            None if idf is None else query_features(query, starts, ends, idf),
         )
 
 

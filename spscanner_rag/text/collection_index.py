@@ -12,7 +12,9 @@ from spscanner_rag.text.bm25 import own_scores, scores_around
 from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_statistics
 from spscanner_rag.text.postings import (
     Postings,
+    QueryCounts,
     check,
+    count_stems,
     kept_texts,
     merged,
     renumbered,
@@ -72,6 +74,12 @@ class CollectionIndex:
         with self._lock:
             return sum(part.n_units for part in (*self._parts, *self._pending.values()))
 
+    @property
+    def vocabulary(self) -> list[str]:
+        """All lowercase words ever counted, numbered in this order; new ones are appended."""
+        with self._lock:
+            return list(self._vocabulary)
+
     def add(self, key: str, model_texts: Sequence[str]) -> None:
         """Add a text, given the ``model_text`` of its units in order; ``ValueError`` for a key that is in use."""
         words = index_words(model_texts)
@@ -85,6 +93,17 @@ class CollectionIndex:
             self._known.add(key)
             if self._pending_size >= _MOST_PENDING:
                 self._settle()
+
+    def copy(self) -> Self:
+        """An index of the same texts, which no later change to this one touches. The counts are shared."""
+        other = type(self)()
+        with self._lock:
+            other._parts, other._keys = list(self._parts), list(self._keys)
+            other._pending, other._pending_size = dict(self._pending), self._pending_size
+            other._known = set(self._known)
+            # The vocabulary only grows, so both use one, under one lock.
+            other._vocabulary, other._of_stem, other._lock = self._vocabulary, self._of_stem, self._lock
+        return other
 
     def remove(self, *keys: str) -> None:
         """Remove texts; ``KeyError`` for an unknown key, and then nothing is removed."""
@@ -138,6 +157,27 @@ class CollectionIndex:
         best[filled] = np.maximum.reduceat(scores, counts.text_starts[filled]) / (1 + len(statistics.around))
         order = matched[np.argsort(-best[matched], kind="stable")][:top]
         return [(keys[number], float(best[number])) for number in order]
+
+    def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
+        """Count groups of words in every unit of every text, as if each group was the words of one stem.
+
+        ``columns`` has the group of each word of the vocabulary, else -1; a shorter one leaves out newer words.
+        """
+        with self._lock:
+            self._settle()
+            parts = list(self._parts)
+            known = np.append(columns, np.full(len(self._vocabulary) - len(columns), -1))
+        return count_stems(parts, known, n_columns)
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """How often each word of the vocabulary occurs in all texts: (vocabulary,)."""
+        with self._lock:
+            self._settle()
+            total = np.zeros(len(self._vocabulary), np.int64)
+            for part in self._parts:
+                sums = np.concatenate([[0], np.cumsum(part.times, dtype=np.int64)])
+                total[part.words] += np.diff(sums[part.stops])
+        return total
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The index as plain arrays, for a file; `from_arrays` reads them."""

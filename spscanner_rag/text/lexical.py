@@ -33,16 +33,13 @@ from spscanner_rag.text.soft_match import (
     soft_statistics,
 )
 from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import TextWords, query_stems, query_words, stem_columns
+from spscanner_rag.text.words import TextWords, index_words, query_stems, query_words, stem_columns
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
 
 MATCH_FEATURES = 4
 """Numbers that the soft channel gives each token: see `LexicalMatch.token_features`."""
-
-SCORES = {"prior": 1, "surroundings": 4, "soft": 16}
-"""Scores of each unit, by the parts of the channel that are on: see `LexicalMatch.scores`."""
 
 _LINEAR_Z = 4.0
 """Up to here the soft channel passes z-scores on; beyond, their logarithm. In a large collection few sentences
@@ -77,6 +74,7 @@ class LexicalMatch:
     token_classes: NDArray[np.uint8]  # (text tokens,): 0 none, 1 to 5 by idf
     scores: NDArray[np.float32]  # (units, 1, 4 or 16)
     token_features: NDArray[np.float32] | None = None  # (text tokens, 4), with word vectors
+    query_idf: NDArray[np.float64] | None = None  # (query words,) in the soft match, with word vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,35 +168,47 @@ def match_query(
         return LexicalMatch(token_classes, standard.astype(np.float32))
     similar = asked.similar(options.vectors)
     soft = soft_scores(similar, asked.parts, idf=statistics.soft.idf)
-    largest = (BM25_K1 + 1) * statistics.idf.sum()
-    columns_16 = [
+    most = (BM25_K1 + 1) * statistics.idf.sum()
+    columns_of_scores = [
         _tempered(standard),
         _tempered(_standard_soft(soft, statistics.soft)),
-        np.stack(scores, axis=1) / max(largest, 1e-9),
+        np.stack(scores, axis=1) / max(most, 1e-9),
         np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
     ]
-    weighted, similarity = best_of_words(similar, soft.idf)
-    features = np.stack(
-        [similarity, weighted / _IDF_SCALE, columns >= 0, np.zeros(len(columns))], axis=1
-    )  # (vocabulary, 4)
-    features = np.append(features, np.zeros((1, MATCH_FEATURES)), axis=0)[token_words]
+    features = _word_features(similar, soft.idf, columns >= 0)  # (vocabulary, 4)
     return LexicalMatch(
-        token_classes, np.concatenate(columns_16, axis=1).astype(np.float32), features.astype(np.float32)
+        token_classes,
+        np.concatenate(columns_of_scores, axis=1).astype(np.float32),
+        np.append(features, np.zeros((1, MATCH_FEATURES), np.float32), axis=0)[token_words],
+        soft.idf,
     )
+
+
+def _word_features(
+    similar: SimilarWords, idf: NDArray[np.float64], same_stem: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Features of the tokens of each word of a text: (vocabulary, 4)."""
+    weighted, similarity = best_of_words(similar, idf)
+    nothing = np.zeros(len(weighted), np.float32)
+    return np.stack([similarity, weighted / _IDF_SCALE, same_stem, nothing], axis=1).astype(np.float32)
 
 
 def query_features(
     query: str,
     token_starts: NDArray[np.integer],
     token_ends: NDArray[np.integer],
-    words: TextWords,
-    statistics: SoftStatistics,
+    idf: NDArray[np.float64],
 ) -> NDArray[np.float32]:
-    """Features of the tokens of a query, whose ``words`` are indexed as those of a text: (query tokens, 4)."""
-    idf = dict(zip(query_words(query), statistics.idf / _IDF_SCALE, strict=True))
-    of_word = np.array([idf.get(word, 0.0) for word in words.vocabulary] + [0.0])
+    """Features of the query's own tokens: (query tokens, 4).
+
+    ``token_starts`` and ``token_ends``, (query tokens,), are character positions in ``query.strip()``. ``idf`` is
+    that of the query's words in the soft match, (query words,).
+    """
+    words = index_words([query.strip()])
+    of_word = dict(zip(query_words(query), idf / _IDF_SCALE, strict=True))
+    rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])
     features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
-    features[:, -1] = of_word[_words_of_tokens(words, token_starts, token_ends)]
+    features[:, -1] = rarity[_words_of_tokens(words, token_starts, token_ends)]
     return features
 
 

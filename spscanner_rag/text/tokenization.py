@@ -52,9 +52,17 @@ class PreparedText:
 
 def tokenize_question(tokenizer: Tokenizer, question: str) -> NDArray[np.int32]:
     r"""Token ids of ``question.strip() + "\n"``, without special tokens: (tokens,)."""
+    return encode_question(tokenizer, question)[0]
+
+
+def encode_question(
+    tokenizer: Tokenizer, question: str
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Token ids as `tokenize_question`, and where tokens start and end in ``question.strip()``: each (tokens,)."""
     _require_plain(tokenizer)
     encoding = tokenizer.encode(readable(question.strip() + "\n"), add_special_tokens=False)
-    return np.array(encoding.ids, dtype=np.int32)
+    spans = np.array(encoding.offsets, np.int32).reshape(-1, 2)
+    return np.array(encoding.ids, dtype=np.int32), spans[:, 0], spans[:, 1]
 
 
 def tokenize_units(

@@ -27,7 +27,7 @@ class BestWeights:
         if not self._path.exists():
             return
         found = torch.load(self._path, map_location="cpu", weights_only=True)
-        if step and found["recipe"] == self._recipe:
+        if step and recipe.difference(json.loads(found["recipe"])) is None:
             self.step, self.value = found["step"], found["value"]
         else:
             self._path.unlink()

@@ -157,9 +157,10 @@ class Trainer:
             raise ValueError(
                 f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start again"
             ) from None
-        if state["recipe"] != json.dumps(self.recipe.to_dict()):
+        difference = self.recipe.difference(json.loads(state["recipe"]))
+        if difference is not None:
             raise ValueError(
-                f"{path} is the state of a run with another recipe; give that recipe to resume it, "
+                f"{path} is the state of a run with another recipe: {difference}; give that recipe to resume it, "
                 "or another --out to start again"
             )
         try:
@@ -174,10 +175,19 @@ class Trainer:
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:
-    """Linear warm-up, then a cosine from the peak to the final rate; ``step`` counts from 0."""
-    warmup = max(1, round(recipe.warmup_share * recipe.steps))
+    """The rate of a step, counted from 0: linear warm-up, then the recipe's schedule down to the final rate.
+
+    "constant" stays at the peak until the last ``cooldown_share`` of the steps and then falls as 1 minus a square
+    root (Hägele et al. 2024, "Scaling laws and compute-optimal training beyond fixed training durations").
+    """
+    warmup = recipe.warmup_steps or max(1, round(recipe.warmup_share * recipe.steps))
     if step < warmup:
         return recipe.learning_rate * (step + 1) / warmup
-    done = (step - warmup) / max(1, recipe.steps - warmup)
-    span = recipe.learning_rate - recipe.final_learning_rate
-    return recipe.final_learning_rate + span * (1 + math.cos(math.pi * done)) / 2
+    if recipe.schedule == "constant":
+        last = round(recipe.cooldown_share * recipe.steps)
+        done = max(0.0, (step - (recipe.steps - last)) / max(1, last))
+        left = 1 - math.sqrt(done)
+    else:
+        done = (step - warmup) / max(1, recipe.steps - warmup)
+        left = (1 + math.cos(math.pi * done)) / 2
+    return recipe.final_learning_rate + (recipe.learning_rate - recipe.final_learning_rate) * left

@@ -8,11 +8,14 @@ from spscanner_rag import __version__
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.whole_file import write_whole
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
 
 MODEL_CARD = "README.md"
 
 
-def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSettings) -> None:
+def write_model_card(
+    folder: Path, model: ScannerModel, settings: ScannerSettings, word_vectors: WordVectors | None = None
+) -> None:
     """Write ``README.md`` into a checkpoint folder."""
     training, config, reanchor = settings.training, model.config, settings.reanchor_tokens
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -24,6 +27,7 @@ def write_model_card(folder: Path, model: ScannerModel, settings: ScannerSetting
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
         ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
         ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
+        *([("Word vectors", str(word_vectors))] if word_vectors is not None else []),
         ("Started from", training["started_from"]),
         ("Steps", f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")),
         ("Time", f"{training['hours']} hours on {training['hardware']}"),

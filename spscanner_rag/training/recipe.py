@@ -1,11 +1,13 @@
 """The numbers of a training run, read from a TOML file."""
 
+import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 STAGES = ("evidence", "language-model")
+SCHEDULES = ("cosine", "constant")
 LEAST_PSEUDO_CHARACTERS = 1000
 
 PositiveWeight = float | Literal["balanced"]
@@ -17,12 +19,18 @@ _AT_LEAST_ONE = (
 _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
     "pseudo_masked pseudo_linked pseudo_negatives pseudo_weight calibration_questions lexical_least_units "
-    "group_hard"
+    "group_hard warmup_steps snapshot_every"
 ).split()
 _SHARES = (
-    "warmup_share random_place_share hard_place_share spread_share unanswerable_share unanswerable_near_share "
-    "group_share collection_share max_shared_share ema_decay"
+    "warmup_share cooldown_share random_place_share hard_place_share spread_share unanswerable_share "
+    "unanswerable_near_share group_share collection_share max_shared_share ema_decay"
 ).split()
+
+MAY_CHANGE = frozenset(
+    "steps cooldown_share dtype compile tokens_per_pass validate_every validation_questions "
+    "final_validation_questions validation_tokens calibration_questions save_every snapshot_every".split()
+)
+"""Keys whose values may change when a run is resumed: its length, its arithmetic, what it reports and saves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +54,15 @@ class Recipe:
     Changes memory, not the result."""
     learning_rate: float = 1e-4
     final_learning_rate: float = 1e-5
-    """Peak and end of the cosine schedule."""
+    """Peak and end of the schedule."""
+    schedule: str = "cosine"
+    """How the rate falls: "cosine", from the warm-up on, or "constant", only in the last ``cooldown_share`` of the
+    steps. A constant run can be lengthened, or ended, at any step before that."""
+    cooldown_share: float = 0.2
     warmup_share: float = 0.1
     """Share of the steps with a linearly rising rate."""
+    warmup_steps: int = 0
+    """Their number, instead of the share; 0 for the share."""
     betas: tuple[float, ...] = (0.9, 0.95)
     """AdamW's betas."""
     weight_decay: float = 0.01
@@ -162,12 +176,16 @@ class Recipe:
     """Save the averaged weights with the best validation, by macro recall at 10 or by loss, not the last."""
     save_every: int = 100
     """Steps between saved states, from which an interrupted run resumes."""
+    snapshot_every: int = 0
+    """Steps between checkpoints of the averaged weights, each in a folder of its own; 0 for none."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse values that no run can use."""
         if self.stage not in STAGES:
             raise ValueError(f"stage is {self.stage!r}; expected {' or '.join(map(repr, STAGES))}")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"schedule is {self.schedule!r}; expected {' or '.join(map(repr, SCHEDULES))}")
         for names, least in ((_AT_LEAST_ONE, 1), (_AT_LEAST_ZERO, 0)):
             for name in names:
                 if getattr(self, name) < least:
@@ -220,6 +238,17 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """All values, for the model card and the checkpoint."""
         return asdict(self)
+
+    def difference(self, saved: dict[str, Any]) -> str | None:
+        """Why a run with the ``saved`` values cannot go on with these; None if it can.
+
+        Keys that an older version did not know count as left out.
+        """
+        for field in fields(self):
+            own, before = getattr(self, field.name), saved.get(field.name, field.default)
+            if field.name not in MAY_CHANGE and json.dumps(own) != json.dumps(before):
+                return f"{field.name} was {json.dumps(before)} and is now {json.dumps(own)}"
+        return None
 
 
 def read_recipe(path: Path | None) -> Recipe:

@@ -4,6 +4,7 @@ import copy
 import platform
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ from spscanner_rag.training.stages.evidence_stage import EvidenceStage
 from spscanner_rag.training.stages.language_model_stage import LanguageModelStage
 from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, check_start
+
+SNAPSHOTS = "snapshots"
 
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
@@ -81,6 +84,8 @@ class TrainingRun:
             self._validate(on_validation)
         for report in self.trainer.run():
             on_step(report)
+            if self.recipe.snapshot_every and report.step % self.recipe.snapshot_every == 0:
+                self._snapshot()
             if self._is_due(report.step):
                 self._validate(on_validation)
         best = self._best.weights(self.start.model.device) if self._best else None
@@ -88,17 +93,25 @@ class TrainingRun:
         validation = self.stage.validate(chosen, final=True)
         if validation is not None:
             self._report(validation, on_validation)
+        self._save(chosen, self.files.out, validation)
+        return validation
+
+    def _snapshot(self) -> None:
+        """Save the averaged weights as they are now, neither validated nor calibrated."""
+        now = self._with_weights(self.trainer.averaged_weights())
+        self._save(now, self.files.out / SNAPSHOTS / f"step-{self.trainer.step}", None)
+
+    def _save(self, checkpoint: Checkpoint, folder: Path, validation: Validation | None) -> None:
         settings = replace(self.start.settings, training=self._summary(validation))
         save_checkpoint(
-            self.files.out,
-            chosen.model,
+            folder,
+            checkpoint.model,
             settings,
-            chosen.tokenizer,
+            checkpoint.tokenizer,
             dtype=torch.bfloat16,
-            word_vectors=chosen.word_vectors,
+            word_vectors=checkpoint.word_vectors,
         )
-        write_model_card(self.files.out, chosen.model, settings)
-        return validation
+        write_model_card(folder, checkpoint.model, settings, checkpoint.word_vectors)
 
     def _is_due(self, step: int) -> bool:
         if step == self.recipe.steps:  # validated at the end anyway, unless the last weights may be the best

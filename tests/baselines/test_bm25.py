@@ -11,6 +11,7 @@ from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 
 WORDS = ("otter", "heron", "lynx", "marten", "stoat")
@@ -57,6 +58,23 @@ def test_stems_and_stop_words() -> None:
     assert swim[1] == 0
     assert not the.any()
     assert BM25(stop_words=[]).raw_scores("the", text, units).all()
+
+
+def test_the_words_of_a_text_are_kept_for_the_next_question_of_its_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [units_of(["An otter swims.", "A heron."]), units_of(["It rained.", "Otters, otters."])]
+    index = CollectionIndex.of([unit.model_text for unit in units] for _, units in texts)
+    asked = [[(query, text, units) for text, units in texts] for query in ("otter", "heron", "otter")]
+    expected = [BM25().score_units_many(requests, collection=index) for requests in asked]
+    cut: list[str] = []
+    tokenize = bm25s.tokenize
+    spy = lambda given, **options: cut.extend(given) or tokenize(given, **options)  # noqa: E731
+    monkeypatch.setattr(bm25s, "tokenize", spy)
+    bm25 = BM25(keep_texts=2)
+    found = [bm25.score_units_many(requests, collection=index) for requests in asked]
+    np.testing.assert_array_equal(np.concatenate(found, axis=None), np.concatenate(expected, axis=None))
+    assert cut.count("It rained.") == cut.count("A heron.") == 1
 
 
 def test_shown_score_is_the_share() -> None:
@@ -115,3 +133,31 @@ def test_refused(arguments: dict[str, object], message: str) -> None:
         BM25(**arguments)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="query: got"):
         BM25().score_units(" ", "a", [Unit(0, 1, "a")])
+
+
+# A collection
+
+
+SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join), max_size=5)
+
+
+@given(st.lists(SENTENCES, max_size=5))
+@settings(deadline=None)
+def test_a_collection_is_scored_as_one_text(parts: list[list[str]]) -> None:
+    query, scorer = "otter and the heron", BM25()
+    texts = [units_of(part) for part in parts]
+    index = CollectionIndex.of([unit.model_text for unit in units] for _, units in texts)
+    among = scorer.score_units_many([(query, text, units) for text, units in texts], collection=index)
+    whole, units = units_of([sentence for part in parts for sentence in part])
+    np.testing.assert_allclose(
+        np.concatenate([np.zeros(0), *among]), scorer.score_units(query, whole, units), rtol=1e-4
+    )
+
+
+def test_a_collection_that_grows_is_counted_again() -> None:
+    scorer, index = BM25(), CollectionIndex.of([["an otter "], ["a heron "]])
+    text, units = units_of(["an otter"])
+    before = scorer.score_units_many([("otter", text, units)], collection=index)
+    index.add("more", ["a lynx "] * 8)
+    after = scorer.score_units_many([("otter", text, units)], collection=index)
+    assert after[0] > before[0]

@@ -13,6 +13,7 @@ from spscanner_rag.baselines.dense import PRESETS
 from spscanner_rag.baselines.embedders import embed_checked, encoder_of
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 
@@ -64,6 +65,26 @@ def test_dot_product_over_the_root_of_the_width() -> None:
     got = Dense(letters, similarity="dot").score_units("otter", TEXT, UNITS)
     passages = letters([TEXT[u.start : u.end] for u in UNITS])
     np.testing.assert_allclose(got, passages @ letters(["otter"])[0] / 26**0.5, rtol=1e-6)
+
+
+def test_a_query_is_embedded_once_for_many_texts() -> None:
+    queries: list[str] = []
+    dense = Dense(letters, query_embedder=lambda texts: queries.extend(texts) or letters(texts), keep_texts=9)
+    other = "A vole digs. It rains."
+    requests = [
+        ("otter", TEXT, UNITS),
+        ("otter", TEXT, []),
+        ("otter", other, SentenceSegmenter().segment(other)),
+    ]
+    got = dense.score_units_many(requests)
+    assert queries == ["otter"]
+    assert [len(values) for values in got] == [4, 0, 2]
+    for (query, text, units), values in zip(requests, got, strict=True):
+        np.testing.assert_array_equal(values, dense.score_units(query, text, units))
+    with pytest.raises(ValueError, match="expected a question"):
+        dense.score_units_many([("otter", TEXT, UNITS), (" ", TEXT, UNITS)])
+    with pytest.raises(ScanCancelled):
+        dense.score_units_many(requests, cancelled=lambda: True)
 
 
 def test_prefixes_end_token_and_second_encoder() -> None:

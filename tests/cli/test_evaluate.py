@@ -290,6 +290,90 @@ def test_a_rotation_resumes_and_is_a_run_of_its_own(
     assert "rotate: True, now None" in capsys.readouterr().err
 
 
+# Corpora
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Documents whose questions name their animal, but not the sentence that answers; one question is of all."""
+    lines = []
+    for number, animal in enumerate(["otter", "heron", "badger", "vole", "newt", "toad"]):
+        text = f"This is about the {animal}. It swims well. Rain fell all day. The end came. " * (1 + number)
+        own = {"qid": "q", "question": f"How does the {animal} swim?", "evidence": [[text.index("It"), 40]]}
+        shared = {"qid": "shared", "question": "What fell?", "evidence": [[45, 49]]}
+        lines.append(line(f"d{number}", "a", title=animal, text=text, questions=[own, shared]))
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_a_corpus(
+    many: Path,
+    tmp_path: Path,
+    tiny_checkpoint: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    out, scanner = tmp_path / "out", f"scanner:{tiny_checkpoint}"
+    arguments = ["--corpus", "--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk", "--out", out]
+    assert run(many, *arguments, "--first-stage", "bm25,none", "--read-documents", 2) == 0
+    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    read = {
+        (row["retriever"], row["unit"]): row["value"]
+        for row in rows
+        if (row["metric"], row["source"]) == ("documents_read", "a")
+    }
+    assert read == {
+        (f"{scanner}, 2 documents by bm25", "sentence"): 2,
+        (scanner, "sentence"): 6,
+        ("bm25", "sentence"): 6,
+        ("bm25", "chunk"): 6,
+    }
+    ranks = {
+        (r["retriever"], r["unit"]): r for r in rows if (r["metric"], r["source"]) == ("document_mrr", "a")
+    }
+    assert {row["questions"] for row in ranks.values()} == {6}
+    assert ranks["bm25", "sentence"]["value"] == 1
+    differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
+    assert [row["metric"] for row in differences] == ["document_mrr", "recall@10"] * 2 + [
+        "document_mrr",
+        "recall_at_tokens@1000",
+    ]
+    for text in (
+        capsys.readouterr().out,
+        (out / "results.md").read_text(encoding="utf-8"),
+        (out / "results.html").read_text(encoding="utf-8"),
+    ):
+        cells = " ".join(re.sub(r"<[^>]+>|\|", " ", text).split())
+        assert re.search(r"a bm25 100\.0 \(100\.0 to 100\.0\) 100\.0 100\.0 100\.0", cells)
+        assert re.search(r"a 6 [\d,]+ 6 6 0", cells)
+
+
+def test_a_corpus_run_resumes_and_another_stage_may_be_added(
+    many: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(many, "--corpus", "--retrievers", "bm25", "--out", out) == 0
+    records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(records) == 6
+    (out / "records.jsonl").write_bytes(b"".join(records[:4]))
+    stages = ["--first-stage", "none,bm25"]
+    assert run(many, "--corpus", "--retrievers", "bm25,hybrid:bm25+bm25", *stages, "--out", out) == 0
+    assert len((out / "records.jsonl").read_bytes().splitlines()) == 12
+    assert run(many, "--among", 3, "--retrievers", "bm25", "--out", out) == 2
+    assert "among: None, now 3" in capsys.readouterr().err
+    assert run(many, "--retrievers", "bm25", "--out", out) == 2
+
+
+def test_among_the_hardest(many: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["--retrievers", "bm25", "--document-characters", 100, "--max-questions", 4]
+    assert run(many, "--among", 3, *arguments, "--out", out) == 0
+    records = [json.loads(line) for line in (out / "records.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(record["documents_read"], record["characters"] <= 100) for record in records] == [(3, True)] * 4
+
+
 def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(data, "--retrievers", "bm25", "--max-questions", 1, "--out", out) == 0
@@ -314,6 +398,19 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
         (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),
         (["--retrievers", "bm25", "--rotate"], "none of 3 questions has all of its evidence within a tenth"),
         (["--retrievers", "bm25", "--unit", "page"], "expected one of sentence, chunk, passage, document"),
+        (["--retrievers", "bm25", "--corpus"], "source 'b' has 1 document; expected at least 2"),
+        (["--retrievers", "bm25", "--among", "1"], "--among"),
+        (["--retrievers", "bm25", "--among", "3"], "source 'a' has 2 documents; expected at least 3"),
+        (["--retrievers", "bm25", "--corpus", "--rotate"], "got --corpus and --rotate; expected one of them"),
+        (["--retrievers", "bm25", "--among", "2", "--calibration"], "got --corpus and --calibration"),
+        (["--retrievers", "bm25", "--first-stage", "bm25"], "got --first-stage without --corpus"),
+        (
+            ["--retrievers", "bm25", "--document-characters", "9"],
+            "got --document-characters without --corpus",
+        ),
+        (["--corpus", "--first-stage", "elastic"], "retriever 'elastic' does not exist"),
+        (["--corpus", "--first-stage", "bm25,bm25"], "a name twice"),
+        (["--corpus", "--first-stage", "scanner"], "expected a retriever that ranks chunks"),
     ],
 )
 def test_bad_arguments(

@@ -4,9 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner, __version__
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
 
 Run = Callable[..., Any]  # code, out, err
 
@@ -26,11 +32,26 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["windows"] == "none: one pass over any length"
     assert facts["re-anchoring"] == "question repeated every 64 tokens"
     assert facts["lexical channel"] == "BM25 prior"
+    assert facts["word vectors"] == "none"
     assert facts["sources"] == "stories, contracts"
     assert facts["validation.recall@10"] == "0.25"
     assert facts["[red]"] == "\\x1b[31m"
     total = sum(p.numel() for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters())
     assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} without the embedding)"
+
+
+def test_info_tells_what_the_word_vectors_were_made_with(
+    run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    parts = {"match_embedding": True, "lexical_prior": True, "surroundings": True, "soft": True}
+    model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), **parts)
+    table = WordVectors.of_vectors(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")
+    settings = ScannerSettings(match=True, prior=True, surroundings=True, soft=True)
+    save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=table)
+    code, out, _ = run("info", tmp_path / "soft", "--device", "cpu", "--dtype", "float32")
+    assert code == 0
+    assert "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)\n" in out
+    assert "BM25 of the surroundings, meaning of words\n" in out
 
 
 def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:

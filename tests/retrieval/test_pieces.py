@@ -471,7 +471,7 @@ def test_many_pieces_cost_about_as_much_each(
     for start in range(0, len(text.text) - 20, 20):
         assert text.touches(start, start + 20)
         if whole_too and known:
-            looked_at += next(n for n, _ in enumerate(text._touching(start, start + 20), start=1))
+            looked_at += next(n for n, _ in enumerate(text.touching(start, start + 20), start=1))
             assert text.place(start, start + 20).piece in (0, 1)
         else:
             looked_at += len(text._spans.near(start, start + 20)) if start > len(document) else 1

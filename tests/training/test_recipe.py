@@ -58,6 +58,7 @@ def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str
         ("distillation_temperature = 0", "expected a number above 0"),
         ("distillation_weight = -1", "distillation_weight is -1.0; expected at least 0"),
         ("pseudo_characters = 10", "pseudo_characters is 10; expected at least 1000"),
+        ("lexical_soft = true", "lexical_soft is true without lexical_match, lexical_prior and"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
         ("lexical_least_units = -1", "lexical_least_units is -1; expected at least 0"),
         ("keep_best = 1", "keep_best: got 1, expected bool"),

@@ -6,15 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
 from spscanner_rag.cli import main
 from spscanner_rag.evidence.questions import Document, read_documents
 from spscanner_rag.evidence.sampling import is_held_out
 from spscanner_rag.scan.devices import choose
+from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.training.log import LOG_FILE
 from spscanner_rag.training.recipe import read_recipe
 from spscanner_rag.training.run import TrainingRun
@@ -92,6 +95,36 @@ def test_from_nothing_to_a_scanner(
     settings = Scanner.from_pretrained(tuned, device="cpu").checkpoint.settings
     assert (settings.reanchor_tokens, settings.match, settings.prior) == (32, True, True)
     assert "Not measured" in (tuned / "README.md").read_text(encoding="utf-8")
+
+
+def test_from_word_vectors_over_a_language_model_to_a_soft_scanner(
+    tmp_path: Path, recipe: Path, shape: Path, corpus_file: Path
+) -> None:
+    words = ("badger", "heron", "otter", "crossed", "road", "walk")
+    random = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
+    write_word_vectors(tmp_path / "table", WordVectors.of_vectors(words, random, "a model (MIT)"))
+    first, second = tmp_path / "language.toml", tmp_path / "soft.toml"
+    first.write_text(RECIPE + 'stage = "language-model"\nembedding_start = true\n', encoding="utf-8")
+    more = recipe.read_text(encoding="utf-8") + "lexical_surroundings = true\nlexical_soft = true\n"
+    second.write_text(more, encoding="utf-8")
+    shared = ("--data", corpus_file, "--word-vectors", tmp_path / "table")
+    assert train(first, "--config", shape, *shared, "--out", tmp_path / "lm") == 0
+    assert load_checkpoint(tmp_path / "lm", require_head=False).word_vectors is None
+    assert train(second, "--base", tmp_path / "lm", *shared, "--out", tmp_path / "soft") == 0
+    scanner = Scanner.from_pretrained(tmp_path / "soft", device="cpu")
+    assert scanner.checkpoint.word_vectors is not None
+    assert scanner.checkpoint.word_vectors.words == words
+    model = scanner.checkpoint.model
+    assert model.soft_match is not None
+    assert model.soft_prior is not None
+    assert model.soft_match.weight.abs().max() > 0, "trained"
+    assert model.soft_prior.weight.abs().max() > 0, "trained"
+    assert len(scanner.scan("Where was the otter?", "An otter came. A badger crossed.").sentences) == 2
+    card = (tmp_path / "soft" / "README.md").read_text(encoding="utf-8")
+    assert "| Word vectors | 6 words of 8 dimensions, made with a model (MIT) |" in card
+    # as a base it brings its own table
+    assert train(second, "--base", tmp_path / "soft", "--data", corpus_file, "--out", tmp_path / "more") == 0
+    assert load_checkpoint(tmp_path / "more").word_vectors is not None
 
 
 @pytest.mark.parametrize("case", ["both", "neither", "missing", "broken data", "broken shape", "shared"])

@@ -11,9 +11,11 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
+from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.start import (
     RunFiles,
@@ -30,8 +32,23 @@ LEXICAL = Recipe(
 )
 
 
-def files(out: Path, base: Path | None = None, config: Path | None = None) -> RunFiles:
-    return RunFiles([], [], out, None if base is None else str(base), config, out / "teacher")
+SOFT = replace(LEXICAL, lexical_soft=True)
+TABLE = WordVectors.of_vectors(
+    ("badger", "road", "the"), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
+)
+
+
+def files(
+    out: Path, base: Path | None = None, config: Path | None = None, table: Path | None = None
+) -> RunFiles:
+    named = None if base is None else str(base)
+    return RunFiles([], [], out, named, config, out / "teacher", word_vectors=table)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    write_word_vectors(tmp_path / "table.safetensors", TABLE)
+    return tmp_path / "table.safetensors"
 
 
 @pytest.fixture
@@ -115,6 +132,75 @@ def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
         torch.testing.assert_close(start.model.score(got[0], torch.randn(20, 4)), model.score(expected[0]))
     as_it_is = start_checkpoint(files(tmp_path, lesser_scanner), Recipe(), [], CPU)
     assert as_it_is.settings == ScannerSettings(match=True)
+
+
+def test_a_scanner_as_base_gains_the_soft_channel_and_starts_as_it_was(
+    tmp_path: Path, tiny_checkpoint: Path, table: Path
+) -> None:
+    base = load_checkpoint(tiny_checkpoint, device=CPU)
+    start = start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
+    assert start.settings == replace(base.settings, soft=True)
+    assert start.word_vectors is not None
+    assert start.word_vectors.words == TABLE.words
+    ids, features = torch.arange(20)[None], torch.randn(1, 20, SOFT_FEATURES)
+    prior = torch.randn(20, start.model.prior_width)
+    with torch.no_grad():
+        expected = base.model.score(base.model(ids, None, ids % 7)[0][0], prior[:, :4])
+        hidden, _ = start.model(ids, None, ids % 7, match_features=features)
+        torch.testing.assert_close(start.model.score(hidden[0], prior), expected)
+    save_checkpoint(
+        tmp_path / "grown", start.model, start.settings, start.tokenizer, word_vectors=start.word_vectors
+    )
+    # a base with a table of its own needs no other, and keeps it whatever the recipe
+    for recipe in (SOFT, Recipe()):
+        again = start_checkpoint(files(tmp_path, tmp_path / "grown"), recipe, [], CPU)
+        assert again.settings.soft
+        assert again.word_vectors is not None
+
+
+def test_a_language_model_as_base_starts_with_a_share_of_the_soft_score(
+    tmp_path: Path, language_model: Path, table: Path
+) -> None:
+    start = start_checkpoint(files(tmp_path, language_model, table=table), SOFT, [], CPU)
+    assert start.model.soft_prior is not None
+    assert start.model.soft_prior.bias.tolist() == pytest.approx([SOFT_START] + [0] * 11)
+    assert start.word_vectors is not None
+    plain = start_checkpoint(files(tmp_path, language_model), LEXICAL, [], CPU)
+    assert (plain.word_vectors, plain.model.soft_prior) == (None, None)
+
+
+def test_a_table_is_given_exactly_where_it_is_read(
+    tmp_path: Path, tiny_checkpoint: Path, shape: Path, table: Path
+) -> None:
+    with pytest.raises(ValueError, match="give --word-vectors FILE, which `spscanner word-vectors` makes"):
+        start_checkpoint(files(tmp_path, tiny_checkpoint), SOFT, [], CPU)
+    with pytest.raises(ValueError, match="give --word-vectors FILE"):
+        check_start(files(tmp_path, config=shape), SOFT)
+    with pytest.raises(ValueError, match="give --word-vectors FILE"):
+        check_start(files(tmp_path, config=shape), Recipe(embedding_start=True))
+    with pytest.raises(ValueError, match="the recipe has no use for word vectors"):
+        check_start(files(tmp_path, config=shape, table=table), LEXICAL)
+    with pytest.raises(ValueError, match="embedding_start is true with --base"):
+        check_start(files(tmp_path, tiny_checkpoint, table=table), Recipe(embedding_start=True))
+    check_start(files(tmp_path, config=shape, table=table), SOFT)
+    table.write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"table\.safetensors: truncated"):
+        start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
+
+
+def test_from_nothing_with_word_vectors(
+    tmp_path: Path, shape: Path, table: Path, documents: list[Document]
+) -> None:
+    given = files(tmp_path / "out", config=shape, table=table)
+    soft = start_checkpoint(given, SOFT, documents, CPU)
+    assert soft.word_vectors is not None
+    assert soft.settings.soft
+    recipe = replace(SOFT, embedding_start=True)
+    started = start_checkpoint(given, recipe, documents, CPU).model.backbone.embedding.weight
+    assert not torch.equal(started, soft.model.backbone.embedding.weight)
+    language_model = start_language_model(given, recipe, documents, CPU)
+    assert (language_model.word_vectors, language_model.settings.soft) == (None, False)
+    assert torch.equal(language_model.model.backbone.embedding.weight, started)
 
 
 def test_least_units_are_the_base_s_own_or_the_recipe_s(

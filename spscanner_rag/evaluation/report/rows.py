@@ -19,6 +19,8 @@ TESTED = ("recall@10", "ndcg@10")
 TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
 """Metrics of the paired tests across units: ten chunks are many times ten sentences."""
 
+_COSTS = ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes", "documents_read", "tokens_read")
+
 
 class Row(TypedDict):
     """One number of a result, as in ``results.json`` and the CSV, with its numbers of questions and documents."""
@@ -69,7 +71,8 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
     is the cut-off of "recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
     "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
     "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first
-    question on a document) and "peak_megabytes" (of the process) are not shares.
+    question on a document), "peak_megabytes" (of the process), "documents_read" and "tokens_read" (for a question
+    that is asked of a corpus) are not shares.
     """
     rows: list[Row] = []
     for setting, sources in by_setting(records, settings).items():
@@ -86,13 +89,18 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
 
 
 def differences_of(
-    records: Iterable[Record], pairs: Iterable[tuple[Setting, Setting]], seed: int = 0
+    records: Iterable[Record],
+    pairs: Iterable[tuple[Setting, Setting]],
+    seed: int = 0,
+    *,
+    same_unit: Sequence[str] = TESTED,
+    across: Sequence[str] = TESTED_ACROSS,
 ) -> list[dict[str, object]]:
-    """Paired tests of pairs of settings, on the questions that both were asked."""
+    """Paired tests of pairs of settings, on the questions that both were asked, of these metrics."""
     records = list(records)
     found: list[dict[str, object]] = []
     for first, second in pairs:
-        for metric in TESTED if second.unit == first.unit else TESTED_ACROSS:
+        for metric in same_unit if second.unit == first.unit else across:
             samples = paired_samples(records, first, second, metric)
             if not samples[0]:
                 continue
@@ -169,7 +177,7 @@ def _measures(
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
         yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
-    for name in ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes"):
+    for name in _COSTS:
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
     by_length = {

@@ -116,11 +116,15 @@ def first_stage() -> Callable[[Sequence[Document]], Runnable[str, list[Document]
 
 
 @pytest.fixture
-def full_scores() -> Callable[[Scanner, str, str], dict[tuple[int, int], float]]:
-    """Logits of the sentences of a whole text, by span."""
+def full_scores() -> Callable[..., dict[tuple[int, int], float]]:
+    """Logits of the sentences of a whole text, by span; ``among`` has the texts of its collection."""
 
-    def scan(scanner: Scanner, query: str, text: str) -> dict[tuple[int, int], float]:
-        return {(s.start, s.end): s.logit for s in scanner.scan(query, text).sentences}
+    def scan(
+        scanner: Scanner, query: str, text: str, among: Sequence[str] = ()
+    ) -> dict[tuple[int, int], float]:
+        texts = list(among) or [text]
+        results = scanner.scan_many([(query, own) for own in texts], together=True)
+        return {(s.start, s.end): s.logit for s in results[texts.index(text)].sentences}
 
     return scan
 

@@ -320,7 +320,7 @@ def test_cancelling_during_the_first_stage_scans_nothing(word_scorer: Any, event
 
 
 def test_documents_may_change_while_others_scan(word_scorer: Any) -> None:
-    retriever = SPScannerRetriever.from_texts(["Text 0."], ids=["0"], scorer=word_scorer)
+    retriever = SPScannerRetriever.from_texts(["Text 0."], ids=["0"], scorer=word_scorer, first_stage="none")
     errors: list[BaseException] = []
     stop = threading.Event()
 

@@ -44,7 +44,8 @@ def test_chunks_are_expanded_to_whole_documents(
         first_stage([chunk]), documents=documents, scanner=tiny_scanner
     )
     found = retriever.invoke(QUERY)
-    expected = full_scores(tiny_scanner, QUERY, documents[0].page_content)
+    texts = [d.page_content for d in documents]
+    expected = full_scores(tiny_scanner, QUERY, texts[0], texts)
     logits = {
         (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in found
     }
@@ -145,7 +146,7 @@ def test_a_page_stands_for_its_file(word_scorer: Any, first_stage: Callable[...,
 
 
 @pytest.mark.parametrize("expanded", [False, True])
-def test_candidate_documents(
+def test_the_documents_read_are_the_first_ones(
     word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any], expanded: bool
 ) -> None:
     harbour, island = chunks_of(documents[:1]), chunks_of(documents[1:])
@@ -153,14 +154,14 @@ def test_candidate_documents(
     retriever = SPScannerRetriever.from_retriever(
         first_stage(ranked),
         documents=documents if expanded else None,
-        candidate_documents=1,
+        read_documents=1,
         scorer=word_scorer,
         order="document",
     )
     found = retriever.invoke(QUERY)
     assert {d.metadata["source"] for d in found} == {"island.txt"}
     assert len(found) == 5 if expanded else len(found) < 5
-    both = retriever.model_copy(update={"candidate_documents": 2}).invoke(QUERY)
+    both = retriever.model_copy(update={"read_documents": 2}).invoke(QUERY)
     assert both[0].metadata["source"] == "island.txt"  # order of the first stage
     assert {d.metadata["source"] for d in both} == {"island.txt", "harbour.txt"}
 
@@ -176,7 +177,8 @@ def test_chunks_that_cover_a_document_score_as_the_document(
     found = SPScannerRetriever.from_retriever(first_stage(chunks[::-1]), scanner=tiny_scanner).invoke(QUERY)
     assert len(found) == 10
     for document in documents:
-        expected = full_scores(tiny_scanner, QUERY, document.page_content)
+        texts = [d.page_content for d in documents]
+        expected = full_scores(tiny_scanner, QUERY, document.page_content, texts)
         own = [d for d in found if d.metadata["source"] == document.metadata["source"]]
         logits = {
             (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in own

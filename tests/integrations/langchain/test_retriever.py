@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.load import dumpd
-from langchain_core.runnables import ConfigurableField
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from pydantic import ValidationError
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever, _identity
@@ -33,7 +33,8 @@ def test_scores_and_spans_are_those_of_the_scanner(
     found = SPScannerRetriever.from_documents(documents, scanner=tiny_scanner).invoke(QUERY)
     assert len(found) == 10
     for document in documents:
-        expected = full_scores(tiny_scanner, QUERY, document.page_content)
+        texts = [d.page_content for d in documents]
+        expected = full_scores(tiny_scanner, QUERY, document.page_content, texts)
         own = [d for d in found if d.metadata["source"] == document.metadata["source"]]
         logits = {
             (d.metadata["start_index"], d.metadata["end_index"]): d.metadata["spscanner_logit"] for d in own
@@ -64,6 +65,7 @@ def test_metadata_of_the_source_is_kept_and_copied(word_scorer: Any, documents: 
         source = next(d for d in documents if d.metadata["source"] == result.metadata["source"])
         assert source.metadata.items() <= result.metadata.items()
         added = {"relevance_score", "start_index", "end_index", "spscanner_logit", "spscanner_id"}
+        added.add("spscanner_document_score")
         assert result.metadata.keys() - source.metadata.keys() == added
     found[0].metadata.get("tags", []).append("changed")
     found[-1].metadata.get("author", {})["name"] = "changed"
@@ -195,7 +197,8 @@ def test_pages_of_a_file_are_read_together_in_order(
     alone = SPScannerRetriever.from_documents(given, scanner=tiny_scanner, document_key=None).invoke(QUERY)
     logits = {d.metadata["page"]: d.metadata["spscanner_logit"] for d in alone}
     for number, page in enumerate(pages):
-        assert logits[number] == pytest.approx(*full_scores(tiny_scanner, QUERY, page).values(), abs=1e-4)
+        (expected,) = full_scores(tiny_scanner, QUERY, page, pages).values()
+        assert logits[number] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -348,8 +351,13 @@ def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[D
         ({"order": "random"}, "order: got 'random'"),
         ({"merge_adjacent": "yes"}, "merge_adjacent: got 'yes'"),
         ({"batch_size": 0}, "batch_size"),
-        ({"candidate_documents": 0}, "candidate_documents"),
-        ({"candidate_documents": 2}, "candidate_documents: got 2 without a first stage"),
+        ({"read_documents": 0}, "read_documents: got 0"),
+        ({"read_tokens": True}, "read_tokens: got True"),
+        ({"first_stage": "bm26"}, "first_stage: got 'bm26'"),
+        (
+            {"first_stage": "none", "retriever": RunnableLambda(lambda query: [])},
+            "retriever: got first_stage",
+        ),
         ({"top_k": 3}, "top_k"),
         ({"model_kwargs": {"windows": 3}}, "got 'windows'; expected arguments of Scanner.from_pretrained"),
         ({"model_kwargs": {"device": "cpu"}}, "got 'device'"),

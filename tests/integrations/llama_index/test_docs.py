@@ -38,7 +38,7 @@ def test_every_parameter_is_there_with_its_default() -> None:
         if field.default_factory is None:
             assert table[name] == repr(field.default).replace("'", '"'), name
     for name, parameter in inspect.signature(SPScannerRetriever.__init__).parameters.items():
-        if name in ("similarity_top_k", "top_k_per_document", "retriever", "candidate_documents"):
+        if name in ("similarity_top_k", "top_k_per_document", "first_stage", "retriever", "read_documents"):
             assert table[name] == repr(parameter.default)
         elif name not in ("self", "nodes", "documents", "model_kwargs"):
             assert name in table

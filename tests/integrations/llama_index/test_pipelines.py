@@ -158,7 +158,7 @@ def test_a_stored_index_that_is_loaded_again(
     found = SPScannerRetriever.from_index(loaded, scorer=word_scorer).retrieve(QUERY)
     assert [(n.node.node_id, n.score) for n in found] == [(n.node.node_id, n.score) for n in expected]
     staged = SPScannerRetriever.from_index(
-        loaded, scorer=word_scorer, retriever=loaded.as_retriever(similarity_top_k=1), candidate_documents=1
+        loaded, scorer=word_scorer, retriever=loaded.as_retriever(similarity_top_k=1), read_documents=1
     )
     assert len({n.node.ref_doc_id for n in staged.retrieve(QUERY)}) == 1
 

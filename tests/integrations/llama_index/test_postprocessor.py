@@ -112,7 +112,7 @@ def test_own_metadata_stays_out_of_what_models_read(chunks: list[BaseNode], word
     post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, keep_retrieval_score=True)
     for sentence in post.postprocess_nodes(scored(chunks[:1]), query_str=QUERY):
         node = sentence.node
-        assert {"spscanner_logit", "spscanner_retrieval_score"} <= node.metadata.keys()
+        assert "spscanner_id" in node.metadata
         for mode in (MetadataMode.EMBED, MetadataMode.LLM):
             assert "spscanner" not in node.get_content(metadata_mode=mode)
             assert "tags" not in node.get_content(metadata_mode=mode)
@@ -143,7 +143,7 @@ def test_metadata_is_not_read_by_the_scanner(word_scorer: Any) -> None:
 def test_scores_are_probabilities_and_logits_are_kept(word_scorer: Any) -> None:
     node = TextNode(text="He signed the treaty. It rained.")
     for found in SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY):
-        logit = found.node.metadata["spscanner_logit"]
+        logit = found.logit
         assert logit == pytest.approx(word_scorer.logit(QUERY, found.node.get_content()))
         assert found.score == pytest.approx(1 / (1 + math.exp(-logit)))
 
@@ -156,10 +156,10 @@ def test_retrieval_scores_are_kept_on_request_even_if_zero(score: float, word_sc
     ]
     kept = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
     found = kept.postprocess_nodes(nodes, query_str=QUERY)
-    assert found[0].node.metadata["spscanner_retrieval_score"] == score
-    assert "spscanner_retrieval_score" not in found[1].node.metadata
+    assert found[0].retrieval_score == score
+    assert found[1].retrieval_score is None
     found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)
-    assert all("spscanner_retrieval_score" not in node.node.metadata for node in found)
+    assert all(node.retrieval_score is None for node in found)
 
 
 @pytest.mark.parametrize("query", ["", "  \n", None])
@@ -236,7 +236,7 @@ def test_one_node_given_twice_is_read_once(word_scorer: Any) -> None:
         nodes, query_str=QUERY
     )
     assert [n.node.node_id for n in found] == ["a:0-21", "a:22-32"]
-    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.9}
+    assert {n.retrieval_score for n in found} == {0.9}
 
 
 def test_two_texts_with_one_id_are_both_read(word_scorer: Any) -> None:

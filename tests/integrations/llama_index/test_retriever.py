@@ -95,7 +95,7 @@ def test_no_input_is_changed(documents: list[Document], chunks: list[BaseNode], 
     for inputs in (documents, chunks):
         before = deepcopy(inputs)
         first = Fixed([NodeWithScore(node=inputs[0], score=0.3)])
-        for options in ({}, {"retriever": first, "keep_retrieval_score": True, "candidate_documents": 1}):
+        for options in ({}, {"retriever": first, "keep_retrieval_score": True, "read_documents": 1}):
             retriever = SPScannerRetriever(
                 inputs, scorer=word_scorer, merge_adjacent=True, context_sentences=1, **options
             )
@@ -132,8 +132,10 @@ def test_limits(documents: list[Document], word_scorer: Any) -> None:
         ({"threshold": 2}, "threshold: got 2"),
         ({"order": "best"}, "order: got 'best'"),
         ({"batch_size": 0}, "batch_size: got 0"),
-        ({"candidate_documents": 0, "retriever": Fixed([])}, "candidate_documents: got 0"),
-        ({"candidate_documents": 1}, "without retriever"),
+        ({"read_documents": 0}, "read_documents: got 0"),
+        ({"read_tokens": 0.5}, "read_tokens: got 0.5"),
+        ({"first_stage": "bm26"}, "first_stage: got 'bm26'"),
+        ({"first_stage": "none", "retriever": Fixed([])}, "retriever: got first_stage as well"),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(options: dict[str, Any], message: str) -> None:
@@ -242,10 +244,10 @@ def test_a_first_stage_chooses_the_documents(
     found = retriever.retrieve(QUERY)
     assert len(found) == 6  # the whole document, and not only the two nodes
     assert sources(found) == {"harbour"}
-    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.4}
+    assert {n.retrieval_score for n in found} == {0.4}
 
 
-def test_candidate_documents_are_the_first_ones(chunks: list[BaseNode], word_scorer: Any) -> None:
+def test_the_documents_read_are_the_first_ones(chunks: list[BaseNode], word_scorer: Any) -> None:
     image = ImageNode(image_url="x", id_="image")
     order = [image, *reversed(chunks), *chunks]
     first = Fixed([NodeWithScore(node=node) for node in order])
@@ -255,7 +257,7 @@ def test_candidate_documents_are_the_first_ones(chunks: list[BaseNode], word_sco
         (None, {"harbour", "lighthouse"}),
     ):
         retriever = SPScannerRetriever(
-            chunks, scorer=word_scorer, retriever=first, candidate_documents=limit, order="document"
+            chunks, scorer=word_scorer, retriever=first, read_documents=limit, order="document"
         )
         found = retriever.retrieve(QUERY)
         assert sources(found) == expected
@@ -273,7 +275,7 @@ def test_nodes_of_documents_that_are_not_held_are_scanned_themselves(
     assert sources(found) == {"harbour", "lighthouse"}
     assert all(n.node.get_content() in text for n in found if n.node.ref_doc_id == "harbour")
     assert len([n for n in found if n.node.ref_doc_id == "lighthouse"]) == 9
-    assert {n.node.metadata["spscanner_retrieval_score"] for n in found} == {0.6}
+    assert {n.retrieval_score for n in found} == {0.6}
     store = SimpleDocumentStore()
     store.add_documents(documents)
     looked_up = SPScannerRetriever(documents[:1], docstore=store, **options).retrieve(QUERY)

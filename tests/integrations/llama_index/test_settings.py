@@ -106,6 +106,7 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "device": "cpu",
         "dtype": "float32",
         "batch_size": 3,
+        "return_nodes": "pruned",
         "keep_retrieval_score": True,
         "group_by": "document",
         "document_key": "file_path",

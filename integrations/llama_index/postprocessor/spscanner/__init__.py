@@ -6,5 +6,6 @@ except ImportError as error:
     raise ImportError('LlamaIndex is missing: pip install "spscanner-rag[llama-index]"') from error
 
 from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor
+from llama_index.postprocessor.spscanner.scored import Excerpt, ScannedNode
 
-__all__ = ["SPScannerPostprocessor"]
+__all__ = ["Excerpt", "SPScannerPostprocessor", "ScannedNode"]

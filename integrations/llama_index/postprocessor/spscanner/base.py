@@ -1,6 +1,6 @@
 """The node postprocessor: reduces retrieved nodes to their best sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_before_validator_funct
 
 from llama_index.postprocessor.spscanner.events import dispatcher, reranking
 from llama_index.postprocessor.spscanner.nodes import (
+    AUTO,
     GroupBy,
     check_documents,
     query_text,
@@ -34,8 +35,10 @@ from llama_index.postprocessor.spscanner.nodes import (
     source_texts,
     with_scores,
 )
-from llama_index.postprocessor.spscanner.sentences import best_sentences
+from llama_index.postprocessor.spscanner.saved_settings import object_name, plain, refuse_object_name
+from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
 from spscanner_rag.retrieval import (
+    ReturnNodes,
     SentenceSearch,
     hide_token,
     hide_token_in_fields,
@@ -52,7 +55,8 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     """Selects the best sentences of the retrieved nodes.
 
     The nodes of one document are read as one text, in reading order, and every sentence of it gets a score. Each
-    selected sentence becomes a new node; the given nodes do not change.
+    selected sentence becomes a new node; the given nodes do not change. A result is a `ScannedNode`: a
+    `NodeWithScore` that has the logit and the document's score too.
 
     Parameters
     ----------
@@ -84,13 +88,18 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         Merge adjacent sentences into one node.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
+    return_nodes : "sentence", "node" or "pruned", default "sentence"
+        What to return. "node": the given nodes in which selected sentences stand, with the score of their best
+        one, as a reranker does. "pruned": copies of these, cut down to the selected sentences. Sentences are
+        selected first, by all other parameters, which count sentences; nodes without one are dropped.
     keep_retrieval_score : bool, default False
-        Store the score of a sentence's node in ``metadata["spscanner_retrieval_score"]``.
+        Keep the score of a sentence's node as ``retrieval_score`` of the result.
     group_by : "document" or "node", default "document"
         What is read as one text: all nodes of a document, or each node alone.
-    document_key : str, optional
-        Metadata key, such as ``"file_path"``. Documents with the same value, for instance the pages of a file, are
-        read as one text, sorted by page number.
+    document_key : str or None, default "auto"
+        Metadata key. Documents with the same value are read as one text, sorted by page number. "auto": those
+        with a ``page_label`` or ``page``, and with the same ``file_path`` or else ``file_name``. None: each
+        document is read alone.
     top_n_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
     documents : sequence of nodes, optional
@@ -134,10 +143,11 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     merge_adjacent: bool = Field(default=False, description="One node for adjacent sentences.")
     device: str = Field(default="auto", description="cpu, cuda, mps or auto.")
     dtype: str = Field(default="auto", description="float32, bfloat16, int8 or auto.")
+    return_nodes: ReturnNodes = Field(default="sentence", description="What to return.")
     batch_size: StrictInt = Field(default=64, ge=1, description="Texts given to the scanner at a time.")
     keep_retrieval_score: bool = Field(default=False, description="Keep the node's score in metadata.")
     group_by: GroupBy = Field(default="document", description="What is read as one text.")
-    document_key: str | None = Field(default=None, description="Metadata key that joins documents.")
+    document_key: str | None = Field(default=AUTO, description="Metadata key that joins documents.")
     top_n_per_document: StrictInt | None = Field(default=None, description="Most sentences of a document.")
     documents: SkipJsonSchema[Sequence[BaseNode] | None] = Field(
         default=None, exclude=True, repr=False, description="Whole source documents."
@@ -162,7 +172,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         if value is None:
             return {}
         for name, option in value.items() if isinstance(value, dict) else ():
-            _refuse_object_name(f"model_kwargs[{name!r}]", option)
+            refuse_object_name(f"model_kwargs[{name!r}]", option)
         return hide_token(value)
 
     @field_validator("model", mode="before")
@@ -178,7 +188,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     @field_validator("scorer", "count_tokens", mode="before")
     @classmethod
     def _not_a_name(cls, value: object, info: ValidationInfo) -> object:
-        _refuse_object_name(str(info.field_name), value)
+        refuse_object_name(str(info.field_name), value)
         return value
 
     @model_validator(mode="after")
@@ -232,7 +242,9 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         sources = source_texts((source_id(scored.node) for scored in nodes), self.documents, self.docstore)
         joined = read_nodes(nodes, sources, self.group_by, self.document_key)
-        return best_sentences(self._search(), query, [joined], self.keep_retrieval_score, cancelled)
+        return best_nodes(
+            self._search(), query, [joined], self.return_nodes, self.keep_retrieval_score, cancelled
+        )
 
     def _search(self) -> SentenceSearch:
         return SentenceSearch.of(self.__dict__, top_k="top_n", top_k_per_text="top_n_per_document")
@@ -242,12 +254,12 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         if self.scanner is not None:
             value = loading_options(self.scanner)[info.field_name]
         if info.field_name == "model_kwargs":
-            return {name: _plain(option) for name, option in value.items() if name != "token"}
+            return {name: plain(option) for name, option in value.items() if name != "token"}
         return value
 
     @field_serializer("scorer", "count_tokens")
     def _named(self, value: object) -> object:
-        return value if value is None or isinstance(value, str) else _object_name(value)
+        return value if value is None or isinstance(value, str) else object_name(value)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         # The base class silently drops what cannot be pickled; a copy without its scorer would use another one.
@@ -263,25 +275,3 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         shared = [*(getattr(self, name) for name in _SHARED_BY_COPIES), *self.model_kwargs.values()]
         memo.update((id(value), value) for value in shared)
         return super().__deepcopy__(memo)
-
-
-_OBJECT = "object"  # in saved settings, the key of the name of an object that cannot be saved
-
-
-def _object_name(value: object) -> dict[str, str]:
-    kind = value if hasattr(value, "__qualname__") else type(value)
-    return {_OBJECT: f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"}
-
-
-def _refuse_object_name(name: str, value: object) -> None:
-    if isinstance(value, Mapping) and set(value) == {_OBJECT}:
-        raise ValueError(
-            f"{name}: got the name of {value[_OBJECT]}, which was not saved; expected the object: "
-            f"from_dict(data, {name}=...)"
-        )
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Path):
-        return str(value)
-    return value if value is None or isinstance(value, str | int | float | Mapping) else _object_name(value)

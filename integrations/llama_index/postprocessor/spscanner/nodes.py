@@ -19,10 +19,12 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from spscanner_rag.retrieval import JoinedText, Piece, join_pieces, page_number
 from spscanner_rag.scorers import check_query
 
-LOGIT_KEY = "spscanner_logit"
-RETRIEVAL_SCORE_KEY = "spscanner_retrieval_score"
-OWN_KEYS = (LOGIT_KEY, RETRIEVAL_SCORE_KEY)
+ID_KEY = "spscanner_id"  # the nodes of sentences have it
 
+AUTO = "auto"
+"""The ``document_key`` for which pages of one file are one document."""
+
+_FILES = ("file_path", "file_name")
 _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
 
@@ -78,13 +80,32 @@ def source_id(node: BaseNode) -> str:
     return node.node_id if source is None else source.node_id
 
 
+def page_label(node: BaseNode) -> object:
+    """What the node's metadata say about its page; None if nothing."""
+    return next((node.metadata[key] for key in reversed(_PAGES) if node.metadata.get(key) is not None), None)
+
+
+def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
+    """The same for nodes whose documents are read as one text; None if the node's document is read alone.
+
+    That is the value under ``document_key``, or, for ``AUTO``, the file of a node that has a page.
+    """
+    if document_key != AUTO:
+        value = None if document_key is None else node.metadata.get(document_key)
+        return value if isinstance(value, str | int | float | None) else repr(value)
+    if page_label(node) is None:
+        return None
+    named = ((key, node.metadata.get(key)) for key in _FILES)
+    return next(((key, str(name)) for key, name in named if name), None)
+
+
 def read_nodes(
     nodes: Sequence[NodeWithScore],
     sources: Mapping[Hashable, str],
     group_by: GroupBy = "document",
-    document_key: str | None = None,
+    document_key: str | None = AUTO,
 ) -> JoinedNodes:
-    """Join the nodes of each document, or of all documents with the same value under ``document_key``.
+    """Join the nodes of each document, or of all documents with the same `group_of`.
 
     With ``group_by="node"`` no nodes are joined. Nodes without text and duplicates are left out. ``sources`` holds
     whole texts of documents by id.
@@ -168,17 +189,20 @@ def _piece(node: BaseNode, text: str, copy: int, document_key: str | None) -> Pi
     if whole and copy > 1:
         source = f"{source}#{copy}"  # another text under the same id is another document
     before, after = related(node, NodeRelationship.PREVIOUS), related(node, NodeRelationship.NEXT)
-    group = None if document_key is None else node.metadata.get(document_key)
+    start = 0 if whole else _start(node, text)
     pages = (page_number(node.metadata.get(key)) for key in _PAGES)
     return Piece(
         text=text,
         key=node.node_id if copy == 1 else f"{node.node_id}#{copy}",
         source=source,
-        start=0 if whole else _start(node, text),
-        group=group if isinstance(group, str | int | float | None) else repr(group),
+        start=start,
+        group=group_of(node, document_key),
         position=next((page for page in pages if page is not None), None),
         previous=before.node_id if before else None,
         next=after.node_id if after else None,
+        page=page_label(node) is not None,
+        # Splitters link the chunks of one document, so that a first chunk without links is the only one.
+        last=whole or (after is None and (before is not None or start == 0)),
     )
 
 
@@ -187,7 +211,7 @@ def _start(node: BaseNode, text: str) -> int | None:
     if not isinstance(start, int) or not isinstance(end, int) or start < 0 or end - start != len(text):
         return None  # unknown, or the text has been changed
     parent = related(node, NodeRelationship.PARENT)
-    if parent is not None and parent.node_id != source_id(node) and LOGIT_KEY not in node.metadata:
+    if parent is not None and parent.node_id != source_id(node) and ID_KEY not in node.metadata:
         # For a chunk of a chunk, the offset refers to the larger chunk, although SOURCE is the document.
         return None
     return start

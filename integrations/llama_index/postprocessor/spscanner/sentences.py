@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from llama_index.postprocessor.spscanner.nodes import (
-    LOGIT_KEY,
-    OWN_KEYS,
-    RETRIEVAL_SCORE_KEY,
-    JoinedNodes,
-    related,
-)
-from spscanner_rag.retrieval import Hit, SentenceSearch, copied_metadata
+from llama_index.postprocessor.spscanner.nodes import ID_KEY, JoinedNodes, page_label, related, source_id
+from llama_index.postprocessor.spscanner.scored import Excerpt
+from spscanner_rag.retrieval import Hit, JoinedText, SentenceSearch, copied_metadata, is_random_id
 from spscanner_rag.scorers import Cancelled, never
+
+CONTINUED_PAGE_KEY = "spscanner_continued_page"
+CONTINUED_START_KEY = "spscanner_continued_start"
+CONTINUED_END_KEY = "spscanner_continued_end"
 
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 
@@ -27,41 +27,47 @@ def best_sentences(
 ) -> list[NodeWithScore]:
     """The best sentences of all texts together, as new nodes."""
     texts = [(text, nodes) for nodes in joined for text in nodes.texts]
-    writer = _Writer()
+    writer = _Writer(keep_retrieval_score)
     for hit in search(query, [text for text, _ in texts], cancelled):
-        nodes, piece = texts[hit.joined][1], hit.place.piece
-        writer.add(hit, nodes.nodes[piece], nodes.scores[piece] if keep_retrieval_score else None)
-    return writer.found
+        writer.add(hit, *texts[hit.joined])
+    return list(writer.found)
+
+
+def with_own_keys(excluded: Sequence[str], metadata: dict[str, Any]) -> list[str]:
+    """A node's excluded keys and those of ``metadata`` that are this package's."""
+    own = (key for key in metadata if key.startswith("spscanner_") and key not in excluded)
+    return [*excluded, *own]
 
 
 class _Writer:
     """Makes the nodes of sentences, each with a unique id."""
 
-    def __init__(self) -> None:
-        self.found: list[NodeWithScore] = []
+    def __init__(self, keep_retrieval_score: bool) -> None:
+        self.found: list[Excerpt] = []
+        self._keep_retrieval_score = keep_retrieval_score
         self._numbers: dict[str, int] = {}  # id -> index in found
         self._hashes: dict[int, str] = {}  # hash of each node by its id(): hashing a long document is slow
 
-    def add(self, hit: Hit, node: BaseNode, retrieval_score: float | None) -> None:
-        """Add a sentence; of two equal ones, the one with the higher score counts."""
-        name = unique = _sentence_id(hit, node)
+    def add(self, hit: Hit, text: JoinedText, nodes: JoinedNodes) -> None:
+        """Add a sentence; of two equal ones of one document, the one with the higher score counts."""
+        source = source_id(nodes.nodes[hit.place.piece])
+        name = unique = self._sentence_id(hit, nodes.nodes[hit.place.piece])
         copy = 1
         while unique in self._numbers:
             number = self._numbers[unique]
             same = self.found[number]
-            if same.node.get_content() == hit.text:
+            if same.node.get_content() == hit.text and source_id(same.node) == source:
                 if same.get_score() < hit.score:
-                    self.found[number] = self._written(unique, hit, node, retrieval_score)
+                    self.found[number] = self._written(unique, hit, text, nodes)
                 return
             copy += 1
             unique = f"{name}#{copy}"
         self._numbers[unique] = len(self.found)
-        self.found.append(self._written(unique, hit, node, retrieval_score))
+        self.found.append(self._written(unique, hit, text, nodes))
 
-    def _written(self, name: str, hit: Hit, node: BaseNode, retrieval_score: float | None) -> NodeWithScore:
-        metadata = copied_metadata(node.metadata) | {LOGIT_KEY: hit.logit}
-        if retrieval_score is not None:
-            metadata[RETRIEVAL_SCORE_KEY] = retrieval_score
+    def _written(self, name: str, hit: Hit, text: JoinedText, nodes: JoinedNodes) -> Excerpt:
+        node = nodes.nodes[hit.place.piece]
+        metadata = copied_metadata(node.metadata) | {ID_KEY: name} | _continued(hit, text, nodes)
         source = related(node, NodeRelationship.SOURCE)
         if source is None:
             source = self._info(node)
@@ -73,33 +79,61 @@ class _Writer:
             start_char_idx=hit.place.source_start,
             end_char_idx=hit.place.source_end,
             metadata=metadata,
-            excluded_embed_metadata_keys=_with_own_keys(node.excluded_embed_metadata_keys),
-            excluded_llm_metadata_keys=_with_own_keys(node.excluded_llm_metadata_keys),
+            excluded_embed_metadata_keys=with_own_keys(node.excluded_embed_metadata_keys, metadata),
+            excluded_llm_metadata_keys=with_own_keys(node.excluded_llm_metadata_keys, metadata),
             relationships={NodeRelationship.SOURCE: source, NodeRelationship.PARENT: self._info(node)},
             **{key: getattr(node, key) for key in _TEMPLATES if hasattr(node, key)},
         )
-        return NodeWithScore(node=sentence, score=hit.score)
+        return Excerpt(
+            node=sentence,
+            score=hit.score,
+            logit=hit.logit,
+            document_score=hit.document_score,
+            retrieval_score=nodes.scores[hit.place.piece] if self._keep_retrieval_score else None,
+        )
 
     def _info(self, node: BaseNode) -> RelatedNodeInfo:
-        if id(node) not in self._hashes:
-            self._hashes[id(node)] = node.hash
         return RelatedNodeInfo(
             node_id=node.node_id,
             node_type=node.get_type(),
             metadata=copied_metadata(node.metadata),
-            hash=self._hashes[id(node)],
+            hash=self._hash(node),
         )
 
+    def _hash(self, node: BaseNode) -> str:
+        if id(node) not in self._hashes:
+            self._hashes[id(node)] = node.hash
+        return self._hashes[id(node)]
 
-def _sentence_id(hit: Hit, node: BaseNode) -> str:
-    place = hit.place
-    if place.source_start is not None:
-        return f"{place.source}:{place.source_start}-{place.source_end}"
-    if place.piece_start is not None:
-        return f"{node.node_id}:{place.piece_start}-{place.piece_end}"
-    digest = sha256(hit.text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{node.node_id}:{digest[:16]}"
+    def _sentence_id(self, hit: Hit, node: BaseNode) -> str:
+        """The same in every run: document and span, else node and span, else node and text."""
+        place = hit.place
+        if place.source_start is not None:
+            name = source_id(node)
+            copy = str(place.source).removeprefix(name)  # "#2" of a second text with the same id
+            return f"{self._source_name(name, node)}{copy}:{place.source_start}-{place.source_end}"
+        name = self._hash(node)[:24] if is_random_id(node.node_id) else node.node_id
+        if place.piece_start is not None:
+            return f"{name}:{place.piece_start}-{place.piece_end}"
+        digest = sha256(hit.text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{name}:{digest[:16]}"
+
+    def _source_name(self, name: str, node: BaseNode) -> str:
+        """The id of a node's document, or its hash, if the id was made up at random in this run."""
+        if not is_random_id(name):
+            return name
+        source = related(node, NodeRelationship.SOURCE)
+        known = self._hash(node) if source is None else source.hash
+        return known[:24] if known else name
 
 
-def _with_own_keys(excluded: Sequence[str]) -> list[str]:
-    return [*excluded, *(key for key in OWN_KEYS if key not in excluded)]
+def _continued(hit: Hit, text: JoinedText, nodes: JoinedNodes) -> dict[str, Any]:
+    """The last page that a sentence runs over to, and its span there; empty if it ends where it begins."""
+    *_, last = text.places(hit.start, hit.end)
+    if last.source == hit.place.source:
+        return {}
+    return {
+        CONTINUED_PAGE_KEY: page_label(nodes.nodes[last.piece]),
+        CONTINUED_START_KEY: last.source_start,
+        CONTINUED_END_KEY: last.source_end,
+    }

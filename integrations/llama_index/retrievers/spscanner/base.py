@@ -2,21 +2,35 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index.postprocessor.spscanner.events import dispatcher
-from llama_index.postprocessor.spscanner.nodes import query_text
-from llama_index.postprocessor.spscanner.sentences import best_sentences
-from llama_index.retrievers.spscanner.held import HeldNodes, index_nodes
-from spscanner_rag.retrieval import CountTokens, Order, SentenceSearch, off_loop
+from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
+from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
+from llama_index.retrievers.spscanner.filters import node_filter
+from llama_index.retrievers.spscanner.held import HeldNodes
+from llama_index.retrievers.spscanner.index_nodes import index_nodes
+from llama_index.retrievers.spscanner.reading import read_all, read_best, read_found
+from spscanner_rag.retrieval import (
+    CountTokens,
+    Order,
+    ReadBounds,
+    ReturnNodes,
+    SentenceSearch,
+    check_return_nodes,
+    off_loop,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
+
+FirstStage = Literal["bm25", "none"] | BaseRetriever
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -30,8 +44,12 @@ def _spanned_below(method: Method) -> Method:
 class SPScannerRetriever(BaseRetriever):
     """Retrieves the best sentences of whole documents.
 
-    The scanner reads the question and every document, or every one that a first stage finds, from beginning to
-    end. Each selected sentence becomes a new node.
+    The scanner reads the question and documents from beginning to end. Each selected sentence becomes a new node.
+
+    If there are more documents than ``read_documents`` and ``read_tokens`` allow, a first stage chooses those that
+    are read for a question. The words of all documents are counted when the retriever is built, and scores are
+    relative to all of them, whichever are read. After documents were added or deleted, the next question or
+    `persist` first counts those that changed.
 
     Parameters
     ----------
@@ -45,22 +63,37 @@ class SPScannerRetriever(BaseRetriever):
         Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
+    first_stage : "bm25", "none" or BaseRetriever, default "bm25"
+        What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
+        best of each document; documents without a word of the question come last. ``"none"``: all are read. Or a
+        retriever:
+        the documents of the nodes that it finds are read, or the node itself if its document is unknown.
     retriever : BaseRetriever, optional
-        First stage: only the documents of the nodes it finds are scanned. If the document of a node is unknown,
-        the node itself is scanned.
-    candidate_documents : int, optional
-        Maximum number of documents to scan, in the order of the first stage. Default: all that it finds.
+        Another name of ``first_stage`` for a retriever.
+    read_documents : int, optional
+        Maximum number of documents to read for a question after a first stage, default 10; None for no bound.
+        Documents that are read as one (``document_key``) count once.
+    read_tokens : int, optional
+        Maximum number of their tokens, default 200,000; None for no bound. Tokens are estimated: four ASCII
+        characters, or one byte in UTF-8 of any other character, count as one. A document that would exceed the
+        bound is left out, except the best one.
+    filters : MetadataFilters, optional
+        Only nodes whose metadata pass give results. Scores remain relative to all documents. If no node passes,
+        nothing is retrieved.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         The scorer; see `SPScannerPostprocessor`.
     threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
+    return_nodes : "sentence", "node" or "pruned", default "sentence"
+        What to return: sentences, the nodes that they stand in, or these cut down to them; see
+        `SPScannerPostprocessor`.
     keep_retrieval_score : bool, default False
-        Store the best score of the first stage for the sentence's document in
-        ``metadata["spscanner_retrieval_score"]``.
-    document_key : str, optional
-        Metadata key; documents with the same value, such as the pages of a ``"file_path"``, are read as one.
+        Keep the best score of the first stage for the sentence's document as ``retrieval_score`` of the result.
+    document_key : str or None, default "auto"
+        Metadata key; documents with the same value are read as one, and with "auto" the pages of a file; see
+        `SPScannerPostprocessor`.
     callback_manager, object_map, objects, verbose
         See `BaseRetriever`.
 
@@ -78,8 +111,11 @@ class SPScannerRetriever(BaseRetriever):
         docstore: BaseDocumentStore | None = None,
         similarity_top_k: float | None = 50,
         top_k_per_document: int | None = None,
+        first_stage: FirstStage | None = None,  # None: "bm25", unless there is a retriever
         retriever: BaseRetriever | None = None,
-        candidate_documents: int | None = None,
+        read_documents: int | None = 10,
+        read_tokens: int | None = 200_000,
+        filters: MetadataFilters | None = None,
         model: str | Path | None = None,
         scanner: Scanner | None = None,
         scorer: Scorer | None = None,
@@ -94,8 +130,9 @@ class SPScannerRetriever(BaseRetriever):
         order: Order = "score",
         merge_adjacent: bool = False,
         batch_size: int = 64,
+        return_nodes: ReturnNodes = "sentence",
         keep_retrieval_score: bool = False,
-        document_key: str | None = None,
+        document_key: str | None = AUTO,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
@@ -111,11 +148,13 @@ class SPScannerRetriever(BaseRetriever):
         self._search = SentenceSearch.of(
             options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
-        _check_first_stage(retriever, candidate_documents)
+        self._first_stage = _checked_first_stage(first_stage, retriever)
+        self._bounds = ReadBounds(read_documents, read_tokens)
+        self._filters = _checked_filters(filters)
+        self._return_nodes = check_return_nodes(return_nodes)
         self._keep_retrieval_score = keep_retrieval_score
-        self._retriever = retriever
-        self._candidate_documents = candidate_documents
         self._held = HeldNodes(nodes, documents, docstore, document_key)
+        self._held.texts()  # counts the words now, and not while the first question waits
         super().__init__(callback_manager, object_map, objects, verbose)
 
     @classmethod
@@ -155,13 +194,53 @@ class SPScannerRetriever(BaseRetriever):
         defaults = {name: getattr(index, f"_{name}", None) for name in ("callback_manager", "object_map")}
         return cls(index_nodes(index), **{"docstore": index.docstore, **defaults, **options})
 
+    @classmethod
+    def load(cls, path: str | Path, **options: Any) -> Self:  # noqa: ANN401
+        """Read the nodes and documents and their word counts from a folder that `persist` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder. Its arrays are used from disk, so it should stay until the retriever is gone.
+        **options
+            The other parameters of the class, such as ``docstore``; `persist` keeps none of them.
+
+        Raises
+        ------
+        ValueError
+            If the folder is missing, was written by something else, or is damaged.
+        """
+        retriever = cls(**options)
+        retriever._held.load(path)
+        retriever._held.texts()
+        return retriever
+
+    def persist(self, path: str | Path) -> None:
+        """Write the nodes and documents and their word counts to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new or empty folder, or one that was persisted to before, whose content is replaced.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
+            then.
+        """
+        self._held.persist(path)
+
     @property
     def ref_doc_ids(self) -> list[str]:
         """Ids of the documents, in the order in which they were added."""
         return self._held.ids
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
-        """Add documents or nodes; one with a known id replaces the earlier one."""
+        """Add documents or nodes; one with a known id replaces the earlier one.
+
+        A question that is being answered meanwhile is answered from the documents as they were.
+        """
         self._held.add(nodes)
 
     def delete(self, *ref_doc_ids: str) -> None:
@@ -187,35 +266,52 @@ class SPScannerRetriever(BaseRetriever):
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = None if self._retriever is None else self._retriever.retrieve(query_bundle)
+        first = self._first_stage
+        found = None if isinstance(first, str) else first.retrieve(query_bundle)
         return self._sentences(query_bundle, found)
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = None if self._retriever is None else await self._retriever.aretrieve(query_bundle)
+        first = self._first_stage
+        found = None if isinstance(first, str) else await first.aretrieve(query_bundle)
         return await off_loop(lambda cancelled: self._sentences(query_bundle, found, cancelled))
 
     def _sentences(
         self, query: QueryBundle, found: Sequence[NodeWithScore] | None, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
-        held = self._held
-        joined = held.all() if found is None else held.chosen(found, self._candidate_documents)
-        return best_sentences(self._search, query_text(query), joined, self._keep_retrieval_score, cancelled)
+        held, question = self._held.texts(), query_text(query)
+        passes = None if self._filters is None else node_filter(self._filters)
+        if found is not None:
+            joined = read_found(self._held, held, found, self._bounds, passes)
+        elif self._first_stage == "none":
+            joined = read_all(held, passes)
+        else:
+            joined = read_best(held, question, self._bounds, passes)
+        search = self._search.within(held.corpus)
+        return best_nodes(search, question, joined, self._return_nodes, self._keep_retrieval_score, cancelled)
 
 
-def _check_first_stage(retriever: object, candidate_documents: object) -> None:
-    if retriever is not None and not isinstance(retriever, BaseRetriever):
-        raise TypeError(
-            f"retriever is {type(retriever).__name__}; expected a BaseRetriever, such as index.as_retriever()"
-        )
-    if candidate_documents is None:
-        return
-    if type(candidate_documents) is not int or candidate_documents < 1:
-        raise ValueError(
-            f"candidate_documents: got {candidate_documents!r}; expected an integer of at least 1, or None"
-        )
+def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
+    if first_stage is not None and retriever is not None:
+        raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
     if retriever is None:
-        raise ValueError(
-            f"candidate_documents: got {candidate_documents} without retriever; expected the first stage "
-            "that chooses them as well"
+        if first_stage is None or first_stage == "bm25":
+            return "bm25"
+        if first_stage == "none":
+            return "none"
+        if isinstance(first_stage, str):
+            raise ValueError(f'first_stage: got {first_stage!r}; expected "bm25", "none" or a retriever')
+    name, chosen = ("first_stage", first_stage) if retriever is None else ("retriever", retriever)
+    if not isinstance(chosen, BaseRetriever):
+        raise TypeError(
+            f"{name} is {type(chosen).__name__}; expected a BaseRetriever, such as index.as_retriever()"
         )
+    return chosen
+
+
+def _checked_filters(filters: object) -> MetadataFilters | None:
+    if filters is not None and not isinstance(filters, MetadataFilters):
+        raise TypeError(
+            f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
+        )
+    return filters

@@ -1,30 +1,39 @@
-"""The documents of a retriever: joined to texts once, and the choice among them by a first stage."""
+"""The documents of a retriever: joined to texts and counted once, until they change."""
 
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 
 from llama_index.postprocessor.spscanner.nodes import (
     JoinedNodes,
     check_documents,
+    group_of,
     read_nodes,
     source_id,
     source_texts,
     text_of,
 )
+from llama_index.retrievers.spscanner.folder import load_nodes, persist_nodes
+from spscanner_rag.retrieval import Corpus
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
-    """The texts of all documents, and the index of the text that contains each document."""
+class HeldTexts:
+    """The texts of all documents at one moment, and the index of the text that contains each document."""
 
     joined: JoinedNodes
     number: Mapping[str, int]
+    corpus: Corpus
+
+    def of(self, number: int, nodes: Sequence[NodeWithScore]) -> JoinedNodes:
+        """One whole text, with the best score that the first stage gave to one of its nodes."""
+        best = max((scored.score for scored in nodes if scored.score is not None), default=None)
+        return JoinedNodes([self.joined.texts[number]], self.joined.nodes, [best] * len(self.joined.nodes))
 
     def covers(self, name: str) -> bool:
         """Whether the nodes of a document cover all of its text except white space."""
@@ -40,11 +49,6 @@ class _Texts:
                 return False
             end = max(end, placed.end)
         return not joined.text[end : run.end].strip()
-
-    def of(self, number: int, nodes: Sequence[NodeWithScore]) -> JoinedNodes:
-        """One whole text, with the best score that the first stage gave to one of its nodes."""
-        best = max((scored.score for scored in nodes if scored.score is not None), default=None)
-        return JoinedNodes([self.joined.texts[number]], self.joined.nodes, [best] * len(self.joined.nodes))
 
 
 class HeldNodes:
@@ -65,7 +69,8 @@ class HeldNodes:
         self._document_key = document_key
         self._documents = {document.node_id: document for document in documents}
         self._nodes: dict[str, BaseNode] = {}
-        self._texts: _Texts | None = None
+        self._texts: HeldTexts | None = None
+        self._corpus = Corpus()  # of the last texts; those that remain are not counted again
         self._lock = threading.RLock()
         self.add(nodes)
 
@@ -97,40 +102,23 @@ class HeldNodes:
             self._documents = {name: node for name, node in self._documents.items() if name not in ids}
             self._texts = None
 
-    def all(self) -> list[JoinedNodes]:
-        """All texts."""
-        return [self._joined().joined]
+    def persist(self, path: str | Path) -> None:
+        """Write nodes, documents and counts to a folder."""
+        with self._lock:
+            corpus = self.texts().corpus
+            nodes, documents = list(self._nodes.values()), list(self._documents.values())
+        persist_nodes(path, nodes, documents, corpus)
 
-    def chosen(self, found: Sequence[NodeWithScore], limit: int | None) -> list[JoinedNodes]:
-        """The first ``limit`` documents that a first stage found: whole if they are held, else the found nodes."""
-        texts = self._joined()
-        candidates: dict[Hashable, list[NodeWithScore]] = {}
-        for scored in found:
-            name = self._name(scored.node, texts)
-            if name is not None and (name in candidates or limit is None or len(candidates) < limit):
-                candidates.setdefault(name, []).append(scored)
-        loose = [node for name, nodes in candidates.items() if not isinstance(name, int) for node in nodes]
-        sources = source_texts((source_id(scored.node) for scored in loose), None, self._docstore)
-        return [
-            texts.of(name, nodes)
-            if isinstance(name, int)
-            else read_nodes(nodes, sources, document_key=self._document_key)
-            for name, nodes in candidates.items()
-        ]
+    def load(self, path: str | Path) -> None:
+        """Hold what `persist` wrote instead."""
+        nodes, documents, corpus = load_nodes(path)
+        with self._lock:
+            self._nodes = {node.node_id: node for node in nodes}
+            self._documents = {document.node_id: document for document in documents}
+            self._texts, self._corpus = None, corpus
 
-    def _name(self, node: BaseNode, texts: _Texts) -> Hashable | None:
-        """Index of the held text that contains a node, else a key for its document; None without text."""
-        source = source_id(node)
-        number = texts.number.get(source)
-        if number is not None:
-            return number
-        if not text_of(node):
-            return None
-        group = None if self._document_key is None else node.metadata.get(self._document_key)
-        return ("source", source) if group is None else ("group", repr(group))
-
-    def _joined(self) -> _Texts:
-        """All texts; the first call after a change joins them."""
+    def texts(self) -> HeldTexts:
+        """All texts as they are now; the first call after a change joins and counts them."""
         with self._lock:
             if self._texts is None:
                 sources = source_texts(self.ids, self._documents.values(), self._docstore)
@@ -138,14 +126,44 @@ class HeldNodes:
                 texts = self._read(nodes, sources)
                 partial = [name for name in sources if isinstance(name, str) and not texts.covers(name)]
                 documents = [document for name in partial if (document := self._document(name)) is not None]
-                self._texts = self._read([*nodes, *documents], sources) if documents else texts
+                if documents:
+                    texts = self._read([*nodes, *documents], sources)
+                self._corpus = self._corpus.with_texts(texts.joined.texts)
+                self._texts = HeldTexts(texts.joined, texts.number, self._corpus)
             return self._texts
 
-    def _read(self, nodes: Sequence[BaseNode], sources: Mapping[Hashable, str]) -> _Texts:
+    def found(self, texts: HeldTexts, nodes: Sequence[NodeWithScore]) -> list[JoinedNodes]:
+        """The documents that a first stage found, in its order: whole if they are held, else the found nodes."""
+        candidates: dict[Hashable, list[NodeWithScore]] = {}
+        for scored in nodes:
+            name = self._name(scored.node, texts)
+            if name is not None:
+                candidates.setdefault(name, []).append(scored)
+        loose = [node for name, own in candidates.items() if not isinstance(name, int) for node in own]
+        sources = source_texts((source_id(scored.node) for scored in loose), None, self._docstore)
+        return [
+            texts.of(name, own)
+            if isinstance(name, int)
+            else read_nodes(own, sources, document_key=self._document_key)
+            for name, own in candidates.items()
+        ]
+
+    def _name(self, node: BaseNode, texts: HeldTexts) -> Hashable | None:
+        """Index of the held text that contains a node, else a key for its document; None without text."""
+        source = source_id(node)
+        number = texts.number.get(source)
+        if number is not None:
+            return number
+        if not text_of(node):
+            return None
+        group = group_of(node, self._document_key)
+        return ("source", source) if group is None else ("group", group)
+
+    def _read(self, nodes: Sequence[BaseNode], sources: Mapping[Hashable, str]) -> HeldTexts:
         scored = [NodeWithScore(node=node) for node in nodes]
         joined = read_nodes(scored, sources, document_key=self._document_key)
         numbers = {str(run.source): number for number, text in enumerate(joined.texts) for run in text.runs}
-        return _Texts(joined, numbers)
+        return HeldTexts(joined, numbers, self._corpus)
 
     def _document(self, name: str) -> BaseNode | None:
         document = self._documents.get(name)
@@ -160,28 +178,3 @@ class HeldNodes:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
-
-
-def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
-    """All nodes of an index; raises ``ValueError`` if its document store is empty."""
-    stored = index.docstore.docs
-    if not stored:
-        store = getattr(index, "vector_store", None)
-        keeper = f", whose {type(store).__name__} may keep the text itself" if store is not None else ""
-        raise ValueError(
-            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: use "
-            "SPScannerRetriever.from_documents(documents) or .from_nodes(nodes), or build the index with "
-            "store_nodes_override=True, or scan what it retrieves with "
-            "SPScannerRetriever(retriever=index.as_retriever())"
-        )
-    names = _node_ids(index.index_struct)
-    return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
-
-
-def _node_ids(struct: object) -> list[str] | None:
-    """Ids of the nodes of one index, since several may share a document store."""
-    for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
-        ids = getattr(struct, attribute, None)
-        if ids is not None:
-            return list(ids.values() if isinstance(ids, Mapping) else ids)
-    return None

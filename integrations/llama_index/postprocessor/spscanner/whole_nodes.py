@@ -1,0 +1,79 @@
+"""Search joined nodes, and return the nodes in which the best sentences stand, whole or cut down to them."""
+
+from collections.abc import Sequence
+
+from llama_index.core.schema import BaseNode, NodeWithScore
+
+from llama_index.postprocessor.spscanner.nodes import JoinedNodes, text_of
+from llama_index.postprocessor.spscanner.scored import Excerpt, ScannedNode
+from llama_index.postprocessor.spscanner.sentences import best_sentences, with_own_keys
+from spscanner_rag.retrieval import (
+    CountTokens,
+    ReturnNodes,
+    SentenceSearch,
+    copied_metadata,
+    kept_pieces,
+    pruned_text,
+    reduction,
+)
+from spscanner_rag.scorers import Cancelled, never
+
+CHARACTER_REDUCTION_KEY = "spscanner_character_reduction"
+TOKEN_REDUCTION_KEY = "spscanner_token_reduction"
+
+
+def best_nodes(
+    search: SentenceSearch,
+    query: str,
+    joined: Sequence[JoinedNodes],
+    return_nodes: ReturnNodes,
+    keep_retrieval_score: bool,
+    cancelled: Cancelled = never,
+) -> list[NodeWithScore]:
+    """The best sentences of all texts together, or the nodes that they stand in."""
+    if return_nodes == "sentence":
+        return best_sentences(search, query, joined, keep_retrieval_score, cancelled)
+    texts = [(text, nodes) for nodes in joined for text in nodes.texts]
+    only_texts = [text for text, _ in texts]
+    kept = kept_pieces(only_texts, search.unmerged()(query, only_texts, cancelled))
+    if return_nodes == "pruned":
+        kept = [piece for piece in kept if piece.spans]
+    if search.selection.order == "score":
+        kept.sort(key=lambda piece: -piece.best.logit)
+    count = search.token_counter() if kept and return_nodes == "pruned" else None
+    found: list[NodeWithScore] = []
+    for piece in kept:
+        text, nodes = texts[piece.joined]
+        node, best = nodes.nodes[piece.piece], piece.best
+        kind: type[ScannedNode] = ScannedNode
+        if return_nodes == "pruned":
+            kind, node = Excerpt, _pruned(node, pruned_text(text_of(node), text, piece), count)
+        found.append(
+            kind(
+                node=node,
+                score=best.score,
+                logit=best.logit,
+                document_score=best.document_score,
+                retrieval_score=nodes.scores[piece.piece] if keep_retrieval_score else None,
+            )
+        )
+    return found
+
+
+def _pruned(node: BaseNode, text: str, count: CountTokens | None) -> BaseNode:
+    """A copy of a node with less text, and with the share that was saved in its metadata."""
+    whole = text_of(node)
+    metadata = copied_metadata(node.metadata) | {CHARACTER_REDUCTION_KEY: reduction(len, whole, text)}
+    if count is not None:
+        metadata[TOKEN_REDUCTION_KEY] = reduction(count, whole, text)
+    changed = {
+        "metadata": metadata,
+        "excluded_embed_metadata_keys": with_own_keys(node.excluded_embed_metadata_keys, metadata),
+        "excluded_llm_metadata_keys": with_own_keys(node.excluded_llm_metadata_keys, metadata),
+        "relationships": dict(node.relationships),
+        "embedding": None,  # the given one is that of the whole text, and so are the offsets
+        **{name: None for name in ("start_char_idx", "end_char_idx") if hasattr(node, name)},
+    }
+    copy = node.model_copy(update=changed)
+    copy.set_content(text)
+    return copy

@@ -1,0 +1,110 @@
+"""The corpus of a retriever: its texts and the counts of their words, as they are at one moment."""
+
+import threading
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Self
+
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.search import cut
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.segmentation import SentenceSegmenter
+
+ASCII_CHARACTERS_PER_TOKEN = 4
+"""Of the bundled tokenizer in English: 3.3 in dialogue, 4.4 in contracts."""
+
+
+class Corpus:
+    """Texts and the counts of their words. Immutable: a question keeps the corpus that it began with.
+
+    `with_texts` gives the corpus after a change. A pickle and a deep copy share or store the counts but not the
+    texts, which their owner joins again; ``with_texts`` then counts nothing that was counted before.
+
+    Sentences are counted as `SentenceSegmenter` cuts them, so that no scorer is loaded. They are valid statistics
+    also for a scorer that cuts texts in another way.
+
+    Attributes
+    ----------
+    texts : sequence of JoinedText
+        All texts.
+    keys : list of str
+        Name of each text in ``counts``: a digest of the text.
+    counts : CollectionIndex
+        Words of all texts; empty if there is only one text, which is compared with nothing.
+    tokens : list of int
+        Number of tokens of each text by `estimated_tokens`.
+    """
+
+    def __init__(self, texts: Sequence[JoinedText] = (), counts: CollectionIndex | None = None) -> None:
+        self.texts = texts
+        self.keys = _keys(texts)
+        self.counts = CollectionIndex() if counts is None else counts
+        self.tokens = [estimated_tokens(joined.text) for joined in texts]
+        self._next: Corpus | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def collection(self) -> CollectionIndex | None:
+        """What a scorer compares scores over: the counts, or None for a single text."""
+        return self.counts if len(self.texts) > 1 else None
+
+    def with_texts(self, texts: Sequence[JoinedText]) -> "Corpus":
+        """The corpus of these texts. Only those that are new are counted, also if several threads ask at once."""
+        if _same(texts, self.texts):
+            return self
+        with self._lock:
+            if self._next is None or not _same(texts, self._next.texts):
+                self._next = self._counted(texts)
+            return self._next
+
+    def ranked(self, query: str) -> list[tuple[int, float]]:
+        """The first stage: indices of the texts that share a word with a query, and their scores, best first."""
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        return [(numbers[key], score) for key, score in self.counts.best_texts(query)]
+
+    def _counted(self, texts: Sequence[JoinedText]) -> "Corpus":
+        corpus = Corpus(texts, self.counts.copy())
+        wanted = set(corpus.keys)
+        corpus.counts.remove(*(key for key in self.counts.keys if key not in wanted))
+        if len(texts) > 1:
+            for key, joined in zip(corpus.keys, texts, strict=True):
+                if key not in corpus.counts:
+                    corpus.counts.add(key, [unit.model_text for unit in cut(SentenceSegmenter(), joined)])
+        return corpus
+
+    def __reduce__(self) -> tuple[type["Corpus"], tuple[object, ...]]:
+        return Corpus, ((), self.counts)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+def _same(texts: Sequence[JoinedText], others: Sequence[JoinedText]) -> bool:
+    return texts is others or (
+        len(texts) == len(others) and all(a is b for a, b in zip(texts, others, strict=True))
+    )
+
+
+def _keys(texts: Sequence[JoinedText]) -> list[str]:
+    """A digest of each text and its runs; equal texts are numbered."""
+    keys: list[str] = []
+    copies: dict[str, int] = {}
+    for joined in texts:
+        digest = sha256(joined.text.encode("utf-8", "surrogatepass"))
+        digest.update(repr([run.start for run in joined.runs[1:]]).encode())
+        key = digest.hexdigest()[:32]
+        copies[key] = copy = copies.get(key, 0) + 1
+        keys.append(key if copy == 1 else f"{key}#{copy}")
+    return keys
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate a text's tokens without a tokenizer; 0 for white space.
+
+    Four ASCII characters count as one token, and so does each byte in UTF-8 of any other character.
+    """
+    if not text or text.isspace():
+        return 0
+    n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    n_bytes = n_ascii if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-n_ascii // ASCII_CHARACTERS_PER_TOKEN) + n_bytes - n_ascii

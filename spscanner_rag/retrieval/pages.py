@@ -1,0 +1,127 @@
+"""Join the pages of one document, without running lines, so that a sentence over a page break is one sentence."""
+
+import re
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText, Placed, Run
+from spscanner_rag.retrieval.running_lines import page_bodies
+
+_CLOSING = "\"'”’»›」』)]}*_ "  # noqa: RUF001
+_OPENING = "\"'“‘«‹「『([{*_ "  # noqa: RUF001
+_SENTENCE_ENDS = ".!?…。！？"  # noqa: RUF001
+_GOES_ON_AFTER = ",;-–—‐"  # noqa: RUF001
+_LIST_MARKER = re.compile(r"\d{1,3}(\.\d{1,3})*[.)]?\s|[A-Za-z][.)]\s")
+_FULL_LINE = 0.7  # share of the usual length of a line, from which on a line is no heading
+
+
+class Page(NamedTuple):
+    """The text of a page, or of those chunks of it that are at hand."""
+
+    joined: JoinedText
+    number: float | None  # its page number; None if unknown
+    whole: bool  # whether all of its text is there, as one run
+
+
+class _Body(NamedTuple):
+    """What is read of a page."""
+
+    start: int
+    end: int
+    continues: bool = False  # whether it continues the sentence of the page before
+
+
+def join_pages(pages: Sequence[Page]) -> JoinedText:
+    """Join pages in reading order.
+
+    Running headers and footers of whole pages are left out. A whole page continues the one before, if that is
+    whole too, has the number before its own, and does not seem to end with the end of a sentence or a heading.
+    """
+    text: list[str] = []
+    runs: list[Run] = []
+    placed: list[Placed] = []
+    length = 0
+    for page, body in zip(pages, _bodies(pages), strict=True):
+        if length and body.end > body.start:
+            separator = CONTINUED if body.continues else RUN_SEPARATOR
+            text.append(separator)
+            length += len(separator)
+        text.append(page.joined.text[body.start : body.end])
+        runs += _moved_runs(page.joined.runs, body, length)
+        placed += _moved_pieces(page.joined, body, length)
+        length += body.end - body.start
+    return JoinedText("".join(text), tuple(runs), tuple(placed))
+
+
+def _bodies(pages: Sequence[Page]) -> list[_Body]:
+    bodies = [_Body(0, len(page.joined.text)) for page in pages]
+    whole = [number for number, page in enumerate(pages) if page.whole]
+    texts = [pages[number].joined.text for number in whole]
+    own = [pages[number].number for number in whole]
+    numbers = [float(n) if own_n is None else own_n for n, own_n in zip(whole, own, strict=True)]
+    for number, span in zip(whole, page_bodies(texts, numbers), strict=True):
+        bodies[number] = _Body(*span)
+    for number in range(1, len(pages)):
+        if not _follow(pages[number - 1], pages[number]):
+            continue
+        before, after = bodies[number - 1], bodies[number]
+        text_before = pages[number - 1].joined.text[before.start : before.end]
+        text_after = pages[number].joined.text[after.start : after.end]
+        if sentence_goes_on(text_before, text_after):
+            bodies[number - 1] = before._replace(end=before.start + len(text_before.rstrip()))
+            start = after.end - len(text_after.lstrip())
+            bodies[number] = after._replace(start=start, continues=True)
+    return bodies
+
+
+def _follow(before: Page, after: Page) -> bool:
+    """Whether one page is known to come directly after the other."""
+    if not (before.whole and after.whole) or before.number is None or after.number is None:
+        return False
+    return after.number - before.number == 1
+
+
+def sentence_goes_on(before: str, after: str) -> bool:
+    """Whether a sentence seems to run from the end of one page to the beginning of the next.
+
+    It does if the page does not end like a sentence, and the next begins with a lower-case letter, or both meet in
+    lines as long as the others (a heading is shorter).
+    """
+    end, begin = before.rstrip(), after.lstrip()
+    if not end or not begin:
+        return False
+    last = end.rstrip(_CLOSING)[-1:]
+    first = begin.lstrip(_OPENING)[:1]
+    if last in _SENTENCE_ENDS or not first.isalnum() or _LIST_MARKER.match(begin):
+        return False
+    if first.islower() or last in _GOES_ON_AFTER:
+        return True
+    return _full(end.rsplit("\n", 1)[-1], end) and _full(begin.split("\n", 1)[0], begin)
+
+
+def _full(line: str, page: str) -> bool:
+    """Whether a line is about as long as the lines of its page are; not known for a page of less than three."""
+    lengths = [len(other.strip()) for other in page.splitlines() if other.strip()]
+    return len(lengths) >= 3 and len(line.strip()) >= _FULL_LINE * median(lengths)
+
+
+def _moved_runs(runs: Sequence[Run], body: _Body, start: int) -> Iterator[Run]:
+    """The parts of runs inside a body that begins at ``start`` in the joined text."""
+    shift = start - body.start
+    for run in runs:
+        first, last = max(run.start, body.start), min(run.end, body.end)
+        if first < last:
+            source_start = None if run.source_start is None else run.source_start + first - run.start
+            continues = run.continues or (body.continues and first == body.start)
+            yield Run(first + shift, last + shift, run.source, source_start, continues)
+
+
+def _moved_pieces(joined: JoinedText, body: _Body, start: int) -> Iterator[Placed]:
+    shift = start - body.start
+    for piece in joined.placed:
+        first, last = max(piece.start, body.start), min(piece.end, body.end)
+        if first < last:
+            left_out = joined.text[piece.start : first]
+            offset = piece.offset + (len(left_out) if piece.exact else len("".join(left_out.split())))
+            yield piece._replace(start=first + shift, end=last + shift, offset=offset)

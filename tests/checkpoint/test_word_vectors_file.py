@@ -1,0 +1,151 @@
+"""The word vectors of a checkpoint: there exactly when the soft channel is on, and refused by name if damaged."""
+
+import json
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, save_checkpoint
+from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors, write_word_vectors
+from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
+from tests.checkpoint.conftest import CONFIG, SETTINGS
+
+SOFT = replace(SETTINGS, soft=True)
+VECTORS = WordVectors.of_vectors(
+    ("ship", "boat", "船"), np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32), "a model (MIT)"
+)
+
+
+@pytest.fixture
+def soft_model() -> ScannerModel:
+    model = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
+    assert model.soft_match is not None
+    assert model.soft_prior is not None
+    torch.nn.init.normal_(model.soft_match.weight)
+    torch.nn.init.normal_(model.soft_prior.weight)
+    return model
+
+
+@pytest.fixture
+def soft(tmp_path: Path, soft_model: ScannerModel, tiny_tokenizer: Tokenizer) -> Path:
+    save_checkpoint(tmp_path / "soft", soft_model, SOFT, tiny_tokenizer, word_vectors=VECTORS)
+    return tmp_path / "soft"
+
+
+def test_a_soft_checkpoint_comes_back(soft: Path, soft_model: ScannerModel) -> None:
+    loaded = load_checkpoint(soft)
+    assert loaded.settings == SOFT
+    assert loaded.word_vectors is not None
+    assert (loaded.word_vectors.words, loaded.word_vectors.source) == (VECTORS.words, "a model (MIT)")
+    np.testing.assert_array_equal(loaded.word_vectors.vectors, VECTORS.vectors)
+    ids = torch.arange(30)[None]
+    features, prior = torch.randn(1, 30, SOFT_FEATURES), torch.randn(30, soft_model.prior_width)
+    with torch.no_grad():
+        got, expected = (
+            m.score(m(ids, match_classes=ids % 7, match_features=features)[0][0], prior)
+            for m in (loaded.model, soft_model)
+        )
+    assert torch.equal(got, expected)
+    assert len({stat.S_IMODE(path.stat().st_mode) for path in soft.iterdir()}) == 1, "none is private"
+
+
+def test_soft_scores_weigh_in_float32_whatever_the_precision(soft: Path) -> None:
+    model = load_model(soft, dtype=torch.bfloat16)
+    assert model.soft_match is not None
+    assert model.soft_prior is not None
+    assert (model.soft_match.weight.dtype, model.soft_prior.weight.dtype) == (torch.bfloat16, torch.float32)
+
+
+def test_without_the_soft_channel_the_table_is_not_even_read(folder: Path) -> None:
+    (folder / WORD_VECTORS).write_bytes(b"not a table")
+    assert load_checkpoint(folder).word_vectors is None
+
+
+def test_a_soft_channel_without_its_table_is_refused(soft: Path) -> None:
+    (soft / WORD_VECTORS).unlink()
+    with pytest.raises(CheckpointError, match=rf"{WORD_VECTORS}: No such file"):
+        load_checkpoint(soft)
+    load_model(soft)  # token ids and features need no words
+
+
+def test_a_table_is_saved_exactly_with_the_soft_channel(
+    tmp_path: Path, model: ScannerModel, soft_model: ScannerModel
+) -> None:
+    with pytest.raises(CheckpointError, match=r"no word vectors for settings with lexical\.soft True"):
+        save_checkpoint(tmp_path / "new", soft_model, SOFT, None)
+    with pytest.raises(CheckpointError, match=r"word vectors for settings with lexical\.soft False"):
+        save_checkpoint(tmp_path / "new", model, SETTINGS, None, word_vectors=VECTORS)
+    with pytest.raises(CheckpointError, match=r"tensor soft_\w+\.\w+: the model and its settings"):
+        save_checkpoint(tmp_path / "new", model, SOFT, None, word_vectors=VECTORS)
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_existing_table_is_replaced(soft: Path, soft_model: ScannerModel) -> None:
+    other = WordVectors.of_vectors(["harbour"], np.ones((1, 2), np.float32))
+    save_checkpoint(soft, soft_model, SOFT, None, word_vectors=other)
+    loaded = load_checkpoint(soft)
+    assert loaded.word_vectors is not None
+    assert loaded.word_vectors.words == ("harbour",)
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def a_pointer(path: Path) -> None:
+    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
+
+
+def with_nan(path: Path) -> None:
+    arrays = load_file(path)
+    arrays["scales"][1] = np.nan
+    save_file(arrays, path)
+
+
+def of_bfloat16(path: Path) -> None:
+    from safetensors.torch import save_file as save_torch
+
+    save_torch({name: torch.zeros(3, dtype=torch.bfloat16) for name in ("words", "vectors", "scales")}, path)
+
+
+def other_weights(path: Path) -> None:
+    path.write_bytes((path.parent / "model.safetensors").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (truncated, "truncated, or not a safetensors file"),
+        (a_pointer, "a git-LFS pointer"),
+        (with_nan, "the vector of 'boat' has length nan; expected 1"),
+        (of_bfloat16, "a tensor is BF16; expected int8"),
+        (other_weights, r"arrays backbone\.embedding\.weight"),
+    ],
+)
+def test_a_damaged_table_is_refused_by_name(soft: Path, damage: Callable[[Path], None], message: str) -> None:
+    damage(soft / WORD_VECTORS)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(soft)
+    assert str(soft / WORD_VECTORS) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_table_of_another_channel_is_refused_before_weights_are_read(soft: Path) -> None:
+    config = json.loads((soft / "config.json").read_text())
+    config["spscanner"]["lexical"]["soft"] = False
+    (soft / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match=r"tensor soft_match\.weight has no place"):
+        load_checkpoint(soft)
+
+
+def test_a_file_alone(tmp_path: Path) -> None:
+    write_word_vectors(tmp_path / "table", VECTORS)
+    assert read_word_vectors(tmp_path / "table").words == VECTORS.words

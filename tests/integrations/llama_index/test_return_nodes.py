@@ -1,0 +1,235 @@
+"""Whole nodes and pruned nodes instead of sentences, and the scores that results carry."""
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    MetadataMode,
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+)
+from pydantic import ValidationError
+
+from llama_index.postprocessor.spscanner import Excerpt, ScannedNode, SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever
+
+QUERY = "Who signed the treaty in May?"
+
+
+def scored(nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
+    return [NodeWithScore(node=node, score=0.5 + n / 100) for n, node in enumerate(nodes)]
+
+
+def test_nodes_are_reranked_by_their_best_sentence(chunks: list[BaseNode], word_scorer: Any) -> None:
+    given = scored(chunks)
+    before = deepcopy(given)
+    sentences = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(
+        given, query_str=QUERY
+    )
+    post = SPScannerPostprocessor(
+        scorer=word_scorer, top_n=None, return_nodes="node", keep_retrieval_score=True
+    )
+    found = post.postprocess_nodes(given, query_str=QUERY)
+    assert {id(n.node) for n in found} == {id(node) for node in chunks}
+    assert [n.model_dump() for n in given] == [n.model_dump() for n in before]
+    assert [n.score for n in found] == sorted((n.score for n in found), reverse=True)
+    for result in found:
+        inside = [s.score for s in sentences if s.node.get_content() in result.node.get_content()]
+        assert result.score >= max(inside)
+        assert result.retrieval_score == next(n.score for n in given if n.node_id == result.node_id)
+        assert result.metadata == result.node.metadata
+
+
+def test_sentences_are_selected_before_nodes(chunks: list[BaseNode], word_scorer: Any) -> None:
+    for options in ({"top_n": 2}, {"threshold": 0.6}, {"max_tokens": 20}, {"top_n_per_document": 1}):
+        sentences = SPScannerPostprocessor(scorer=word_scorer, **options).postprocess_nodes(
+            scored(chunks), query_str=QUERY
+        )
+        nodes = SPScannerPostprocessor(scorer=word_scorer, return_nodes="node", **options).postprocess_nodes(
+            scored(chunks), query_str=QUERY
+        )
+        texts = [sentence.node.get_content() for sentence in sentences]
+        for node in nodes:
+            assert any(text in node.node.get_content() for text in texts)
+        assert nodes[0].score == sentences[0].score
+
+
+def test_nodes_in_document_order(chunks: list[BaseNode], word_scorer: Any) -> None:
+    post = SPScannerPostprocessor(
+        scorer=word_scorer, return_nodes="node", order="document", merge_adjacent=True, context_sentences=1
+    )
+    found = post.postprocess_nodes(scored(chunks), query_str=QUERY)
+    assert [n.node_id for n in found] == [node.node_id for node in chunks]
+
+
+def test_pruned_nodes(chunks: list[BaseNode], word_scorer: Any) -> None:
+    given = scored(chunks)
+    before = deepcopy(given)
+    post = SPScannerPostprocessor(
+        scorer=word_scorer, top_n=4, return_nodes="pruned", keep_retrieval_score=True
+    )
+    sentences = SPScannerPostprocessor(scorer=word_scorer, top_n=4).postprocess_nodes(given, query_str=QUERY)
+    found = post.postprocess_nodes(given, query_str=QUERY)
+    by_id = {node.node_id: node for node in chunks}
+    words = " ".join(n.node.get_content() for n in found).split()
+    assert sorted(words) == sorted(" ".join(n.node.get_content() for n in sentences).split())
+    for result in found:
+        node, original = result.node, by_id[result.node_id]
+        assert type(node) is type(original)
+        assert node is not original
+        for line in node.get_content().split("\n"):
+            assert line in original.get_content()
+        saved = 1 - len(node.get_content()) / len(original.get_content())
+        assert node.metadata["spscanner_character_reduction"] == pytest.approx(saved)
+        saved = 1 - len(node.get_content().split()) / len(original.get_content().split())
+        assert node.metadata["spscanner_token_reduction"] == pytest.approx(saved)
+        assert node.metadata.items() >= original.metadata.items()
+        assert node.relationships == original.relationships
+        assert node.start_char_idx is None
+        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
+            assert "spscanner" not in node.get_content(metadata_mode=mode)
+        node.metadata["tags"]["year"].append("changed")
+        node.relationships.clear()
+    assert [n.model_dump() for n in given] == [n.model_dump() for n in before]
+    once, again = (post.postprocess_nodes(given, query_str=QUERY) for _ in range(2))
+    assert [(n.node_id, n.node.hash, n.score) for n in once] == [
+        (n.node_id, n.node.hash, n.score) for n in again
+    ]
+
+
+def test_a_pruned_document_is_a_document(documents: list[Document], word_scorer: Any) -> None:
+    retriever = SPScannerRetriever.from_documents(
+        documents, scorer=word_scorer, similarity_top_k=1, return_nodes="pruned"
+    )
+    (found,) = retriever.retrieve(QUERY)
+    assert type(found.node) is Document
+    assert found.node_id == "lighthouse"
+    assert found.node.get_content() == "He signed the treaty with the captain in May."
+    assert documents[0].text.startswith("The keeper")
+
+
+def test_without_a_token_counter_only_characters_are_counted() -> None:
+    class Uncounted:
+        def score_units(self, query: str, text: str, units: Any) -> list[float]:
+            return [float(-n) for n, _ in enumerate(units)]
+
+    node = TextNode(text="He signed. It rained.", id_="a")
+    for count, keys in ((None, {"character"}), (lambda text: len(text.split()), {"character", "token"})):
+        post = SPScannerPostprocessor(scorer=Uncounted(), top_n=1, return_nodes="pruned", count_tokens=count)
+        (found,) = post.postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+        assert found.node.get_content() == "He signed."
+        assert found.node.metadata.keys() == {f"spscanner_{key}_reduction" for key in keys}
+
+
+def test_no_nodes_load_no_model() -> None:
+    for return_nodes in ("node", "pruned"):
+        post = SPScannerPostprocessor(model="/no/such/folder", return_nodes=return_nodes)
+        assert post.postprocess_nodes([], query_str=QUERY) == []
+
+
+def test_another_name_is_refused(documents: list[Document], word_scorer: Any) -> None:
+    with pytest.raises(ValidationError, match="return_nodes"):
+        SPScannerPostprocessor(return_nodes="nodes")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="return_nodes: got 'nodes'; expected one of sentence, node, pruned"):
+        SPScannerRetriever.from_documents(documents, scorer=word_scorer, return_nodes="nodes")
+
+
+# The scores of a result
+
+
+@pytest.mark.parametrize("return_nodes", ["sentence", "node", "pruned"])
+def test_every_result_has_its_documents_score(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any, return_nodes: Any
+) -> None:
+    best = {
+        document.node_id: SPScannerRetriever.from_documents([document], scorer=word_scorer)
+        .retrieve(QUERY)[0]
+        .score
+        for document in documents
+    }
+    post = SPScannerPostprocessor(
+        scorer=word_scorer, documents=documents, top_n=None, return_nodes=return_nodes
+    )
+    # The chunk with the best sentence is not among these, but its document's score is that of the whole document.
+    some = [node for node in chunks if "signed the treaty" not in node.get_content()]
+    found = post.postprocess_nodes(scored(some), query_str=QUERY)
+    assert {n.node.source_node.node_id for n in found} == best.keys()
+    for result in found:
+        assert isinstance(result, ScannedNode)
+        assert result.document_score == best[result.node.source_node.node_id]
+
+
+def test_scores_stand_in_the_metadata_of_the_result_but_not_of_its_node(
+    chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    post = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True)
+    for result in post.postprocess_nodes(scored(chunks), query_str=QUERY):
+        assert isinstance(result, Excerpt)
+        assert result.metadata == {
+            **result.node.metadata,
+            "spscanner_logit": result.logit,
+            "spscanner_document_score": result.document_score,
+            "spscanner_retrieval_score": result.retrieval_score,
+        }
+        own = {"spscanner_id"}
+        assert {key for key in result.node.metadata if key.startswith("spscanner")} == own
+
+
+def test_a_result_is_saved_with_its_scores(chunks: list[BaseNode], word_scorer: Any) -> None:
+    result = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(scored(chunks), query_str=QUERY)[0]
+    data = json.loads(json.dumps(result.to_dict()))
+    assert data["logit"] == result.logit
+    plain = NodeWithScore(node=result.node, score=result.score)
+    assert NodeWithScore.from_dict({**data, "node": result.node}) == plain
+
+
+# Ids that are the same in every run
+
+
+def test_ids_do_not_depend_on_random_ids_of_documents(word_scorer: Any) -> None:
+    texts = ["He signed the treaty. It rained.", "He signed the treaty. The bell rang."]
+
+    def ids(cut: bool) -> list[str]:
+        documents = [Document(text=text, metadata={"title": "a"}) for text in texts]
+        if cut:
+            nodes: list[BaseNode] = []
+            for document in documents:
+                source = {NodeRelationship.SOURCE: document.as_related_node_info()}
+                nodes += [
+                    TextNode(
+                        text=text, start_char_idx=start, end_char_idx=start + len(text), relationships=source
+                    )
+                    for start, text in ((0, document.text[:21]), (22, document.text[22:]))
+                ]
+        else:
+            nodes = list(documents)
+        found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+        assert [n.node_id for n in found] == [n.node.metadata["spscanner_id"] for n in found]
+        return sorted(n.node_id for n in found)
+
+    first = ids(cut=False)
+    assert len(set(first)) == 4  # equal sentences of two documents are two
+    assert ids(cut=False) == first
+    assert ids(cut=True) == first
+
+
+def test_equal_documents_with_random_ids_are_both_returned(word_scorer: Any) -> None:
+    nodes = [TextNode(text="He signed the treaty.") for _ in range(2)]
+    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    assert {n.node.source_node.node_id for n in found} == {node.node_id for node in nodes}
+    assert len({n.node_id for n in found}) == 2
+
+
+def test_an_id_without_a_known_source_hash(word_scorer: Any) -> None:
+    name = "0b8d7e3a-1f2c-4d5e-8f90-a1b2c3d4e5f6"
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
+    node = TextNode(text="He signed.", start_char_idx=5, end_char_idx=15, relationships=source)
+    (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    assert found.node_id == f"{name}:5-15"

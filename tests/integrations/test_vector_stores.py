@@ -1,0 +1,212 @@
+"""Chroma and Qdrant as first stages, as their users build them; skipped where they are not installed."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core import Document as LlamaDocument
+from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+
+from langchain_spscanner import SPScannerRetriever
+from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
+from spscanner_rag.scanner import Scanner
+
+QUERY = "When does the viper sleep?"
+TEXTS = {
+    "soup": "Cut the leek. Boil the soup for an hour. Serve it with bread. The pot is hot. Salt it well.",
+    "snake": "The viper is a snake. It eats mice in summer. It is shy. In winter the viper does sleep.",
+    "treaty": "The council signed the treaty. The keeper wrote it down. It rained. The towns kept it well.",
+    "mill": "The mill stood still. The river was dry. The miller left. His house was sold in spring.",
+}
+SIZE = 256
+
+
+def vector(text: str) -> list[float]:
+    """A bag of words, hashed."""
+    found = np.zeros(SIZE)
+    for word in re.findall(r"\w+", text.lower()):
+        found[int(hashlib.sha256(word.encode()).hexdigest(), 16) % SIZE] += 1
+    return (found / (np.linalg.norm(found) or 1)).tolist()  # type: ignore[no-any-return]
+
+
+class Words(Embeddings):
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return vector(text)
+
+
+class LlamaWords(BaseEmbedding):
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return vector(text)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return vector(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return vector(query)
+
+
+@pytest.fixture
+def chroma() -> Iterator[Any]:
+    """A client in memory that sends nothing."""
+    chromadb = pytest.importorskip("chromadb")
+    yield chromadb.EphemeralClient(chromadb.config.Settings(anonymized_telemetry=False))
+    chromadb.api.shared_system_client.SharedSystemClient.clear_system_cache()
+
+
+@pytest.fixture
+def qdrant() -> Iterator[Any]:
+    client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
+    yield client
+    client.close()
+
+
+@pytest.fixture(params=["chroma", "qdrant"])
+def langchain_store(request: pytest.FixtureRequest) -> Callable[[Sequence[Document]], VectorStore]:
+    """Makes a LangChain vector store of chunks."""
+
+    def make(chunks: Sequence[Document]) -> VectorStore:
+        store: VectorStore
+        if request.param == "chroma":
+            module = pytest.importorskip("langchain_chroma")
+            store = module.Chroma(uuid4().hex, Words(), client=request.getfixturevalue("chroma"))
+        else:
+            module = pytest.importorskip("langchain_qdrant")
+            models = pytest.importorskip("qdrant_client").models
+            client = request.getfixturevalue("qdrant")
+            client.create_collection(
+                "notes", vectors_config=models.VectorParams(size=SIZE, distance=models.Distance.COSINE)
+            )
+            store = module.QdrantVectorStore(client, "notes", Words())
+        store.add_documents(list(chunks))
+        return store
+
+    return make
+
+
+@pytest.fixture(params=["chroma", "qdrant"])
+def llama_store(request: pytest.FixtureRequest) -> Any:
+    """An empty vector store of LlamaIndex."""
+    if request.param == "chroma":
+        module = pytest.importorskip("llama_index.vector_stores.chroma")
+        collection = request.getfixturevalue("chroma").create_collection(uuid4().hex)
+        return module.ChromaVectorStore(chroma_collection=collection)
+    module = pytest.importorskip("llama_index.vector_stores.qdrant")
+    return module.QdrantVectorStore("notes", client=request.getfixturevalue("qdrant"))
+
+
+@pytest.fixture
+def documents() -> list[Document]:
+    return [
+        Document(text, metadata={"source": f"{name}.txt", "n": n})
+        for n, (name, text) in enumerate(TEXTS.items())
+    ]
+
+
+@pytest.fixture
+def chunks(documents: list[Document]) -> list[Document]:
+    splitter = RecursiveCharacterTextSplitter(chunk_size=45, chunk_overlap=12, add_start_index=True)
+    return splitter.split_documents(documents)
+
+
+def test_langchain_reads_the_whole_documents_of_the_chunks(
+    tiny_scanner: Scanner, documents: list[Document], chunks: list[Document], langchain_store: Any
+) -> None:
+    first = langchain_store(chunks).as_retriever(search_kwargs={"k": 3})
+    retriever = SPScannerRetriever.from_retriever(
+        first, documents=documents, scanner=tiny_scanner, read_documents=1, k=None, order="document"
+    )
+    found = retriever.invoke(QUERY)
+    assert "".join(d.page_content for d in found).replace(" ", "") == TEXTS["snake"].replace(" ", "")
+    for result in found:
+        span = slice(result.metadata["start_index"], result.metadata["end_index"])
+        assert TEXTS["snake"][span] == result.page_content
+
+
+def test_langchain_reads_the_chunks_of_a_document_as_one_text(
+    tiny_scanner: Scanner, chunks: list[Document], langchain_store: Any
+) -> None:
+    first = langchain_store(chunks).as_retriever(search_kwargs={"k": len(chunks)})
+    found = SPScannerRetriever.from_retriever(first, scanner=tiny_scanner, k=None).invoke(QUERY)
+    assert {d.metadata["source"] for d in found} == {f"{name}.txt" for name in TEXTS}
+    for result in found:
+        text = TEXTS[result.metadata["source"].removesuffix(".txt")]
+        assert text[result.metadata["start_index"] : result.metadata["end_index"]] == result.page_content
+    spans = [(d.metadata["source"], d.metadata["start_index"]) for d in found]
+    assert len(set(spans)) == len(spans)  # overlaps are read once
+
+
+def test_langchain_filters_behind_a_store(
+    tiny_scanner: Scanner, documents: list[Document], chunks: list[Document], langchain_store: Any
+) -> None:
+    first = langchain_store(chunks).as_retriever(search_kwargs={"k": len(chunks)})
+    retriever = SPScannerRetriever(
+        first_stage=first, documents=documents, scanner=tiny_scanner, filter={"source": "mill.txt"}
+    )
+    assert {d.metadata["source"] for d in retriever.invoke(QUERY)} == {"mill.txt"}
+    assert retriever.invoke(QUERY, filter={"source": "no.txt"}) == []
+
+
+def llama_index_of(store: Any) -> tuple[VectorStoreIndex, list[LlamaDocument]]:
+    documents = [LlamaDocument(text=text, id_=name, metadata={"name": name}) for name, text in TEXTS.items()]
+    index = VectorStoreIndex.from_documents(
+        documents,
+        storage_context=StorageContext.from_defaults(vector_store=store),
+        transformations=[SentenceSplitter(chunk_size=25, chunk_overlap=8, include_metadata=False)],
+        embed_model=LlamaWords(),
+    )
+    return index, documents
+
+
+def test_llama_index_reads_the_whole_documents_of_the_nodes(tiny_scanner: Scanner, llama_store: Any) -> None:
+    index, documents = llama_index_of(llama_store)
+    retriever = LlamaRetriever(
+        documents,
+        first_stage=index.as_retriever(similarity_top_k=3),
+        scanner=tiny_scanner,
+        read_documents=1,
+        similarity_top_k=None,
+        order="document",
+    )
+    found = retriever.retrieve(QUERY)
+    assert [n.node.ref_doc_id for n in found] == ["snake"] * 4
+    for scored in found:
+        node: Any = scored.node
+        assert TEXTS["snake"][node.start_char_idx : node.end_char_idx] == node.get_content()
+
+
+def test_llama_index_reads_the_nodes_of_a_store_alone(tiny_scanner: Scanner, llama_store: Any) -> None:
+    index, _ = llama_index_of(llama_store)
+    with pytest.raises(ValueError, match="the docstore of this VectorStoreIndex is empty"):
+        LlamaRetriever.from_index(index)  # the store keeps the text
+    first = index.as_retriever(similarity_top_k=100)
+    found = LlamaRetriever(first_stage=first, scanner=tiny_scanner, similarity_top_k=None).retrieve(QUERY)
+    assert {n.node.ref_doc_id for n in found} == set(TEXTS)
+    for scored in found:
+        node: Any = scored.node
+        assert node.get_content() in TEXTS[str(node.ref_doc_id)]
+        if node.start_char_idx is not None:
+            text = TEXTS[str(node.ref_doc_id)]
+            assert text[node.start_char_idx : node.end_char_idx] == node.get_content()
+
+
+def test_llama_index_filters_behind_a_store(tiny_scanner: Scanner, llama_store: Any) -> None:
+    index, documents = llama_index_of(llama_store)
+    only = MetadataFilters(filters=[MetadataFilter(key="name", value="mill")])
+    first = index.as_retriever(similarity_top_k=100)
+    for held in (documents, []):
+        retriever = LlamaRetriever(held, first_stage=first, scanner=tiny_scanner, filters=only)
+        assert {n.node.ref_doc_id for n in retriever.retrieve(QUERY)} == {"mill"}

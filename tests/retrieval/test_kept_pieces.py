@@ -1,0 +1,185 @@
+"""Pieces instead of sentences: which ones are kept, and what is left of them."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.kept_pieces import (
+    GAP,
+    KeptPiece,
+    check_return_nodes,
+    kept_pieces,
+    pruned_text,
+    reduction,
+)
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Selection, search
+
+TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew why. They left."
+
+
+class ByWord:
+    """A logit for each word of the query that a sentence has, and less the further back it stands."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
+        own = [text[unit.start : unit.end].split() for unit in units]
+        return np.array(
+            [sum(word in words for word in query.split()) - n / 1000 for n, words in enumerate(own)],
+            np.float32,
+        )
+
+
+def piece(text: str, start: int | None, **options: Any) -> Piece:
+    return Piece(**({"text": text, "key": f"{start}:{text}", "source": "d", "start": start} | options))
+
+
+def kept(
+    query: str, pieces: Sequence[Piece], sources: dict[Any, str] | None = None, **options: Any
+) -> list[tuple[int, str, float]]:
+    """Number, pruned text and logit of the pieces that are kept."""
+    texts = join_pieces(pieces, sources)
+    hits = search(ByWord(), query, texts, Selection(**({"top_k": 2} | options)))
+    return [
+        (own.piece, pruned_text(pieces[own.piece].text, texts[own.joined], own), round(own.best.logit, 3))
+        for own in kept_pieces(texts, hits)
+    ]
+
+
+def test_neighbours_keep_their_white_space_and_gaps_become_line_breaks() -> None:
+    whole = [piece(TEXT, 0)]
+    assert kept("bell ship", whole) == [(0, "The bell rang twice.\n\nA ship came.", 0.999)]
+    assert kept("well tea.", whole) == [(0, f"The well was dry.{GAP}It carried tea.", 1)]
+    assert kept("well tea.", whole, top_k=1, context=1) == [(0, "The well was dry. The bell rang twice.", 1)]
+
+
+def test_pieces_without_a_selected_sentence_are_dropped() -> None:
+    pieces = [piece(TEXT[:17], 0), piece(TEXT[18:38], 18), piece(TEXT[40:], 40)]
+    assert kept("Nobody bell", pieces) == [
+        (1, "The bell rang twice.", 0.999),
+        (2, "Nobody knew why.", 0.996),
+    ]
+    assert kept("x", pieces, threshold=0.9) == []
+
+
+def test_a_sentence_in_two_pieces_counts_for_both_and_is_kept_in_the_first() -> None:
+    pieces = [piece(TEXT[:38], 0), piece(TEXT[18:52], 18), piece(TEXT[40:], 40)]
+    assert kept("bell", pieces, top_k=1) == [(0, "The bell rang twice.", 0.999), (1, "", 0.999)]
+    texts = join_pieces(pieces)
+    hits = search(ByWord(), "bell", texts, Selection(top_k=1))
+    assert [own.spans for own in kept_pieces(texts, hits)] == [[(18, 38)], []]
+
+
+def test_a_sentence_over_two_pieces_is_cut_between_them() -> None:
+    pieces = [piece(TEXT[:25], 0), piece(TEXT[20:44], 20), piece(TEXT[44:], 44)]
+    assert kept("bell ship", pieces) == [
+        (0, "The bel", 0.999),
+        (1, "l rang twice.\n\nA sh", 0.999),
+        (2, "ip came.", 0.998),
+    ]
+
+
+def test_the_smallest_piece_is_kept_and_not_the_document_around_it() -> None:
+    pieces = [piece(TEXT, 0), piece(TEXT[18:38], 18)]
+    assert kept("bell tea.", pieces) == [
+        (1, "The bell rang twice.", 0.999),
+        (0, "It carried tea.", 0.997),
+    ]
+
+
+def test_a_piece_whose_white_space_differs_from_the_source() -> None:
+    squeezed = "The bell rang twice. A ship came. It carried  tea."
+    found = kept("bell tea.", [piece(squeezed, None)], {"d": TEXT})
+    assert found == [(0, f"The bell rang twice.{GAP}It carried  tea.", 0.999)]
+
+
+def test_a_page_whose_header_was_left_out() -> None:
+    bodies = ["The well was dry.", "The bell rang. It rained.", "A ship came. The bell was gone."]
+    pieces = [
+        piece(f"Report\n{body}\n{n}", 0, source=n, group="f", position=n, page=True, last=True)
+        for n, body in enumerate(bodies)
+    ]
+    assert kept("bell", pieces) == [(1, "The bell rang.", 0.999), (2, "The bell was gone.", 0.996)]
+
+
+def test_a_sentence_over_a_page_break_is_kept_on_both_pages() -> None:
+    texts = ["It rained. The bell of the", "tower rang. They left."]
+    pieces = [
+        piece(text, 0, source=n, group="f", position=n, page=True, last=True) for n, text in enumerate(texts)
+    ]
+    assert kept("bell", pieces, top_k=1) == [(0, "The bell of the", 0.999), (1, "tower rang.", 0.999)]
+
+
+@st.composite
+def cut_documents(draw: st.DrawFn) -> tuple[str, list[Piece]]:
+    """A document cut to overlapping chunks at random places, with or without offsets."""
+    words = st.sampled_from("The harbour bell. ship, x? (a) Dr. 東京 \n \n\n \ud800".split(" "))
+    document = " ".join(draw(st.lists(words, max_size=60)))
+    known = draw(st.booleans())
+    generator = random.Random(draw(st.integers(0, 2**32)))
+    starts, ends = [0], [generator.randint(1, 60)]
+    while ends[-1] < len(document):
+        starts.append(max(starts[-1] + 1, ends[-1] - generator.choice([0, 0, 3, 20, 40])))
+        ends.append(max(ends[-1], starts[-1]) + generator.randint(1, 60))
+    return document, [
+        piece(document[start:end], start if known else None, key=str(number), next=str(number + 1))
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+@settings(max_examples=150)
+@given(cut_documents(), st.sampled_from([None, 1, 3]), st.integers(0, 1), st.booleans())
+def test_what_is_kept_is_what_was_selected_and_no_more(
+    cut: tuple[str, list[Piece]], top_k: int | None, context: int, merge: bool
+) -> None:
+    document, pieces = cut
+    texts = join_pieces(pieces)
+    choose = Selection(top_k=top_k, context=context, merge=merge, order="document")
+    hits = search(ByWord(), "harbour bell.", texts, choose)
+    found = kept_pieces(texts, hits)
+    characters = 0
+    for own in found:
+        text = pieces[own.piece].text
+        pruned = pruned_text(text, texts[own.joined], own)
+        check_parts(text, pruned)
+        characters += len("".join(pruned.split()))
+        assert own.best in hits
+        if not own.spans:
+            assert pruned == ""
+    assert characters == sum(len("".join(hit.text.split())) for hit in hits)
+    if top_k is None and pieces[0].start is not None:
+        assert characters == len("".join(document.split()))  # none is lost, none is there twice
+
+
+def check_parts(text: str, pruned: str) -> None:
+    """The lines of a pruned text stand in the text, in order."""
+    position = 0
+    for line in filter(str.strip, pruned.split("\n")):
+        position = text.find(line, position)
+        assert position >= 0
+        position += len(line)
+
+
+def test_the_first_of_equal_scores_is_best() -> None:
+    joined: JoinedText = join_pieces([piece("A bell. A bell.", 0)])[0]
+    hits = search(ByWord(), "x", [joined], Selection())
+    (own,) = kept_pieces([joined], hits)
+    assert own == KeptPiece(0, 0, hits[0], [(0, 7), (8, 15)])
+
+
+@pytest.mark.parametrize(
+    ("text", "pruned", "share"), [("", "", 0), ("abcd", "abcd", 0), ("abcd", "a", 0.75), ("ab", "a\nb", 0)]
+)
+def test_reduction(text: str, pruned: str, share: float) -> None:
+    assert reduction(len, text, pruned) == share
+
+
+def test_names_of_what_is_returned() -> None:
+    assert check_return_nodes("pruned") == "pruned"
+    with pytest.raises(ValueError, match="return_nodes: got 'nodes'; expected one of sentence, node, pruned"):
+        check_return_nodes("nodes")

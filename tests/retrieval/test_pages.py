@@ -1,0 +1,207 @@
+"""Pages of one document: sentences over page breaks, running lines, and spans that stay exact."""
+
+import random
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText
+from spscanner_rag.retrieval.pages import sentence_goes_on
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Selection, search
+
+
+def page(text: str, number: int, **options: Any) -> Piece:
+    options = {"key": f"p{number}", "source": number, "start": 0, "last": True} | options
+    return Piece(text=text, group="file", position=number, page=True, **options)
+
+
+def joined(*pieces: Piece, sources: dict[Hashable, str] | None = None) -> JoinedText:
+    (text,) = join_pieces(pieces, sources)
+    return text
+
+
+class Ones:
+    def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
+        return np.ones(len(units), np.float32)
+
+
+def sentences(text: JoinedText) -> list[str]:
+    return [hit.text for hit in search(Ones(), "x", [text], Selection(top_k=None, order="document"))]
+
+
+LINES = "\nline as long as this\nline as long as these\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "goes_on"),
+    [
+        ("He left for the", "harbour in May.", True),
+        ("He left for the \n", "\n harbour in May.", True),
+        ("He met the mayor,", "Mr Moore, there.", True),
+        ("It was well-", "known.", True),
+        ("He said (in the", '"old" town) no.', True),
+        ("He left.", "it rained.", False),
+        ("He left.”", "and more", False),
+        ("Chapter One", "The harbour was old.", False),
+        ("Did he leave?", "Nobody knew.", False),
+        ("The towns are", "- Elm", False),
+        ("The towns are", "1. Elm", False),
+        ("The towns are", "2.1 Elm", False),
+        ("The towns are", "a) Elm", False),
+        (f"{LINES}He was met there by", f"Captain Moore of the{LINES}", True),
+        (f"{LINES}Notes", f"Captain Moore of the{LINES}", False),
+        (f"{LINES}He was met there by", f"Notes{LINES}", False),
+        ("", "harbour", False),
+        ("The", "  ", False),
+        ("...", "...", False),
+    ],
+)  # fmt: skip
+def test_whether_a_sentence_goes_on(before: str, after: str, goes_on: bool) -> None:
+    assert sentence_goes_on(before, after) is goes_on
+
+
+def test_a_sentence_over_a_page_break_is_one() -> None:
+    first, second = "It rained. The council signed a \n\n", "\ntreaty with the towns. Then they left."
+    text = joined(page(first, 1), page(second, 2))
+    assert sentences(text) == [
+        "It rained.",
+        f"The council signed a{CONTINUED}treaty with the towns.",
+        "Then they left.",
+    ]
+    start = text.text.index("The council")
+    end = text.text.index(" Then")
+    one, two = text.places(start, end)
+    assert one == text.place(start, end)
+    assert first[one.source_start : one.source_end] == "The council signed a"
+    assert second[two.source_start : two.source_end] == "treaty with the towns."
+    assert (one.source, two.source) == (1, 2)
+    assert (one.piece, two.piece) == (0, 1)
+    assert (one.piece_start, one.piece_end) == (one.source_start, one.source_end)
+
+
+def test_a_footer_and_a_header_between_the_parts() -> None:
+    bodies = [
+        "It rained. The king of the",
+        "Moor came. The ship",
+        "sank. The council of the",
+        "towns met. It ended.",
+    ]
+    pages = [f"Report\n{body} \n{number}" for number, body in enumerate(bodies, start=1)]
+    text = joined(*(page(own, number) for number, own in enumerate(pages, start=1)))
+    assert "Report" not in text.text
+    assert sentences(text)[-2:] == [f"The council of the{CONTINUED}towns met.", "It ended."]
+    assert (
+        "The king of the \n" + RUN_SEPARATOR + "Moor came." in text.text
+    )  # a capital: may be a new sentence
+    start = text.text.rindex("The council")
+    one, two = text.places(start, text.text.index(" It ended"))
+    assert pages[2][one.source_start : one.source_end] == "The council of the"
+    assert pages[3][two.source_start : two.source_end] == "towns met."
+    assert pages[3][two.piece_start : two.piece_end] == "towns met."
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [page("signed a", 1), page("treaty.", 3)],  # a page is missing
+        [page("signed a", 1, last=False), page("treaty.", 2)],  # more may follow
+        [page("signed a", 1), page("treaty.", 2, start=7)],  # text is missing before
+        [page("signed a", 1), page("treaty.", 2, start=None)],
+        [page("signed a.", 1), page("treaty.", 2)],
+    ],
+    ids=["page missing", "rest missing", "beginning missing", "offset missing", "sentence ends"],
+)
+def test_pages_that_do_not_follow_each_other_are_not_joined(pages: list[Piece]) -> None:
+    assert len(sentences(joined(*pages))) == 2
+
+
+def test_a_file_without_pages_is_joined_as_before() -> None:
+    pieces = [
+        Piece(text=text, key=text, source=text, start=0, group="file", last=True)
+        for text in ("Report\nsigned a", "Report\ntreaty.", "Report\nand left.")
+    ]
+    assert joined(*pieces).text == RUN_SEPARATOR.join(piece.text for piece in pieces)
+
+
+def test_chunks_of_whole_pages_at_hand() -> None:
+    pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
+    pieces = [
+        page(pages[1][11:], 1, start=11, last=False),
+        page("Then they left.", 2, start=None, last=False, key="c"),
+    ]
+    text = joined(*pieces, sources=pages)
+    assert text.text == CONTINUED.join(pages.values())
+    assert sentences(text) == ["The council signed a\ntreaty.", "Then they left."]
+
+
+def test_a_page_that_the_sentence_begins_on_is_not_there() -> None:
+    """The chunk retrieved from the first page ends before the sentence begins."""
+    pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
+    pieces = [page("It rained.", 1, last=False), page("treaty.", 2, last=False)]
+    text = joined(*pieces, sources=pages)
+    assert sentences(text) == ["It rained.", "The council signed a\ntreaty."]
+    start = text.text.index("The council")
+    place = text.place(start, text.text.index(" Then"))
+    assert (place.piece, place.source, place.source_start, place.source_end) == (1, 2, 0, 7)
+
+
+WORDS = st.lists(
+    st.sampled_from("The the harbour Ship left. rained, 7 of (a) Ünder 東京 x? \n \n\n".split(" ")),
+    max_size=30,
+)
+SEEDS = st.integers(0, 2**32)
+HEADERS = st.sampled_from(["", "Report\n", "Page {}\n", "\nReport 9\n\n{}\n"])
+FOOTERS = st.sampled_from(["", "\n{}", "\nReport\n", "\n\n{} of 9\n"])
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(WORDS, min_size=1, max_size=6),
+    HEADERS,
+    FOOTERS,
+    st.integers(4, 60),
+    st.integers(0, 30),
+    st.integers(),
+)
+def test_every_part_of_every_sentence_stands_in_its_page(
+    words: list[list[str]], header: str, footer: str, size: int, overlap: int, seed: int
+) -> None:
+    """Pages, whole or cut at random places: spans are exact, no text is lost, none is there twice."""
+    generator = random.Random(seed)
+    pages = {
+        number: header.format(number) + " ".join(own) + footer.format(number)
+        for number, own in enumerate(words, start=1)
+    }
+    pieces = []
+    for number, text in pages.items():
+        starts = [0] if generator.random() < 0.5 else range(0, max(1, len(text)), max(1, size - overlap))
+        reach = len(text) if len(list(starts)) == 1 else size
+        for start in starts:
+            last = start + reach >= len(text)
+            pieces.append(
+                page(text[start : start + reach], number, start=start, key=f"{number}.{start}", last=last)
+            )
+    generator.shuffle(pieces)
+    text = joined(*pieces)
+    seen: dict[Hashable, str] = {}
+    for hit in search(Ones(), "x", [text], Selection(top_k=None, order="document")):
+        parts = list(text.places(hit.start, hit.end))
+        stand = [pages[place.source][place.source_start : place.source_end] for place in parts]  # type: ignore[index]
+        assert CONTINUED.join(stand) == hit.text == text.text[hit.start : hit.end]
+        for place in parts:
+            if place.piece_start is not None:
+                own = pieces[place.piece].text[place.piece_start : place.piece_end]
+                assert own == pages[place.source][place.source_start : place.source_end]  # type: ignore[index]
+        for place, part in zip(parts, stand, strict=True):
+            seen[place.source] = seen.get(place.source, "") + "".join(part.split())
+    for number, own in enumerate(words, start=1):
+        whole, read = "".join(pages[number].split()), seen.get(number, "")
+        assert "".join(" ".join(own).split()) in read or not read or read in whole
+        # What is not read is lines that the header and the footer are made of, or repeats like these.
+        if not header and not footer and len(words) < 3:
+            assert read == whole
