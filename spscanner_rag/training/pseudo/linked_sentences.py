@@ -24,8 +24,11 @@ LEAST_APART = 6
 TERM_SHARE = 0.5
 """Share of questions that have the term."""
 
-LEAST_IDF = 2.0
-"""A term stands in at most about one document in seven."""
+LEAST_IDF = 4.0
+"""A term stands in at most about one document in 55. Words like "backward" link nothing, though some are rarer."""
+
+LEAST_NAME_IDF = 2.0
+"""A name, which has a capital wherever it stands, may be in about one document in seven."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")  # noqa: RUF001
 _LEAST_WORDS, _MOST_WORDS = 2, 4  # of each sentence
@@ -38,31 +41,45 @@ def linked_questions(
     """A `QuestionMaker` of linked sentences; their evidence is two sentences with the same rare term."""
     if not count:
         return []
-    holders: dict[str, list[int]] = {}  # word in lower case: sentences
-    for number, (start, end) in enumerate(spans):
-        for word in dict.fromkeys(match.group().lower() for match in _WORD.finditer(text, start, end)):
-            holders.setdefault(word, []).append(number)
-    terms = {
-        word: rarity.idf(word)
-        for word, found in holders.items()
-        if LEAST_SENTENCES <= len(found) <= MOST_SENTENCES
-        and found[-1] - found[0] >= LEAST_APART
-        and word not in STOP_WORDS
-    }
-    rare = [word for word in terms if terms[word] >= LEAST_IDF]
-    rarest = sorted(rare, key=lambda word: (-terms[word], word))[: _CHOICE * count]
+    terms = _terms(text, spans, rarity)
+    rarest = sorted(terms, key=lambda term: (-rarity.idf(term), term))[: _CHOICE * count]
     questions: list[Question] = []
+    used: set[tuple[int, int]] = set()
     for term in draw.sample(rarest, len(rarest)):
         if len(questions) == count:
             break
-        pairs = [pair for pair in combinations(holders[term], 2) if pair[1] - pair[0] >= LEAST_APART]
-        pair = list(draw.choice(pairs))
-        draw.shuffle(pair)
-        first, second = (text[slice(*spans[number])] for number in pair)
-        question = _linked(term, first, second, rarity, draw)
+        apart = [pair for pair in combinations(terms[term], 2) if pair[1] - pair[0] >= LEAST_APART]
+        chosen = draw.choice(apart)
+        first, second = (text[slice(*spans[number])] for number in draw.sample(chosen, 2))
+        question = None if chosen in used else _linked(term, first, second, rarity, draw)
         if question is not None:
-            questions.append(Question("linked", question, tuple(spans[number] for number in sorted(pair))))
+            used.add(chosen)
+            questions.append(Question("linked", question, tuple(spans[number] for number in chosen)))
     return questions
+
+
+def _terms(text: str, spans: Sequence[tuple[int, int]], rarity: WordRarity) -> dict[str, list[int]]:
+    """Rare terms and the numbers of the sentences with each; names as the text has them, others in lower case."""
+    holders: dict[str, list[int]] = {}  # in lower case
+    forms: dict[str, set[str]] = {}
+    inside: set[str] = set()  # words that do not only begin sentences, where a capital says nothing
+    for number, (start, end) in enumerate(spans):
+        for match in _WORD.finditer(text, start, end):
+            word = match.group().lower()
+            forms.setdefault(word, set()).add(match.group())
+            if match.start() > start:
+                inside.add(word)
+            if number not in holders.setdefault(word, [])[-1:]:
+                holders[word].append(number)
+    found = {}
+    for word, numbers in holders.items():
+        few = LEAST_SENTENCES <= len(numbers) <= MOST_SENTENCES
+        if not few or numbers[-1] - numbers[0] < LEAST_APART or word in STOP_WORDS:
+            continue
+        is_name = word in inside and all(form[0].isupper() for form in forms[word])
+        if rarity.idf(word) >= (LEAST_NAME_IDF if is_name else LEAST_IDF):
+            found[max(forms[word]) if is_name else word] = numbers  # "Vilna" rather than "VILNA"
+    return found
 
 
 def _linked(term: str, first: str, second: str, rarity: WordRarity, draw: random.Random) -> str | None:
@@ -73,7 +90,7 @@ def _linked(term: str, first: str, second: str, rarity: WordRarity, draw: random
     before, asked, after = parts
     other = {word.lower() for word in _WORD.findall(second)}
     clue = _clue(first, other, rarity, draw)
-    words = _clue(before + " " + after, {term}, rarity, draw)
+    words = _clue(before + " " + after, {term.lower()}, rarity, draw)
     if clue is None or words is None:
         return None
     named = [term] if draw.random() < TERM_SHARE else []

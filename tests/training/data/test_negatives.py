@@ -2,7 +2,7 @@ import pytest
 
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.data.negatives import Families, holds_answer, same_words
+from spscanner_rag.training.data.negatives import AnswerWords, Families, same_words
 
 
 def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
@@ -31,7 +31,20 @@ def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
     ],
 )
 def test_an_answer_is_found_in_whole_words(answers: tuple[str, ...], text: str, found: bool) -> None:
-    assert holds_answer(Question("q", "?", (), answers=answers), text) == found
+    words = AnswerWords(DocumentStore([]))
+    assert words.are_in(text, "news", Question("q", "?", (), answers=answers)) == found
+
+
+def test_an_answer_to_questions_about_many_documents_is_a_label() -> None:
+    def asked(number: int, source: str) -> Document:
+        answers = ("Increased.", f"by {number} %") if number < 6 else (f"by {number} %",)
+        return Document(f"{source}-{number}", source, "", "", (Question("q", "?", (), answers=answers),))
+
+    words = AnswerWords(DocumentStore([asked(n, "trials") for n in range(100)] + [asked(0, "news")]))
+    question = Question("q", "?", (), answers=("increased", "by 3 %"))
+    assert not words.are_in("It increased.", "trials", question)
+    assert words.are_in("It increased.", "news", question)
+    assert words.are_in("It increased by 3 %, they say.", "trials", question)
 
 
 def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> None:
