@@ -36,10 +36,12 @@ def trainer(
     reading: Reading,
     recipe: Recipe = RECIPE,
     teacher: TeacherScores | None = None,
+    workers: int = 0,
 ) -> Trainer:
     model = load_model(checkpoint)
     source = ExampleSource(DocumentStore(documents), reading, recipe, teacher)
-    return Trainer(model, EvidenceObjective(source, recipe, model.config.d_model), recipe, folder)
+    objective = EvidenceObjective(source, recipe, model.config.d_model)
+    return Trainer(model, objective, recipe, folder, workers)
 
 
 def weights(trained: Trainer) -> dict[str, torch.Tensor]:
@@ -77,6 +79,26 @@ def test_a_killed_run_goes_on_with_the_same_result(
         torch.testing.assert_close(got[name], value, rtol=0, atol=0, msg=name)
     steps = [json.loads(line)["step"] for line in (tmp_path / "killed" / LOG_FILE).read_text().splitlines()]
     assert steps == list(range(1, 13))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
+def test_a_run_with_groups_goes_on_with_the_same_result(
+    tmp_path: Path, tiny_checkpoint: Path, distinct: list[Document], reading: Reading, workers: int
+) -> None:
+    recipe = replace(RECIPE, steps=4, save_every=2, group_share=0.6, group_documents=3, group_tokens=96)
+    recipe = replace(recipe, hard_place_share=0.5, collection_share=0.5, unanswerable_near_share=0.5)
+    recipe = replace(recipe, unanswerable_share=0.2, tokens_per_pass=600)
+    whole = trainer(tmp_path / "whole", tiny_checkpoint, distinct, reading, recipe)
+    reports = list(whole.run())
+    killed = trainer(tmp_path / "killed", tiny_checkpoint, distinct, reading, recipe)
+    run = killed.run()
+    for _ in range(3):
+        next(run)
+    resumed = trainer(tmp_path / "killed", tiny_checkpoint, distinct, reading, recipe, workers=workers)
+    assert [report.loss for report in resumed.run()] == [report.loss for report in reports[2:]]
+    for name, value in weights(whole).items():
+        torch.testing.assert_close(weights(resumed)[name], value, rtol=0, atol=0, msg=name)
 
 
 def test_passes_change_memory_not_the_result(
@@ -189,7 +211,5 @@ def test_a_constant_rate_falls_only_in_its_last_steps() -> None:
 
 
 def test_a_constant_rate_without_a_cooldown_stays() -> None:
-    recipe = Recipe(
-        steps=10, learning_rate=1.0, schedule="constant", warmup_share=0.0, cooldown_share=0.0
-    )
+    recipe = Recipe(steps=10, learning_rate=1.0, schedule="constant", warmup_share=0.0, cooldown_share=0.0)
     assert {learning_rate_at(step, recipe) for step in range(10)} == {1.0}

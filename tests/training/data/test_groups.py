@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spscanner_rag.evidence.questions import Document
+from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.training.data import groups as groups_module
@@ -13,6 +13,7 @@ from spscanner_rag.training.data.example import Example
 from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.data.groups import MOST_STRETCHES
 from spscanner_rag.training.recipe import Recipe
+from tests.training.conftest import ANIMALS
 
 RECIPE = Recipe(
     sequence_tokens=(256,),
@@ -157,6 +158,38 @@ def test_the_lexical_statistics_are_those_of_the_group_or_of_more_documents(
                 any(np.allclose(prior, asked.prior[i : i + len(prior)]) for i in range(11 - len(prior)))
             )
         assert all(same) if alone else not all(same)
+
+
+def test_a_stretch_is_that_of_the_whole_document(reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a part of a long document is tokenized; scores at the edges of the stretch are the document's too."""
+    monkeypatch.setattr(groups_module, "ALONE_SHARE", 1.0)
+    documents = []
+    for number in range(4):
+        sentences = [
+            f"On day {number} a {ANIMALS[(7 * place * place + number) % 10]} came by road {place}."
+            for place in range(90)
+        ]
+        text, sentence = " ".join(sentences), sentences[20 * number + 5]
+        start = text.index(sentence)
+        question = Question("q", f"Which badger, heron or otter came on day {number}?", ((start, start + 9),))
+        documents.append(Document(str(number), "days", "", text, (question,)))
+    whole = [reading.prepare(document.text) for document in documents]
+    recipe = replace(RECIPE, hard_place_share=0.5)
+    for group in groups(documents, reading, recipe, n=20):
+        members = [int(next(iter(days(stretch, reading)))) for stretch in group.stretches]
+        collection = CollectionIndex.of(
+            [[unit.model_text for unit in whole[number].units] for number in sorted(set(members))]
+        )
+        query = documents[members[0]].questions[0].text
+        statistics = reading.statistics(query, collection)
+        for number, stretch in zip(members, group.stretches, strict=True):
+            first = int(re.findall(r"by road (\d+)", read_text(stretch, reading))[0])
+            pair = reading.pair(query, whole[number], statistics)
+            same = pair.sequence(first, first + len(stretch.relevant) - 1)
+            np.testing.assert_array_equal(stretch.sequence.input_ids, same.input_ids)
+            assert stretch.sequence.prior is not None
+            assert same.prior is not None
+            np.testing.assert_allclose(stretch.sequence.prior, same.prior, atol=1e-5)
 
 
 def test_a_stretch_of_the_own_document_around_the_wrong_favourite_can_be_a_member(

@@ -85,7 +85,9 @@ def test_a_word_that_only_begins_sentences_is_no_name() -> None:
 
 
 def test_no_pair_of_sentences_is_asked_for_twice_and_the_same_seed_gives_the_same() -> None:
-    text = " ".join([KEEPER.replace("lantern", "Ellis lantern"), *BETWEEN, SHIP.replace("Two", "Ellis and two")])
+    text = " ".join(
+        [KEEPER.replace("lantern", "Ellis lantern"), *BETWEEN, SHIP.replace("Two", "Ellis and two")]
+    )
     assert len(linked(text)) == 1
     assert linked(text, 5) == linked(text, 5)
     assert len({linked(text, seed)[0].text for seed in range(10)}) > 1
