@@ -134,3 +134,15 @@ def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
         assert process.stderr is not None
         assert process.wait(SECONDS) == 2
         assert process.stderr.read().count(b"\n") == 1
+
+
+def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """The program asks OpenMP for it before torch is imported, and keeps what the user has set."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    run("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    run("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    imported = "import sys, spscanner_rag.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", imported], check=False).returncode == 0
