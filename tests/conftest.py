@@ -2,10 +2,11 @@
 
 import os
 
-# Read when huggingface_hub and transformers are imported, so set before anything else.
+# Read when huggingface_hub, transformers and torch are imported, so set before anything else.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow on a busy machine
 
 import io
 import random

@@ -63,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         130 after Ctrl-C; 141 when the reader of a pipe closed it. Any other error is a bug in the program
         and keeps its traceback.
     """
+    # Threads that wait for each other by spinning are several times slower than one where other programs use the
+    # cores. OpenMP reads this when torch is imported, which no command has done yet.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     command = typer.main.get_command(app)
     try:
         code = command.main(

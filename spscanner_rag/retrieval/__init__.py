@@ -10,7 +10,10 @@ from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
 from spscanner_rag.retrieval.first_stage import ReadBounds, choose_texts, restrict
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.kept_pieces import (
+from spscanner_rag.retrieval.metadata import copied_metadata, is_random_id, page_number
+from spscanner_rag.retrieval.options import SentenceSearch
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.pruning import (
     KeptPiece,
     ReturnNodes,
     check_return_nodes,
@@ -18,9 +21,6 @@ from spscanner_rag.retrieval.kept_pieces import (
     pruned_text,
     reduction,
 )
-from spscanner_rag.retrieval.metadata import copied_metadata, is_random_id, page_number
-from spscanner_rag.retrieval.options import SentenceSearch
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Hit
 from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.token_counts import CountTokens

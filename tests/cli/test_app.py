@@ -41,7 +41,7 @@ def test_how_a_scan_that_stops_ends(
     def stop(*arguments: Any, **options: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Scanner, "scan", stop)
+    monkeypatch.setattr(Scanner, "scan_many", stop)
     ended = scan(document, "--out", tmp_path / "out.txt")
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
@@ -53,7 +53,7 @@ def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: py
     def defect(*arguments: Any, **options: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Scanner, "scan", defect)
+    monkeypatch.setattr(Scanner, "scan_many", defect)
     with pytest.raises(ZeroDivisionError):
         scan(document)
 
@@ -134,3 +134,15 @@ def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
         assert process.stderr is not None
         assert process.wait(SECONDS) == 2
         assert process.stderr.read().count(b"\n") == 1
+
+
+def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """The program asks OpenMP for it before torch is imported, and keeps what the user has set."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    run("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    run("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    imported = "import sys, spscanner_rag.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", imported], check=False).returncode == 0

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,3 +89,22 @@ class Twos:
 def twos() -> Callable[[str], Teacher]:
     """Loads that teacher by any name."""
     return lambda name: Twos()
+
+
+@pytest.fixture(scope="session")
+def distinct(documents: list[Document]) -> list[Document]:
+    """The corpus with questions that say which document they mean, and their answers."""
+    return [
+        replace(
+            document,
+            questions=tuple(
+                replace(
+                    question,
+                    text=f"{question.text.rstrip('?')} on day {document.doc_id.split('-')[1]}?",
+                    answers=(f"day {document.doc_id.split('-')[1]}",),
+                )
+                for question in document.questions
+            ),
+        )
+        for document in documents
+    ]

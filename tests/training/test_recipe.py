@@ -1,11 +1,14 @@
+import json
 import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spscanner_rag.training.recipe import Recipe, read_recipe
+from spscanner_rag.training.recipe import MAY_CHANGE, Recipe, read_recipe
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -61,6 +64,15 @@ def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str
         ("lexical_soft = true", "lexical_soft is true without lexical_match, lexical_prior and"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
         ("lexical_least_units = -1", "lexical_least_units is -1; expected at least 0"),
+        (
+            "group_hard = 4",
+            "group_documents is 4 and group_hard is 4; expected more documents than hard ones",
+        ),
+        ("group_share = 0.1\ngroup_tokens = 8192", "a group has 4 stretches of 8192 tokens, more than"),
+        ("group_share = 1.0", "group_share is 1.0; expected a number from 0 to below 1"),
+        ("group_sources = 'a'", "group_sources: got 'a'"),
+        ("schedule = 'linear'", "schedule is 'linear'; expected 'cosine' or 'constant'"),
+        ("pseudo_linked = -1", "pseudo_linked is -1; expected at least 0"),
         ("keep_best = 1", "keep_best: got 1, expected bool"),
         ("steps = 0", r"recipe\.toml: steps is 0"),
         ("positive_weight = 'paper'", "positive_weight is 'paper'; expected a number or 'balanced'"),
@@ -70,6 +82,15 @@ def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str
 def test_what_no_run_can_use_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_recipe(written(tmp_path, text))
+
+
+@given(st.sampled_from([field.name for field in fields(Recipe)]))
+def test_a_run_goes_on_unless_a_key_differs_that_may_not(name: str) -> None:
+    saved = json.loads(json.dumps(Recipe().to_dict()))
+    assert Recipe().difference(saved) is None
+    assert (Recipe().difference(saved | {name: "another"}) is None) == (name in MAY_CHANGE)
+    del saved[name]  # an older version did not know it
+    assert Recipe().difference(saved) is None
 
 
 def test_the_committed_recipe_can_be_read() -> None:

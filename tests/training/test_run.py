@@ -20,7 +20,7 @@ from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.training.log import LOG_FILE
 from spscanner_rag.training.recipe import read_recipe
-from spscanner_rag.training.run import TrainingRun
+from spscanner_rag.training.run import SNAPSHOTS, TrainingRun
 from spscanner_rag.training.stages.evidence_stage import set_aside
 from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.training.start import RunFiles
@@ -329,6 +329,30 @@ def test_the_best_weights_are_saved_and_survive_a_kill(
     validated.clear()
     run("killed")  # a finished run has nothing left to do
     assert validated == []
+
+
+def test_snapshots_are_scanners_and_a_run_that_has_them_can_be_lengthened(
+    tmp_path: Path, recipe: Path, shape: Path, corpus_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, text = tmp_path / "out", recipe.read_text(encoding="utf-8")
+    given = ["--config", shape, "--data", corpus_file, "--out", out]
+    longer = written(tmp_path, "longer.toml", text.replace("steps = 4", "steps = 6") + "snapshot_every = 3\n")
+    assert train(recipe, *given) == 0
+    assert not (out / SNAPSHOTS).exists()
+    assert train(longer, *given) == 0
+    assert [folder.name for folder in (out / SNAPSHOTS).iterdir()] == ["step-6"]
+    snapshot = Scanner.from_pretrained(out / SNAPSHOTS / "step-6", device="cpu")
+    assert snapshot.checkpoint.settings.training["steps"] == 6
+    assert "Not measured" in (out / SNAPSHOTS / "step-6" / "README.md").read_text(encoding="utf-8")
+    text_read = "An otter came. Then it left. Nobody saw it."
+    np.testing.assert_array_equal(
+        snapshot.scan("Where was the otter?", text_read).logits,
+        Scanner.from_pretrained(out, device="cpu").scan("Where was the otter?", text_read).logits,
+    )
+    capsys.readouterr()
+    other = written(tmp_path, "other.toml", text.replace("1e-3", "2e-3"))
+    assert train(other, *given) == 2
+    assert "learning_rate was 0.001 and is now 0.002" in capsys.readouterr().err
 
 
 def test_a_base_that_training_makes_worse_is_kept(

@@ -19,6 +19,8 @@ from spscanner_rag.views.escaping import one_line
 
 _SHORT = 8  # characters; a column of such numbers is never wrapped
 
+_WIDE = 200  # columns
+
 
 def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
     """Write all files of a result; the page shows ``facts`` about the run."""
@@ -34,6 +36,8 @@ def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
 def show_result(result: Result, out: Path) -> None:
     """Print the tables, and the folder of the files."""
     console = Console()
+    if not console.is_terminal:  # a file or a pipe has no width: fold no cell
+        console = Console(width=_WIDE)
     console.print(_table(summary(result)))
     for table in result.tables:
         console.print(_table(table))

@@ -17,7 +17,7 @@ from spscanner_rag.text.lexical import LexicalStatistics
 from spscanner_rag.text.tokenization import PreparedText, tokenize_question
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.example import Example, Labelled
-from spscanner_rag.training.data.negatives import Families, holds_answer
+from spscanner_rag.training.data.negatives import AnswerWords, Families
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
 from spscanner_rag.training.data.source_collections import AskedSource, SourceCollections
 from spscanner_rag.training.data.stretches import (
@@ -75,7 +75,7 @@ class GroupDraw:
     ) -> None:
         self._documents, self._reading, self._recipe = documents, reading, recipe
         self._questions, self._collections = questions, collections
-        self._families = Families(documents)
+        self._families, self._answers = Families(documents), AnswerWords(documents)
 
     def group(self, draw: random.Random) -> Example | None:
         """A group; its first stretch has the evidence. None if this draw found none."""
@@ -160,7 +160,7 @@ class GroupDraw:
             taken.add(number)
             scores = asked.scores(number)
             stretch = self._stretch(number, int(scores.argmax()), room, draw) if len(scores) else None
-            if stretch is not None and not self._answers(drawn.question, stretch):
+            if stretch is not None and not self._answers_too(drawn.question, stretch):
                 place += 1
                 yield stretch
 
@@ -180,21 +180,25 @@ class GroupDraw:
         starts, whole = self._collections.unit_starts(number), self._documents.document(number).text
         low, high = (0, len(whole)) if within is None else within
         at, reach = int(starts[unit]), _TOKEN_CHARACTERS * room
-        begin = min(max(low, at - draw.randrange(reach)), max(low, high - reach))
-        # the words of further units count for the surroundings of the first and the last
-        first, stop = np.searchsorted(starts, [begin, max(begin + reach, at + 1)]).tolist()
-        begin = max(low, int(starts[max(0, first - max(REACH))]))
-        end = int(starts[stop + max(REACH)]) if stop + max(REACH) < len(starts) else high
-        text = self._reading.prepare(whole[begin : min(end, high)])
-        if not text.units:
+        start = min(max(low, at - draw.randrange(reach)), max(low, high - reach))
+        first, stop = np.searchsorted(starts, [start, min(high, max(start + reach, at + 1))]).tolist()
+        # further units are read, not taken: they are the surroundings of the first and the last
+        begin = int(starts[max(0, first - max(REACH))])
+        after = stop + max(REACH)
+        text = self._reading.prepare(whole[begin : int(starts[after]) if after < len(starts) else None])
+        bounds = [starts[first], starts[stop] if stop < len(starts) else len(whole)]
+        least, most = np.searchsorted(text.starts + begin, bounds).tolist()
+        ends = text.unit_ends[least:most] - (int(text.unit_ends[least - 1]) + 1 if least else 0)
+        if not len(ends):
             return None
-        centre = max(0, int(np.searchsorted(text.starts, at - begin, side="right")) - 1)
-        found = trimmed(text.unit_ends, *cut(text.unit_ends, centre, room, draw), centre, room)
-        stretch = _Stretch(number, begin, text, *found)
+        centre = max(0, int(np.searchsorted(text.starts, at - begin, side="right")) - 1 - least)
+        one, last = trimmed(ends, *cut(ends, centre, room, draw), centre, room)
+        stretch = _Stretch(number, begin, text, least + one, least + last)
         return stretch if stretch.tokens <= room else None
 
-    def _answers(self, question: Question, stretch: _Stretch) -> bool:
+    def _answers_too(self, question: Question, stretch: _Stretch) -> bool:
         """Whether a stretch of another document has an answer's words."""
-        return bool(question.answers) and holds_answer(
-            question, self._documents.document(stretch.document).text[slice(*stretch.span)]
-        )
+        if not question.answers:
+            return False
+        document = self._documents.document(stretch.document)
+        return self._answers.are_in(document.text[slice(*stretch.span)], document.source, question)

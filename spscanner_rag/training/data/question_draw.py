@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spscanner_rag.evidence.questions import Question
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.data.negatives import Families, holds_answer, same_words
+from spscanner_rag.training.data.negatives import AnswerWords, Families, same_words
 from spscanner_rag.training.data.source_collections import SourceCollections
 from spscanner_rag.training.recipe import Recipe
 
@@ -48,7 +48,8 @@ class QuestionDraw:
         collections: SourceCollections | None = None,
     ) -> None:
         self._documents, self._collections = documents, collections
-        self._families, self._near_share = Families(documents), recipe.unanswerable_near_share
+        self._families, self._answers = Families(documents), AnswerWords(documents)
+        self._near_share = recipe.unanswerable_near_share
         self._answered: dict[str, list[Place]] = {}
         self._unanswered: dict[str, list[Place]] = {}
         for number in range(len(documents)):
@@ -120,7 +121,8 @@ class QuestionDraw:
         wording = same_words(question.text)
         for other in self._collections.ask(number, question.text).nearest()[:_FOREIGN_DRAWS]:
             document = self._documents.document(other)
-            known = self._families.related(number, other) or holds_answer(question, document.text)
+            known = self._families.related(number, other)
+            known = known or self._answers.are_in(document.text, document.source, question)
             if not known and all(same_words(own.text) != wording for own in document.questions):
                 return Drawn(other, question, None, False)
         return None
@@ -132,18 +134,20 @@ class QuestionDraw:
             raise ValueError(
                 f"group_sources names {unknown[0]!r}; the data has {', '.join(self.questions_by_source)}"
             )
+        bare = [self._documents.without_text(number) for number in range(len(self._documents))]
+        sizes = Counter(document.source for document in bare)
         holders = Counter(
             (document.source, wording)
-            for document in map(self._documents.without_text, range(len(self._documents)))
+            for document in bare
             for wording in {same_words(question.text) for question in document.questions}
         )
         found = {}
         for source in self._sources:
             places = self._answered[source]
             unique = [p for p in places if holders[source, same_words(self._question(*p).text)] == 1]
-            several = len({number for number, _ in places}) > 1
             rare = len(unique) >= (1 - MOST_REPEATED) * len(places)
-            if several and unique and (source in recipe.group_sources or (rare and not recipe.group_sources)):
+            wanted = source in recipe.group_sources if recipe.group_sources else rare
+            if wanted and unique and sizes[source] > 1:
                 found[source] = unique
         return found
 

@@ -38,15 +38,24 @@ def _masked(sentence: str, draw: random.Random) -> str | None:
     """The sentence as a question; None without an entity, and for a very short or long sentence."""
     if not _LEAST_WORDS <= len(sentence.split()) <= _MOST_WORDS:
         return None
-    # a capital says nothing about the first word
+    parts = without_entity(sentence, draw)
+    if parts is None:
+        return None
+    before, asked, after = parts
+    kept_before = [word for word in before.split() if draw.random() >= DROPPED_SHARE]
+    kept_after = [word for word in after.split() if draw.random() >= DROPPED_SHARE]
+    if len(kept_before) + len(kept_after) < _LEAST_KEPT:
+        return None
+    return " ".join([*kept_before, asked, *kept_after]).rstrip(" .!?,;:") + "?"
+
+
+def without_entity(sentence: str, draw: random.Random) -> tuple[str, str, str] | None:
+    """What stands before a name, year or number of a sentence, words that ask for it, and what follows it.
+
+    None if the sentence has none, except at its start, where a capital says nothing.
+    """
     entities = [match for match in _ENTITY.finditer(sentence) if match.start() > 0]
     if not entities:
         return None
     entity = draw.choice(entities)
-    before, after = sentence[: entity.start()].split(), sentence[entity.end() :].split()
-    kept_before = [word for word in before if draw.random() >= DROPPED_SHARE]
-    kept_after = [word for word in after if draw.random() >= DROPPED_SHARE]
-    if len(kept_before) + len(kept_after) < _LEAST_KEPT:
-        return None
-    asked = _ASKED[str(entity.lastgroup)]
-    return " ".join([*kept_before, asked, *kept_after]).rstrip(" .!?,;:") + "?"
+    return sentence[: entity.start()], _ASKED[str(entity.lastgroup)], sentence[entity.end() :]

@@ -5,6 +5,8 @@
   sentences that contain them.
 - Masked sentences: a sentence without its name or number and without some of its words; the evidence is that
   sentence.
+- Linked sentences: words of one sentence and the rest of another, masked, that a rare term links; the evidence is
+  both.
 - Negatives: questions of other documents, which this one does not answer.
 
 Such evidence is rough: sentences that are not marked may answer the question too. A teacher makes up for that.
@@ -27,6 +29,7 @@ from spscanner_rag.training import Notify
 from spscanner_rag.training.data.text_files import content_key, read_text_documents, sampled_documents
 from spscanner_rag.training.pseudo.headings import heading_questions
 from spscanner_rag.training.pseudo.key_phrases import COUNTED_CHARACTERS, WordRarity, phrase_questions
+from spscanner_rag.training.pseudo.linked_sentences import linked_questions
 from spscanner_rag.training.pseudo.masked_sentences import masked_questions
 from spscanner_rag.training.recipe import Recipe
 
@@ -63,6 +66,8 @@ def pseudo_question_file(
     """
     numbers = {key: value for key, value in recipe.to_dict().items() if key.startswith("pseudo_")}
     del numbers["pseudo_weight"]  # changes how questions are drawn, not how they are made
+    if not recipe.pseudo_linked:
+        del numbers["pseudo_linked"]  # keeps the names of files made before this kind of question
     path = folder / f"{content_key(texts, _FORMAT, str(recipe.seed), json.dumps(numbers))}.jsonl"
     if path.exists():
         return path
@@ -93,6 +98,7 @@ def pseudo_documents(documents: Iterable[Document], rarity: WordRarity, recipe: 
         (heading_questions, recipe.pseudo_headings),
         (partial(phrase_questions, rarity=rarity), recipe.pseudo_phrases),
         (masked_questions, recipe.pseudo_masked),
+        (partial(linked_questions, rarity=rarity), recipe.pseudo_linked),
     )
     segmenter = SentenceSegmenter()
     others: deque[tuple[str, Question]] = deque(maxlen=_REMEMBERED_QUESTIONS)  # document's id, question

@@ -60,6 +60,33 @@ def test_some_examples_are_cut_anywhere(documents: list[Document], reading: Read
     assert not all(found)
 
 
+def test_some_examples_are_cut_around_the_wrong_favourite(distinct: list[Document], reading: Reading) -> None:
+    """All sentences share the word "day" with the question."""
+    source = ExampleSource(DocumentStore(distinct), reading, replace(RECIPE, hard_place_share=0.9))
+    examples = [source.example(number, 128) for number in range(40)]
+    without = [example for example in examples if not example.relevant.any()]
+    assert 0 < len(without) < 40
+    near = ExampleSource(DocumentStore(distinct), reading, replace(RECIPE, hard_place_share=0.0))
+    assert all(near.example(number, 128).relevant.any() for number in range(40))
+
+
+def test_the_statistics_of_some_examples_are_those_of_several_documents(
+    distinct: list[Document], reading: Reading
+) -> None:
+    """Every document has one badger; among the documents it is the day that is rare."""
+    priors = {}
+    for share in (0.0, 0.5):
+        recipe = replace(RECIPE, collection_share=share)
+        source = ExampleSource(DocumentStore(distinct), reading, recipe)
+        examples = [source.example(number, 512) for number in range(30)]
+        found = [e.sequence.prior.max() for e in examples if e.sequence.prior is not None]
+        assert len(found) == 30
+        priors[share] = np.array(found)
+    assert len(np.unique(priors[0.0].round(2))) == 1
+    other = (priors[0.5].round(2) != priors[0.0].round(2)).mean()
+    assert 0.25 < other < 0.75
+
+
 def test_only_the_first_documents_of_a_source_are_taught(
     documents: list[Document], reading: Reading, tmp_path: Path, twos: Callable[[str], Teacher]
 ) -> None:

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.question_draw import QuestionDraw
+from spscanner_rag.training.data.source_collections import SourceCollections
 from spscanner_rag.training.recipe import Recipe
 
 RECIPE = Recipe(source_cap=30)
@@ -78,3 +80,30 @@ def test_a_source_with_unanswerable_questions_gives_its_own(documents: list[Docu
 def test_a_share_without_such_questions_is_refused(documents: list[Document]) -> None:
     with pytest.raises(ValueError, match=r"unanswerable_share is 0\.1, but no source"):
         QuestionDraw(DocumentStore(documents[:1]), replace(RECIPE, unanswerable_share=0.1))
+
+
+def test_another_document_s_question_is_asked_of_the_nearest_that_does_not_answer_it(
+    distinct: list[Document], reading: Reading
+) -> None:
+    roads = [d for d in distinct if d.source == "roads"]
+    first = roads[0]
+    question = replace(
+        first.questions[0], text="Where was the badger of Zanzibar?", answers=("a spotted lynx",)
+    )
+    corpus = [replace(d, questions=()) for d in roads]
+    corpus[0] = replace(first, title="A", questions=(question,))
+    corpus[-1] = roads[-1]  # there is another document to exchange questions with
+    starts = (
+        "Zanzibar badger badger Zanzibar. A spotted lynx.",
+        "Zanzibar badger Zanzibar.",
+        "The Zanzibar.",
+    )
+    corpus[1:4] = [replace(d, text=f"{start} {d.text}") for d, start in zip(corpus[1:4], starts, strict=True)]
+    corpus[2] = replace(corpus[2], title="a!")  # belongs to the first
+    recipe = replace(RECIPE, unanswerable_share=0.5, unanswerable_near_share=0.999)
+    store = DocumentStore(corpus)
+    questions = QuestionDraw(store, recipe, (), SourceCollections(store, reading, {"roads"}))
+    drawn = [questions.unanswered(random.Random(seed)) for seed in range(20)]
+    # the nearest has the answer, the second belongs to the question's own document
+    places = {(d.document, d.place, d.answered) for d in drawn if d is not None and d.question == question}
+    assert places == {(3, None, False)}

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.kept_pieces import (
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.pruning import (
     GAP,
     KeptPiece,
     check_return_nodes,
@@ -18,7 +19,6 @@ from spscanner_rag.retrieval.kept_pieces import (
     pruned_text,
     reduction,
 )
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
 
 TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew why. They left."
