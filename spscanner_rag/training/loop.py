@@ -17,6 +17,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.log import LOG_FILE, TrainingLog
+from spscanner_rag.training.optimizer import new_optimizers
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.stage import Objective
@@ -68,13 +69,7 @@ class Trainer:
         self._extra = objective.extra.to(model.device)
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
-        parameters = [*model.parameters(), *self._extra.parameters()]
-        groups: list[dict[str, Any]] = [
-            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
-            {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-        ]
-        betas = (recipe.betas[0], recipe.betas[1])
-        self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas)
+        self.optimizers = new_optimizers(model, self._extra, recipe)
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
@@ -113,7 +108,7 @@ class Trainer:
             "model": self.model.state_dict(),
             "extra": self._extra.state_dict(),
             "average": self.average,
-            "optimizer": self.optimizer.state_dict(),
+            **{name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
         }
         with whole_file(self.out / STATE_FILE) as unfinished:
             torch.save(state, unfinished)
@@ -123,22 +118,25 @@ class Trainer:
         lengths = list(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
-        for group in self.optimizer.param_groups:
+        groups = [group for optimizer in self.optimizers.values() for group in optimizer.param_groups]
+        for group in groups:
             group["lr"] = rate
-        self.optimizer.zero_grad(set_to_none=True)
+            for parameter in group["params"]:
+                parameter.grad = None
         loss = 0.0
         for read in passes(lengths, recipe.tokens_per_pass, self._compiled):
             part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
-        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        parameters = [parameter for group in groups for parameter in group["params"]]
         norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(
                 f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the last saved state is in "
                 f"{self.out}; lower the learning rate or the sequence length and start again"
             )
-        self.optimizer.step()
+        for optimizer in self.optimizers.values():
+            optimizer.step()
         self.step += 1
         if recipe.ema_decay:
             # about the plain mean in the first steps, so that the random start is forgotten
@@ -171,7 +169,8 @@ class Trainer:
             raise ValueError(f"{path} is the state of another model: {reason}") from None
         self._extra.load_state_dict(state["extra"])
         self.average = state["average"]
-        self.optimizer.load_state_dict(state["optimizer"])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state[name])
         self.step, self.seconds = state["step"], state["seconds"]
 
 

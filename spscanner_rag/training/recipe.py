@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 STAGES = ("evidence", "language-model")
 SCHEDULES = ("cosine", "constant")
+OPTIMIZERS = ("adamw", "muon")
 LEAST_PSEUDO_CHARACTERS = 1000
 
 PositiveWeight = float | Literal["balanced"]
@@ -63,6 +64,9 @@ class Recipe:
     """Share of the steps with a linearly rising rate."""
     warmup_steps: int = 0
     """Their number, instead of the share; 0 for the share."""
+    optimizer: str = "adamw"
+    """What trains the projections of the layers: "adamw", or "muon", which needs torch 2.9. AdamW trains all other
+    weights."""
     betas: tuple[float, ...] = (0.9, 0.95)
     """AdamW's betas."""
     weight_decay: float = 0.01
@@ -186,6 +190,10 @@ class Recipe:
             raise ValueError(f"stage is {self.stage!r}; expected {' or '.join(map(repr, STAGES))}")
         if self.schedule not in SCHEDULES:
             raise ValueError(f"schedule is {self.schedule!r}; expected {' or '.join(map(repr, SCHEDULES))}")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(
+                f"optimizer is {self.optimizer!r}; expected {' or '.join(map(repr, OPTIMIZERS))}"
+            )
         for names, least in ((_AT_LEAST_ONE, 1), (_AT_LEAST_ZERO, 0)):
             for name in names:
                 if getattr(self, name) < least:

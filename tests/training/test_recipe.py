@@ -72,6 +72,7 @@ def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str
         ("group_share = 1.0", "group_share is 1.0; expected a number from 0 to below 1"),
         ("group_sources = 'a'", "group_sources: got 'a'"),
         ("schedule = 'linear'", "schedule is 'linear'; expected 'cosine' or 'constant'"),
+        ("optimizer = 'sgd'", "optimizer is 'sgd'; expected 'adamw' or 'muon'"),
         ("pseudo_linked = -1", "pseudo_linked is -1; expected at least 0"),
         ("keep_best = 1", "keep_best: got 1, expected bool"),
         ("steps = 0", r"recipe\.toml: steps is 0"),

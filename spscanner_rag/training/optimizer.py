@@ -1,0 +1,57 @@
+"""The optimizers of a run, each for its own kind of weights."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from spscanner_rag.mamba2.backbone import Mamba2Mixer
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.training.recipe import Recipe
+
+
+def new_optimizers(model: ScannerModel, extra: nn.Module, recipe: Recipe) -> dict[str, Optimizer]:
+    """The optimizers of the recipe by name: AdamW for all weights or, with Muon, for those that Muon leaves.
+
+    Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks") trains the projections of
+    the layers. By Newton-Schulz iterations it turns the momentum of each of these matrices, U S V', into U V', so
+    that all directions change equally. An update has the size of AdamW's, so that both share a learning rate (Liu
+    et al. 2025, "Muon is scalable for LLM training").
+
+    Raises
+    ------
+    ValueError
+        If this version of torch has no Muon.
+    """
+    projections = []
+    if recipe.optimizer == "muon":
+        mixers = [module for module in model.modules() if isinstance(module, Mamba2Mixer)]
+        projections = [matrix for mixer in mixers for matrix in (mixer.in_proj.weight, mixer.out_proj.weight)]
+    taken = {id(matrix) for matrix in projections}
+    others = [p for module in (model, extra) for p in module.parameters() if id(p) not in taken]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in others if p.dim() > 1], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in others if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    betas = (recipe.betas[0], recipe.betas[1])
+    optimizers: dict[str, Optimizer] = {
+        "optimizer": torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas)
+    }
+    if projections:
+        optimizers["muon"] = _muon(projections, recipe)
+    return optimizers
+
+
+def _muon(matrices: list[Tensor], recipe: Recipe) -> Optimizer:
+    if not hasattr(torch.optim, "Muon"):
+        raise ValueError(
+            f'optimizer is "muon", which torch {torch.__version__} does not have; expected "adamw", or run '
+            'pip install "torch>=2.9"'
+        )
+    return torch.optim.Muon(
+        matrices,
+        lr=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        adjust_lr_fn="match_rms_adamw",
+    )
