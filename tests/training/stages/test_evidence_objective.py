@@ -143,7 +143,7 @@ def test_a_group_beside_single_sequences_is_one_of_the_step(tiny_checkpoint: Pat
     assert loss(tiny_checkpoint, ranked, group, single) == pytest.approx(expected, rel=1e-3)
     # the same if each is a pass of its own
     model, objective = load_model(tiny_checkpoint), EvidenceObjective(NO_SOURCE, ranked, 32)
-    apart = [objective.loss(model, [group, single], Pass([i], 1, 64)).item() for i in range(2)]
+    apart = [objective.loss(model, [group, single], Pass([i], 64)).item() for i in range(2)]
     assert sum(apart) == pytest.approx(expected, rel=1e-3)
 
 
