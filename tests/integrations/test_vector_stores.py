@@ -22,6 +22,9 @@ from langchain_spscanner import SPScannerRetriever
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
 from spscanner_rag.scanner import Scanner
 
+# Qdrant without a server says that it has no payload indexes, which LlamaIndex's class asks for.
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
+
 QUERY = "When does the viper sleep?"
 TEXTS = {
     "soup": "Cut the leek. Boil the soup for an hour. Serve it with bread. The pot is hot. Salt it well.",
@@ -165,7 +168,7 @@ def llama_index_of(store: Any) -> tuple[VectorStoreIndex, list[LlamaDocument]]:
     index = VectorStoreIndex.from_documents(
         documents,
         storage_context=StorageContext.from_defaults(vector_store=store),
-        transformations=[SentenceSplitter(chunk_size=25, chunk_overlap=8, include_metadata=False)],
+        transformations=[SentenceSplitter(chunk_size=28, chunk_overlap=8)],
         embed_model=LlamaWords(),
     )
     return index, documents
