@@ -14,6 +14,7 @@ from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBund
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
+from tests.integrations.event_loop import EventLoop
 
 QUESTIONS = [
     f"{word} signed the treaty in {year}?" for word in ("Who", "Where") for year in range(1900, 1932)
@@ -25,35 +26,6 @@ def summary(found: list[NodeWithScore]) -> tuple[list[str], list[float | None]]:
     return [n.node.node_id for n in found], [n.score for n in found]
 
 
-class Loop:
-    """Tells blocking work whether the event loop still runs other tasks meanwhile."""
-
-    def __init__(self) -> None:
-        self._asked, self._answered = threading.Event(), threading.Event()
-
-    def runs(self) -> bool:
-        """For the work: whether another task answers while this call waits."""
-        self._answered.clear()
-        self._asked.set()
-        return self._answered.wait(10)
-
-    async def beside(self, work: Awaitable[Any]) -> Any:
-        """The result of ``work``, beside a task that answers."""
-
-        async def answer() -> None:
-            while True:
-                await asyncio.sleep(0.002)
-                if self._asked.is_set():
-                    self._asked.clear()
-                    self._answered.set()
-
-        answering = asyncio.create_task(answer())
-        try:
-            return await work
-        finally:
-            answering.cancel()
-
-
 @pytest.mark.parametrize("kind", ["postprocessor", "retriever"])
 def test_64_at_once_block_nothing_load_once_and_agree_with_one_by_one(
     kind: str,
@@ -63,7 +35,7 @@ def test_64_at_once_block_nothing_load_once_and_agree_with_one_by_one(
     no_shared_scanners: None,
 ) -> None:
     loads: list[bool] = []
-    loop = Loop()
+    loop = EventLoop()
     original = Scanner.from_pretrained
 
     def counted(*arguments: Any, **options: Any) -> Scanner:
@@ -99,7 +71,7 @@ def test_64_at_once_block_nothing_load_once_and_agree_with_one_by_one(
 
 
 def test_a_long_scan_does_not_hold_the_loop(documents: list[Document]) -> None:
-    loop, free = Loop(), []
+    loop, free = EventLoop(), []
 
     class Asking:
         def score_units(self, query: str, text: str, units: Any) -> Any:
