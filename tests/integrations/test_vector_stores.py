@@ -1,4 +1,8 @@
-"""Chroma and Qdrant as first stages, as their users build them; skipped where they are not installed."""
+"""Chroma and Qdrant as first stages, as their users build them; skipped where they are not installed.
+
+The ``dev`` extra has Qdrant. Chroma needs some 40 more packages (300 MB):
+``pip install -c constraints.txt chromadb langchain-chroma llama-index-vector-stores-chroma``.
+"""
 
 import hashlib
 import re
