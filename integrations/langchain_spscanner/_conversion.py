@@ -1,5 +1,6 @@
 """Convert LangChain documents to texts to scan."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,7 +75,7 @@ def read(
     pieces: list[Piece] = []
     groups = [group_of(document, document_key) for document in documents]
     positions = _positions(documents, groups)
-    split = _split_parents(documents, groups)
+    cut_up = _cut_up(documents, groups)
     for number, document in enumerate(documents):
         start = start_of(document)
         held = wholes.holding(document) if wholes else []
@@ -84,7 +85,7 @@ def read(
             name = stable_name(wholes.documents[held[0]])
             source = ("given", own_name(wholes.documents[held[0]]))
             sources[source] = wholes.documents[held[0]].page_content
-        elif is_chunk(document) or (groups[number] is not None and parent_name(document) in split):
+        elif is_chunk(document) or number in cut_up:
             name = parent_name(document)
             source = ("parent", name)
         else:
@@ -106,13 +107,15 @@ def read(
     return JoinedDocuments(tuple(documents), tuple(names), tuple(join_pieces(pieces, sources)))
 
 
-def _split_parents(documents: Sequence[Document], groups: Sequence[str | None]) -> set[str]:
-    """`parent_name` of the documents that were cut to chunks without ``start_index``: several texts share it."""
-    texts: dict[str, set[str]] = {}
-    for document, group in zip(documents, groups, strict=True):
-        if group is not None:
-            texts.setdefault(parent_name(document), set()).add(document.page_content)
-    return {name for name, own in texts.items() if len(own) > 1}
+def _cut_up(documents: Sequence[Document], groups: Sequence[str | None]) -> set[int]:
+    """Indices of the chunks without ``start_index``: those whose `parent_name` several texts share."""
+    of_parent: dict[str, list[int]] = {}
+    sizes = Counter(groups)
+    for number, group in enumerate(groups):
+        if group is not None and sizes[group] > 1:
+            of_parent.setdefault(parent_name(documents[number]), []).append(number)
+    several = (own for own in of_parent.values() if len({documents[n].page_content for n in own}) > 1)
+    return {number for own in several for number in own}
 
 
 def page_of(document: Document) -> object:
@@ -144,7 +147,7 @@ class HeldDocuments(Wholes):
     def _joined(self) -> JoinedDocuments:
         return read(self.documents, self.document_key, complete=True)
 
-    @property
+    @cached_property
     def texts(self) -> list[TextToScan]:
         """All texts."""
         return [TextToScan(joined, self._joined) for joined in self._joined.texts]

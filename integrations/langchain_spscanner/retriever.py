@@ -58,8 +58,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
     first_stage : "bm25", "none" or Runnable, default "bm25"
         What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
         best of each document; documents without a word of the question come last. ``"none"``: all are read. Or a
-        retriever,
-        or another runnable from a string to documents.
+        retriever, or another runnable from a string to documents.
     retriever : Runnable, optional
         Another name of ``first_stage`` for a runnable.
     read_documents : int, optional

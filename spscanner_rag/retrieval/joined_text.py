@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 RUN_SEPARATOR = "\n\n"
@@ -60,7 +60,10 @@ class Placed(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a span of a joined text comes from; of a span over several runs, its first part in a piece."""
+    """Where a span of a joined text comes from; of a span over several runs, its first part.
+
+    If a part is in no piece, such as on a page that was not given, the offsets are None.
+    """
 
     piece: int  # index of the piece that contains the span, or most of it
     piece_start: int | None  # the span in that piece's text; None if it is not all there
@@ -101,16 +104,23 @@ class JoinedText:
 
     def place(self, start: int, end: int) -> Place:
         """Where a span comes from. It must overlap a piece."""
-        return next(self.places(start, end))
+        places = list(self.places(start, end))
+        first = places[0]
+        if len(places) == sum(1 for _ in self._runs_of(start, end)):
+            return first
+        return Place(first.piece, None, None, first.source, None, None)
 
     def places(self, start: int, end: int) -> Iterator[Place]:
         """Where the parts of a span come from, run by run; the runs without a piece there are left out."""
-        first = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
-        for run in islice(self.runs, first, None):
-            if run.start >= end:
-                break
+        for run in self._runs_of(start, end):
             if self.touches(max(start, run.start), min(end, run.end)):
                 yield self._place_in_run(max(start, run.start), min(end, run.end), run)
+
+    def _runs_of(self, start: int, end: int) -> Iterator[Run]:
+        """The runs that overlap a span."""
+        first = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
+        own = takewhile(lambda run: run.start < end, islice(self.runs, first, None))
+        return (run for run in own if run.end > start)
 
     def _place_in_run(self, start: int, end: int, run: Run) -> Place:
         holder = next((p for p in self.touching(start, end) if p.exact and p.holds(start, end)), None)

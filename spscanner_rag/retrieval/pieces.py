@@ -121,7 +121,7 @@ def _add(
     numbers = in_reading_order(own, pieces)
     numbers = [n for n in numbers if pieces[n].text.strip() or pieces[n].start is not None]
     if text is None:
-        if all(_unplaced(pieces[number]) for number in numbers):
+        if len(numbers) > 1 and all(_unplaced(pieces[number]) for number in numbers):
             numbers = [numbers[n] for n in order_by_overlap([pieces[number].text for number in numbers])]
         alone = _contradicting(numbers, pieces)
         _add_pieces(builder, source, [number for number in numbers if number not in alone], pieces)
@@ -190,6 +190,8 @@ def _another_between(before: Piece | None, piece: Piece) -> bool:
 
 def _contradicting(numbers: Sequence[int], pieces: Sequence[Piece]) -> set[int]:
     """Indices of the pieces whose offsets contradict one another; any of these may be wrong."""
+    if len(numbers) < 2:
+        return set()
     builder = JoinedTextBuilder()
     spans: dict[int, tuple[int, int]] = {}
     misfits: dict[int, tuple[int, int]] = {}

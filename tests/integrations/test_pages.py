@@ -9,6 +9,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, Document, NodeWithScore
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
@@ -184,6 +185,24 @@ def test_a_compressor_does_not_take_chunks_for_pages() -> None:
     chunks = [page.model_copy(update={"page_content": page.page_content[:-12]}) for page in langchain_pages()]
     found = SPScannerCompressor(scorer=Ones()).compress_documents(chunks, "treaty")
     assert all("spscanner_continued_page" not in d.metadata for d in found)
+
+
+def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span() -> None:
+    """Its text is not all on the page that was given, and an offset that counts elsewhere is none."""
+    pages = llama_index_pages()
+    only = MetadataFilters(filters=[MetadataFilter(key="page_label", value="2")])
+    retriever = LlamaIndexRetriever.from_documents(pages, scorer=Ones(), filters=only, order="document")
+    (first, *_) = retriever.retrieve("treaty")
+    assert contents([first]) == [SENTENCES[2]]
+    assert (first.node.ref_doc_id, first.node.metadata["page_label"]) == (pages[1].node_id, "2")
+    assert first.node.start_char_idx is first.node.end_char_idx is None
+    given = langchain_pages()
+    found = SPScannerRetriever.from_documents(given, scorer=Ones(), filter={"page": 1}, order="document")
+    (begun, *others) = found.invoke("treaty")
+    assert begun.page_content == SENTENCES[2]
+    assert (begun.metadata["page"], begun.metadata["start_index"], begun.metadata["end_index"]) == (1, -1, -1)
+    assert [d.page_content for d in others] == SENTENCES[3:5]
+    assert all(d.metadata["start_index"] > 0 for d in others)
 
 
 def by_llama_index(pages: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.lexical import PLAIN_MATCH
 
 SOUP = "Cut the leek. Boil the soup for an hour. Serve it with bread."
 SNAKE = "The viper is a snake. It sleeps in winter. It eats mice."
@@ -70,11 +71,11 @@ def test_texts_joined_again_are_not_counted_again(counted: list[str]) -> None:
 
 def test_a_corpus_is_as_it_was_after_a_change() -> None:
     before = Corpus().with_texts(read(SOUP, SNAKE))
-    statistics = before.counts.statistics("soup snake")
+    statistics = before.counts.statistics("soup snake", PLAIN_MATCH)
     after = before.with_texts(read(TREATY, SNAKE, "Another soup. And a soup."))
     assert best(after, "soup") == [2]
     assert best(before, "soup") == [0]
-    assert before.counts.statistics("soup snake").idf.tolist() == statistics.idf.tolist()
+    assert before.counts.statistics("soup snake", PLAIN_MATCH).idf.tolist() == statistics.idf.tolist()
     assert before.counts.n_units == 6
     assert after.counts.n_units == 7
 

@@ -13,6 +13,7 @@ from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.text.lexical import PLAIN_MATCH
 
 TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
 RECORDS = [{"text": text, "metadata": {"n": number}} for number, text in enumerate(TEXTS)]
@@ -44,7 +45,8 @@ def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pyt
     loaded = loaded.with_texts(joined(TEXTS))
     for query in ("soup", "a sleeping snake", "東京"):
         assert loaded.ranked(query) == corpus.ranked(query)
-    assert loaded.counts.statistics("soup").idf.tolist() == corpus.counts.statistics("soup").idf.tolist()
+    statistics = loaded.counts.statistics("soup", PLAIN_MATCH)
+    assert statistics.idf.tolist() == corpus.counts.statistics("soup", PLAIN_MATCH).idf.tolist()
 
 
 def test_counts_are_mapped_and_not_pickled(folder: Path) -> None:

@@ -140,14 +140,23 @@ def test_chunks_of_whole_pages_at_hand() -> None:
 
 
 def test_a_page_that_the_sentence_begins_on_is_not_there() -> None:
-    """The chunk retrieved from the first page ends before the sentence begins."""
+    """The chunk retrieved from the first page ends before the sentence begins: no offset spans its text."""
     pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
     pieces = [page("It rained.", 1, last=False), page("treaty.", 2, last=False)]
     text = joined(*pieces, sources=pages)
     assert sentences(text) == ["It rained.", "The council signed a\ntreaty."]
     start = text.text.index("The council")
     place = text.place(start, text.text.index(" Then"))
-    assert (place.piece, place.source, place.source_start, place.source_end) == (1, 2, 0, 7)
+    assert (place.piece, place.source, place.source_start, place.piece_start) == (1, 2, None, None)
+
+
+def test_a_page_that_the_sentence_ends_on_is_not_there() -> None:
+    pages = {1: "It rained. The council signed a", 2: "treaty. Then they left."}
+    pieces = [page("The council signed a", 1, start=11), page("Then they left.", 2, start=8)]
+    text = joined(*pieces, sources=pages)
+    start, end = text.text.index("The council"), text.text.index(" Then")
+    place = text.place(start, end)
+    assert (place.piece, place.source, place.source_start, place.piece_start) == (0, 1, None, None)
 
 
 WORDS = st.lists(

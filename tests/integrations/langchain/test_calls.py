@@ -22,6 +22,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_spscanner import SPScannerRetriever
 from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
+from tests.integrations.event_loop import EventLoop
 
 QUERY = "Who signed the treaty?"
 
@@ -178,25 +179,6 @@ def test_context_variables_reach_the_scan(documents: list[Document]) -> None:
     assert set(seen) == {"set"}
 
 
-async def _ticking(call: Any) -> tuple[Any, int, float]:
-    """What a call returns, how often a task beside it ran, and the longest pause between two of its runs."""
-    ticks, longest = 0, 0.0
-
-    async def tick() -> None:
-        nonlocal ticks, longest
-        last = time.perf_counter()
-        while True:
-            await asyncio.sleep(0.002)
-            now = time.perf_counter()
-            ticks, longest, last = ticks + 1, max(longest, now - last), now
-
-    task = asyncio.ensure_future(tick())
-    try:
-        return await call, ticks, longest
-    finally:
-        task.cancel()
-
-
 @pytest.mark.parametrize("with_first_stage", [False, True])
 def test_sixty_four_calls_at_once(
     tiny_checkpoint: Path,
@@ -204,12 +186,12 @@ def test_sixty_four_calls_at_once(
     monkeypatch: pytest.MonkeyPatch,
     with_first_stage: bool,
 ) -> None:
-    loads: list[float] = []
+    loads: list[bool] = []
+    loop = EventLoop()
     load = Scanner.from_pretrained.__func__  # type: ignore[attr-defined]
 
     def slow_load(cls: type[Scanner], *args: Any, **kwargs: Any) -> Scanner:
-        loads.append(time.perf_counter())
-        time.sleep(1.0)  # so that the others ask for it meanwhile
+        loads.append(all(loop.runs() for _ in range(50)))  # so that the others ask for it meanwhile
         return load(cls, *args, **kwargs)
 
     shared_scanners.forget_shared_scanners()
@@ -224,12 +206,10 @@ def test_sixty_four_calls_at_once(
     queries = [f"Who signed the treaty in {1700 + number}?" for number in range(64)]
 
     async def all_at_once() -> Any:
-        return await _ticking(asyncio.gather(*map(retriever.ainvoke, queries)))
+        return await loop.beside(asyncio.gather(*map(retriever.ainvoke, queries)))
 
-    found, ticks, longest = asyncio.run(all_at_once())
-    assert len(loads) == 1
-    assert ticks > 50
-    assert longest < 0.7  # loading alone takes longer
+    found = asyncio.run(all_at_once())
+    assert loads == [True]
     for query, result in zip(queries, found, strict=True):
         alone = retriever.invoke(query)
         assert [d.id for d in result] == [d.id for d in alone]

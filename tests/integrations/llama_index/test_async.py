@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBund
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
+from tests.integrations.event_loop import EventLoop
 
 QUESTIONS = [
     f"{word} signed the treaty in {year}?" for word in ("Who", "Where") for year in range(1900, 1932)
@@ -26,27 +26,6 @@ def summary(found: list[NodeWithScore]) -> tuple[list[str], list[float | None]]:
     return [n.node.node_id for n in found], [n.score for n in found]
 
 
-async def ticking(work: Awaitable[Any]) -> tuple[Any, float]:
-    """The result of ``work``, and for which share of its time another task had to wait at most in one go."""
-    longest, done = 0.0, False
-
-    async def tick() -> None:
-        nonlocal longest
-        while not done:
-            begun = time.perf_counter()
-            await asyncio.sleep(0.002)
-            longest = max(longest, time.perf_counter() - begun)
-
-    ticker = asyncio.create_task(tick())
-    await asyncio.sleep(0)
-    begun = time.perf_counter()
-    result = await work
-    taken = time.perf_counter() - begun
-    done = True
-    await ticker
-    return result, longest / taken
-
-
 @pytest.mark.parametrize("kind", ["postprocessor", "retriever"])
 def test_64_at_once_block_nothing_load_once_and_agree_with_one_by_one(
     kind: str,
@@ -55,11 +34,12 @@ def test_64_at_once_block_nothing_load_once_and_agree_with_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
     no_shared_scanners: None,
 ) -> None:
-    loads = []
+    loads: list[bool] = []
+    loop = EventLoop()
     original = Scanner.from_pretrained
 
     def counted(*arguments: Any, **options: Any) -> Scanner:
-        loads.append(arguments)
+        loads.append(loop.runs())
         return original(*arguments, **options)
 
     monkeypatch.setattr(Scanner, "from_pretrained", counted)
@@ -81,28 +61,29 @@ def test_64_at_once_block_nothing_load_once_and_agree_with_one_by_one(
     async def at_once() -> Any:
         return await asyncio.gather(*map(many, QUESTIONS))
 
-    found, blocked = asyncio.run(ticking(at_once()))
-    assert len(loads) == 1
-    assert blocked < 0.3
+    found = asyncio.run(loop.beside(at_once()))
+    assert loads == [True]
     for question, sentences in zip(QUESTIONS, found, strict=True):
         names, scores = summary(one(question))
         assert summary(sentences)[0] == names
         assert summary(sentences)[1] == pytest.approx(scores, abs=TOLERANCE)
-    assert len(loads) == 1
+    assert loads == [True]
 
 
 def test_a_long_scan_does_not_hold_the_loop(documents: list[Document]) -> None:
-    class Sleepy:
+    loop, free = EventLoop(), []
+
+    class Asking:
         def score_units(self, query: str, text: str, units: Any) -> Any:
-            time.sleep(0.5)
+            free.append(loop.runs())
             return np.zeros(len(units), np.float32)
 
-    retriever = SPScannerRetriever(documents, scorer=Sleepy())
-    _, blocked = asyncio.run(ticking(retriever.aretrieve(QUESTIONS[0])))
-    assert blocked < 0.5
-    post = SPScannerPostprocessor(scorer=Sleepy())
-    _, blocked = asyncio.run(ticking(post.apostprocess_nodes(documents, query_str=QUESTIONS[0])))  # type: ignore[arg-type]
-    assert blocked < 0.5
+    retriever = SPScannerRetriever(documents, scorer=Asking())
+    asyncio.run(loop.beside(retriever.aretrieve(QUESTIONS[0])))
+    post = SPScannerPostprocessor(scorer=Asking())
+    asyncio.run(loop.beside(post.apostprocess_nodes(documents, query_str=QUESTIONS[0])))  # type: ignore[arg-type]
+    assert free
+    assert all(free)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_retriever_as_first_stage_under_either_name(reader: Reader, notes: lis
 def test_the_score_of_the_first_stage_is_kept_on_request(reader: Reader, notes: list[Document]) -> None:
     retriever = SPScannerRetriever(notes, scorer=reader, keep_retrieval_score=True, similarity_top_k=None)
     found = retriever.retrieve("house 17")
-    scores = {n.node.metadata["n"]: n.node.metadata["spscanner_retrieval_score"] for n in found}
+    scores = {n.node.metadata["n"]: n.metadata["spscanner_retrieval_score"] for n in found}
     assert max(scores, key=scores.__getitem__) == 17
     every = SPScannerRetriever(notes, scorer=reader, keep_retrieval_score=True, first_stage="none")
     assert not any("spscanner_retrieval_score" in n.node.metadata for n in every.retrieve("house 17"))
@@ -138,7 +138,7 @@ def test_a_single_document_is_read_as_by_the_scanner_alone(
 ) -> None:
     (result,) = tiny_scanner.scan_many([(QUERY, documents[0].text)])
     retriever = SPScannerRetriever(documents[:1], scanner=tiny_scanner, order="document")
-    assert [n.node.metadata["spscanner_logit"] for n in retriever.retrieve(QUERY)] == result.logits.tolist()
+    assert [n.metadata["spscanner_logit"] for n in retriever.retrieve(QUERY)] == result.logits.tolist()
 
 
 def test_scores_are_the_same_whatever_is_read(tiny_scanner: Scanner, documents: list[Document]) -> None:
@@ -146,7 +146,7 @@ def test_scores_are_the_same_whatever_is_read(tiny_scanner: Scanner, documents: 
 
     def logits(**options: Any) -> dict[str, float]:
         retriever = SPScannerRetriever(given, scanner=tiny_scanner, similarity_top_k=None, **options)
-        return {n.node.node_id: n.node.metadata["spscanner_logit"] for n in retriever.retrieve(QUERY)}
+        return {n.node.node_id: n.metadata["spscanner_logit"] for n in retriever.retrieve(QUERY)}
 
     every = logits(first_stage="none")
     assert len(every) == 17

@@ -6,7 +6,14 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from llama_index.postprocessor.spscanner.nodes import ID_KEY, JoinedNodes, page_label, related, source_id
+from llama_index.postprocessor.spscanner.nodes import (
+    ID_KEY,
+    JoinedNodes,
+    page_label,
+    related,
+    source_id,
+    text_of,
+)
 from llama_index.postprocessor.spscanner.scored import Excerpt
 from spscanner_rag.retrieval import Hit, JoinedText, SentenceSearch, copied_metadata, is_random_id
 from spscanner_rag.scorers import Cancelled, never
@@ -102,7 +109,10 @@ class _Writer:
 
     def _hash(self, node: BaseNode) -> str:
         if id(node) not in self._hashes:
-            self._hashes[id(node)] = node.hash
+            try:
+                self._hashes[id(node)] = node.hash
+            except UnicodeEncodeError:  # LlamaIndex cannot hash a lone surrogate
+                self._hashes[id(node)] = _digest(repr(node.metadata) + text_of(node))
         return self._hashes[id(node)]
 
     def _sentence_id(self, hit: Hit, node: BaseNode) -> str:
@@ -115,8 +125,7 @@ class _Writer:
         name = self._hash(node)[:24] if is_random_id(node.node_id) else node.node_id
         if place.piece_start is not None:
             return f"{name}:{place.piece_start}-{place.piece_end}"
-        digest = sha256(hit.text.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{name}:{digest[:16]}"
+        return f"{name}:{_digest(hit.text)[:16]}"
 
     def _source_name(self, name: str, node: BaseNode) -> str:
         """The id of a node's document, or its hash, if the id was made up at random in this run."""
@@ -125,6 +134,10 @@ class _Writer:
         source = related(node, NodeRelationship.SOURCE)
         known = self._hash(node) if source is None else source.hash
         return known[:24] if known else name
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _continued(hit: Hit, text: JoinedText, nodes: JoinedNodes) -> dict[str, Any]:

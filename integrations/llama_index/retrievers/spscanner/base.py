@@ -66,8 +66,7 @@ class SPScannerRetriever(BaseRetriever):
     first_stage : "bm25", "none" or BaseRetriever, default "bm25"
         What chooses the documents to read. ``"bm25"``: BM25 of every sentence and of its surroundings, the
         best of each document; documents without a word of the question come last. ``"none"``: all are read. Or a
-        retriever:
-        the documents of the nodes that it finds are read, or the node itself if its document is unknown.
+        retriever: the documents of the nodes that it finds are read, or a node itself if its document is unknown.
     retriever : BaseRetriever, optional
         Another name of ``first_stage`` for a retriever.
     read_documents : int, optional

@@ -1,0 +1,95 @@
+"""LangChain's retrievers that merge several results recognize what is in two of them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_classic.chains import RetrievalQA
+from langchain_classic.retrievers import (
+    ContextualCompressionRetriever,
+    EnsembleRetriever,
+    MergerRetriever,
+    MultiQueryRetriever,
+)
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+
+from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+from tests.integrations.langchain.conftest import WordScorer
+
+QUERY = "Who signed the treaty?"
+VARIANTS = ["Did the captain sign?", "When was the treaty signed?"]
+
+
+def retriever(documents: Sequence[Document], **options: Any) -> SPScannerRetriever:
+    return SPScannerRetriever.from_documents(documents, **{"scorer": WordScorer(), "k": None} | options)
+
+
+@pytest.mark.parametrize("return_nodes", ["sentence", "node"])
+def test_multi_query_drops_what_a_second_query_finds_again(
+    documents: list[Document], return_nodes: Any
+) -> None:
+    ours = retriever(documents, return_nodes=return_nodes)
+    llm = FakeListChatModel(responses=["\n".join(VARIANTS)])
+    multi = MultiQueryRetriever.from_llm(ours, llm, include_original=True)
+    alone = {d.id: d for d in ours.invoke(QUERY)}
+    for found in (multi.invoke(QUERY), asyncio.run(multi.ainvoke(QUERY))):
+        assert len(found) == len(alone)
+        assert {d.id: d for d in found} == alone
+
+
+def test_equal_sentences_of_two_documents_are_two(documents: list[Document]) -> None:
+    text = "The treaty was signed. Rain fell."
+    ours = retriever([Document(text, metadata={"source": name}) for name in "ab"])
+    llm = FakeListChatModel(responses=["\n".join(VARIANTS)])
+    found = MultiQueryRetriever.from_llm(ours, llm, include_original=True).invoke(QUERY)
+    assert sorted((d.page_content, d.metadata["source"]) for d in found) == sorted(
+        (sentence, name) for sentence in ("The treaty was signed.", "Rain fell.") for name in "ab"
+    )
+
+
+def test_an_ensemble_adds_the_ranks_of_a_sentence_that_two_retrievers_find(documents: list[Document]) -> None:
+    one, two = retriever(documents, k=4), retriever(documents, k=2)
+    every = [d.id for d in one.invoke(QUERY)]
+    for options in ({"id_key": "spscanner_id"}, {}):
+        ensemble = EnsembleRetriever(retrievers=[one, two], weights=[0.5, 0.5], **options)
+        assert [d.id for d in ensemble.invoke(QUERY)] == every
+    ensemble = EnsembleRetriever(retrievers=[one, two], weights=[0.1, 0.9], id_key="spscanner_id")
+    fused = ensemble.weighted_reciprocal_rank(
+        [one.invoke(QUERY), two.invoke("Which lighthouse burned down?")]
+    )
+    assert len({d.id for d in fused}) == len(fused) <= 5
+
+
+def test_merged_results_are_equal_where_only_scores_differ(documents: list[Document]) -> None:
+    ours = retriever(documents)
+    merged = MergerRetriever(retrievers=[ours, ours]).invoke(QUERY)
+    assert len(merged) == 2 * len({d.id for d in merged})
+    assert all(found == other for found, other in zip(merged[::2], merged[1::2], strict=True))
+    one, two = ({d.id: d for d in ours.invoke(query)} for query in (QUERY, VARIANTS[0]))
+    assert one == two
+    assert any(one[name].metadata != two[name].metadata for name in one)
+
+
+@pytest.mark.parametrize("return_nodes", ["sentence", "node", "pruned"])
+def test_a_question_is_answered_from_a_compression_retriever(
+    documents: list[Document], return_nodes: Any
+) -> None:
+    compression = ContextualCompressionRetriever(
+        base_compressor=SPScannerCompressor(scorer=WordScorer(), k=2, return_nodes=return_nodes),
+        base_retriever=retriever(documents, return_nodes="node"),
+    )
+    chain = RetrievalQA.from_chain_type(
+        FakeListChatModel(responses=["Captain Moore"]),
+        retriever=compression,
+        return_source_documents=True,
+    )
+    answer = chain.invoke({"query": "Which captain signed the treaty?"})
+    assert answer["result"] == "Captain Moore"
+    sources = answer["source_documents"]
+    assert "Captain Moore signed the treaty on the island." in sources[0].page_content
+    if return_nodes != "sentence":
+        assert {d.id for d in sources} <= {
+            d.id for d in retriever(documents, return_nodes="node").invoke(QUERY)
+        }
