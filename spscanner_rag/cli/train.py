@@ -62,7 +62,7 @@ def train(
     from dataclasses import replace
 
     from spscanner_rag.scan.devices import choose
-    from spscanner_rag.training.recipe import read_recipe
+    from spscanner_rag.training.recipe_file import read_recipe
     from spscanner_rag.training.run import TrainingRun
     from spscanner_rag.training.start import RunFiles
     from spscanner_rag.training.view import TrainingView

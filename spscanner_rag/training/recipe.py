@@ -1,9 +1,7 @@
-"""The numbers of a training run, read from a TOML file."""
+"""The numbers of a training run."""
 
 import json
-import tomllib
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any, Literal
 
 STAGES = ("evidence", "language-model")
@@ -23,8 +21,8 @@ _AT_LEAST_ZERO = (
     "group_hard warmup_steps snapshot_every"
 ).split()
 _SHARES = (
-    "warmup_share cooldown_share random_place_share hard_place_share spread_share unanswerable_share "
-    "unanswerable_near_share group_share collection_share max_shared_share ema_decay"
+    "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
+    "unanswerable_share unanswerable_near_share group_share collection_share max_shared_share ema_decay"
 ).split()
 
 MAY_CHANGE = frozenset(
@@ -104,6 +102,9 @@ class Recipe:
     hard_place_share: float = 0.0
     """Share of sequences cut around the irrelevant sentence with the best BM25 score instead of around a relevant
     one. In a group: the probability that such a stretch of the question's own document is a member."""
+    other_words_share: float = 0.0
+    """Share of questions with evidence of which about half of the words, but no name or number, are exchanged for
+    words of like meaning; needs ``lexical_soft``, whose word vectors say which."""
     unanswerable_share: float = 0.0
     """Share of sequences whose question the document does not answer: none of their sentences is relevant."""
     unanswerable_near_share: float = 0.0
@@ -220,6 +221,10 @@ class Recipe:
                 "lexical_soft is true without lexical_match, lexical_prior and lexical_surroundings; "
                 "expected all four"
             )
+        if self.other_words_share and not self.lexical_soft:
+            raise ValueError(
+                f"other_words_share is {self.other_words_share} without lexical_soft, whose word vectors it needs"
+            )
         if not self.distillation_temperature > 0:
             raise ValueError(
                 f"distillation_temperature is {self.distillation_temperature}; expected a number above 0"
@@ -257,44 +262,3 @@ class Recipe:
             if field.name not in MAY_CHANGE and json.dumps(own) != json.dumps(before):
                 return f"{field.name} was {json.dumps(before)} and is now {json.dumps(own)}"
         return None
-
-
-def read_recipe(path: Path | None) -> Recipe:
-    """Read a recipe; keys that the file leaves out keep their defaults.
-
-    Raises
-    ------
-    ValueError
-        If the file is not TOML, or has an unknown key or a value of the wrong type; names file and key.
-    """
-    if path is None:
-        return Recipe()
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected a TOML file, got {error}") from None
-    defaults = {field.name: field.default for field in fields(Recipe)}
-    for key, value in values.items():
-        if key not in defaults:
-            raise ValueError(f"{path}: unknown key {key!r}; expected one of {', '.join(defaults)}")
-        if key != "positive_weight" or not isinstance(value, str):  # the only number that may be a string
-            values[key] = _converted(value, defaults[key], f"{path}, {key}")
-    try:
-        return Recipe(**values)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _converted(value: object, default: object, where: str) -> object:
-    """The value in its field's type: an int may stand for a float, and a list becomes a tuple."""
-    if isinstance(default, tuple) and isinstance(value, list) and value:
-        example = default[0] if default else ""
-        return tuple(_converted(item, example, where) for item in value)
-    if default is None and isinstance(value, dict):
-        return {name: _converted(factor, 1.0, f"{where}.{name}") for name, factor in value.items()}
-    if type(default) is float and type(value) is int:
-        return float(value)
-    if type(value) is not type(default):
-        expected = "a table" if default is None else type(default).__name__
-        raise ValueError(f"{where}: got {value!r}, expected {expected}")
-    return value

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.training.recipe import MAY_CHANGE, Recipe, read_recipe
+from spscanner_rag.training.recipe import MAY_CHANGE, Recipe
+from spscanner_rag.training.recipe_file import read_recipe
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -19,7 +19,7 @@ from spscanner_rag.evidence.sampling import is_held_out
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.training.log import LOG_FILE
-from spscanner_rag.training.recipe import read_recipe
+from spscanner_rag.training.recipe_file import read_recipe
 from spscanner_rag.training.run import SNAPSHOTS, TrainingRun
 from spscanner_rag.training.stages.evidence_stage import set_aside
 from spscanner_rag.training.stages.stage import Validation

@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from spscanner_rag.text.tokenization import PreparedText
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.example import Example, Labelled
 from spscanner_rag.training.data.groups import GroupDraw
+from spscanner_rag.training.data.other_words import OtherWords
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
 from spscanner_rag.training.data.source_collections import SourceCollections
@@ -56,12 +58,15 @@ class ExampleSource:
             self._collections = SourceCollections(documents, reading, sources)
         self._draw = QuestionDraw(documents, recipe, pseudo_sources, self._collections)
         self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
+        vectors, other = reading.match_options.vectors, recipe.other_words_share
+        self._other_words = OtherWords(vectors, other) if vectors is not None and other else None
         self._texts = PreparedTexts(documents, reading)
         self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
         self._groups: GroupDraw | None = None
         if recipe.group_share:
             assert self._collections is not None
-            self._groups = GroupDraw(documents, reading, recipe, self._draw, self._collections)
+            comparable = partial(self._in_other_words, self._draw.comparable)
+            self._groups = GroupDraw(documents, reading, recipe, comparable, self._collections)
 
     def example(self, number: int, length: int) -> Example:
         """Example ``number``, about ``length`` tokens long, or a group, whose length is the recipe's."""
@@ -75,13 +80,19 @@ class ExampleSource:
         share = recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            drawn = self._draw.answered(draw) if answered else self._draw.unanswered(draw)
+            drawn = (
+                self._in_other_words(self._draw.answered, draw) if answered else self._draw.unanswered(draw)
+            )
             example = None if drawn is None else self._cut(drawn, length, draw)
             if example is not None:
                 return example
         raise ValueError(
             f"none of {MAX_DRAWS} drawn questions fits a sequence of {length} tokens; raise sequence_tokens"
         )
+
+    def _in_other_words(self, drawing: Callable[[random.Random], Drawn], draw: random.Random) -> Drawn:
+        drawn = drawing(draw)
+        return drawn if self._other_words is None else self._other_words.drawn(drawn, draw)
 
     def _cut(self, drawn: Drawn, length: int, draw: random.Random) -> Example | None:
         text, prepared = self._texts.get(drawn.document)

@@ -4,7 +4,7 @@ The stretches are ranked together, so that a document without the answer learns 
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from spscanner_rag.text.tokenization import PreparedText, tokenize_question
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.example import Example, Labelled
 from spscanner_rag.training.data.negatives import AnswerWords, Families
-from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
+from spscanner_rag.training.data.question_draw import Drawn
 from spscanner_rag.training.data.source_collections import AskedSource, SourceCollections
 from spscanner_rag.training.data.stretches import (
     Cut,
@@ -63,23 +63,26 @@ class _Stretch:
 
 
 class GroupDraw:
-    """Draws groups; see this module. The arguments are parts of an `ExampleSource`."""
+    """Draws groups; see this module. The arguments are parts of an `ExampleSource`.
+
+    ``comparable`` draws a question that no other document of its source has, as `QuestionDraw.comparable` does.
+    """
 
     def __init__(
         self,
         documents: DocumentStore,
         reading: Reading,
         recipe: Recipe,
-        questions: QuestionDraw,
+        comparable: Callable[[random.Random], Drawn],
         collections: SourceCollections,
     ) -> None:
         self._documents, self._reading, self._recipe = documents, reading, recipe
-        self._questions, self._collections = questions, collections
+        self._comparable, self._collections = comparable, collections
         self._families, self._answers = Families(documents), AnswerWords(documents)
 
     def group(self, draw: random.Random) -> Example | None:
         """A group; its first stretch has the evidence. None if this draw found none."""
-        drawn = self._questions.comparable(draw)
+        drawn = self._comparable(draw)
         most = self._recipe.group_tokens
         asked_tokens = len(tokenize_question(self._reading.tokenizer, drawn.question.text))
         room = room_for(asked_tokens, most, self._reading.reanchor_tokens)
