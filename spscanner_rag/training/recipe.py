@@ -103,7 +103,7 @@ class Recipe:
     """Share of sequences cut around the irrelevant sentence with the best BM25 score instead of around a relevant
     one. In a group: the probability that such a stretch of the question's own document is a member."""
     other_words_share: float = 0.0
-    """Share of questions with evidence of which about half of the words, but no name or number, are exchanged for
+    """Share of questions with evidence of which about four in ten words, but no name or number, are exchanged for
     words of like meaning; needs ``lexical_soft``, whose word vectors say which."""
     unanswerable_share: float = 0.0
     """Share of sequences whose question the document does not answer: none of their sentences is relevant."""

@@ -11,11 +11,11 @@ from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.text.words import STOP_WORDS, stems_of
 from spscanner_rag.training.data.question_draw import Drawn
 
-LEAST_COSINE = 0.6
+LEAST_COSINE = 0.65
 """Words are exchanged only for words that are at least so near."""
 
-MOST_CHOICES = 4
-WORD_SHARE = 0.5
+MOST_CHOICES = 3
+WORD_SHARE = 0.4
 """The share of a question's words that are exchanged, where they can be."""
 
 _WORD = re.compile(r"[^\W\d_]+")

@@ -32,7 +32,7 @@ def test_words_are_exchanged_for_near_ones(vectors: WordVectors) -> None:
     assert set(seen) == {
         f"Who {word} the river wall in 1908, Anne?" for word in ("built", "constructed", "erected")
     }
-    assert 150 < seen["Who built the river wall in 1908, Anne?"] < 250  # half of the words stay
+    assert 200 < seen["Who built the river wall in 1908, Anne?"] < 280  # six in ten words stay
 
 
 @pytest.mark.parametrize("word", ["Built", "BUILT", "the", "1908", "river", "unheard", ""])
