@@ -5,7 +5,8 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_spscanner._conversion import TextToScan
+from langchain_spscanner._conversion import HeldDocuments, TextToScan
+from langchain_spscanner._identity import require_document
 from spscanner_rag.retrieval import Corpus, ReadBounds, choose_texts, estimated_tokens, restrict
 
 Filter = Callable[[Document], bool] | Mapping[str, Any]
@@ -22,8 +23,38 @@ def check_filter(value: object) -> None:
         )
 
 
-def filtered(texts: Sequence[TextToScan], chosen_by: Filter | None) -> dict[int, TextToScan]:
-    """The texts with a document that passes the filter, by index; other documents in them give no results."""
+def read_all(held: HeldDocuments, chosen_by: Filter | None) -> list[TextToScan]:
+    """All texts with a document that passes the filter; other documents in them give no results."""
+    return list(_filtered(held.texts, chosen_by).values())
+
+
+def read_best(
+    held: HeldDocuments, query: str, corpus: Corpus, bounds: ReadBounds, chosen_by: Filter | None
+) -> list[TextToScan]:
+    """The texts to read by the retriever's own first stage; ``corpus`` has the counts of all held texts."""
+    admitted = _filtered(held.texts, chosen_by)
+    found = choose_texts(corpus, query, bounds, sorted(admitted))
+    return [admitted[own.number]._replace(retrieval_score=own.score) for own in found]
+
+
+def read_found(
+    held: HeldDocuments, found: object, bounds: ReadBounds, chosen_by: Filter | None
+) -> list[TextToScan]:
+    """The texts of the documents that another first stage found, in its order, as far as the bounds go.
+
+    Raises ``TypeError`` if it found anything but a sequence of Documents.
+    """
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
+    for document in found:
+        require_document(document, "the first stage's documents")
+    texts = list(_filtered(held.chosen(found), chosen_by).values())
+    kept = bounds.kept(estimated_tokens(text.joined.text) for text in texts)
+    return [texts[number] for number in kept]
+
+
+def _filtered(texts: Sequence[TextToScan], chosen_by: Filter | None) -> dict[int, TextToScan]:
+    """Texts by index, restricted to the documents that pass."""
     if chosen_by is None:
         return dict(enumerate(texts))
     passes = _predicate(chosen_by)
@@ -34,20 +65,6 @@ def filtered(texts: Sequence[TextToScan], chosen_by: Filter | None) -> dict[int,
         if joined is not None:
             found[number] = text._replace(joined=joined)
     return found
-
-
-def chosen(
-    texts: Mapping[int, TextToScan], query: str, corpus: Corpus, bounds: ReadBounds
-) -> list[TextToScan]:
-    """The texts to read by the retriever's own first stage; the keys are indices in the corpus."""
-    found = choose_texts(corpus, query, bounds, sorted(texts))
-    return [texts[own.number]._replace(retrieval_score=own.score) for own in found]
-
-
-def within(bounds: ReadBounds, texts: Sequence[TextToScan]) -> list[TextToScan]:
-    """The texts that another first stage found, in its order, as far as the bounds go."""
-    kept = bounds.kept(estimated_tokens(text.joined.text) for text in texts)
-    return [texts[number] for number in kept]
 
 
 def _predicate(chosen_by: Filter) -> Callable[[Document], bool]:

@@ -1,39 +1,32 @@
 """The retriever: finds the sentences of whole documents that answer a query."""
 
 import asyncio
-import threading
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic import ConfigDict, PrivateAttr, SkipValidation, model_validator
+from pydantic import ConfigDict, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._conversion import HeldDocuments, TextToScan
-from langchain_spscanner._folder import load_documents, persist_documents
-from langchain_spscanner._identity import own_copies, require_document
-from langchain_spscanner._options import ScanFields, require_query
-from langchain_spscanner._reading import Filter, check_filter, chosen, filtered, within
-from spscanner_rag.retrieval import Corpus, ReadBounds, off_loop
+from langchain_spscanner._first_stage import FirstStage, check_first_stage
+from langchain_spscanner._held import DocumentsHeld
+from langchain_spscanner._options import require_query
+from langchain_spscanner._reading import Filter, check_filter, read_all, read_best, read_found
+from spscanner_rag.retrieval import ReadBounds, off_loop
 from spscanner_rag.scorers import Cancelled, never
 
 if TYPE_CHECKING:
     from langchain_spscanner.document_index import SPScannerDocumentIndex
 
-FirstStage = Literal["bm25", "none"] | Runnable[str, list[Document]]
-
 _SELECTING = ("k", "threshold", "max_tokens")
 _ARGUMENTS = (*_SELECTING, "filter")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments of BaseRetriever.invoke itself
 
-_writing = threading.Lock()  # shared by all retrievers: it is held only while a tuple is replaced
 
-
-class SPScannerRetriever(ScanFields, BaseRetriever):
+class SPScannerRetriever(DocumentsHeld, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
     Each result is a `Document` with the metadata of the document that contains it, and with
@@ -85,8 +78,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
     read_documents: SkipValidation[int | None] = 10
     read_tokens: SkipValidation[int | None] = 200_000
     filter: SkipValidation[Filter | None] = None
-
-    _corpus: Corpus = PrivateAttr(default_factory=Corpus)
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
@@ -148,45 +139,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         """
         return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
 
-    @classmethod
-    def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
-        """Read the documents and their word counts from a folder that `persist` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The folder. Its arrays are used from disk, so it should stay until the retriever is gone.
-        **fields
-            Fields of the class except ``documents``; `persist` keeps none of them.
-
-        Raises
-        ------
-        ValueError
-            If the folder is missing, was written by something else, or is damaged.
-        """
-        documents, corpus = load_documents(path)
-        retriever = cls(documents=(), **fields)
-        retriever.documents, retriever._corpus = own_copies(documents), corpus
-        retriever._counted()
-        return retriever
-
-    def persist(self, path: str | Path) -> None:
-        """Write the documents and their word counts to a folder, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or Path
-            A new or empty folder, or one that was persisted to before, whose content is replaced.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
-            then.
-        """
-        held, corpus = self._counted()
-        persist_documents(path, tuple(held.documents), corpus)
-
     @model_validator(mode="after")
     def _check_input(self) -> Self:
         if self.documents is None and isinstance(self._first_stage, str):
@@ -196,15 +148,7 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
             )
         if self.retriever is not None and "first_stage" in self.model_fields_set:
             raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
-        first: object = self._first_stage
-        if isinstance(first, str) and first not in ("bm25", "none"):
-            raise ValueError(f'first_stage: got {first!r}; expected "bm25", "none" or a retriever')
-        if not isinstance(first, str | Runnable):
-            name = "first_stage" if self.retriever is None else "retriever"
-            raise TypeError(
-                f"{name}: got {type(first).__name__}; expected a LangChain retriever or another "
-                "runnable (wrap a function in langchain_core.runnables.RunnableLambda)"
-            )
+        check_first_stage(self._first_stage, "first_stage" if self.retriever is None else "retriever")
         ReadBounds(self.read_documents, self.read_tokens)
         check_filter(self.filter)
         self._counted()
@@ -213,67 +157,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
     @property
     def _first_stage(self) -> FirstStage:
         return self.first_stage if self.retriever is None else self.retriever
-
-    def add_documents(
-        self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
-    ) -> list[str]:
-        """Add copies of documents, which replace those with the same id.
-
-        A question that is being answered meanwhile is answered from the documents as they were.
-
-        Parameters
-        ----------
-        documents : iterable of Document
-        ids : sequence of str or None, optional
-            Their ids, one for each. Default: their own.
-
-        Returns
-        -------
-        list of str
-            Their ids; a document without an id gets a digest of its text and metadata.
-
-        Raises
-        ------
-        ValueError
-            For two different documents with the same id, or more or fewer ids than documents. Nothing is added
-            then.
-        """
-        documents = list(documents)
-        if ids is not None:
-            if len(ids) != len(documents):
-                raise ValueError(f"ids: got {len(ids)} for {len(documents)} documents; expected one for each")
-            documents = [
-                document if name is None else document.model_copy(update={"id": name})
-                for document, name in zip(documents, ids, strict=True)
-            ]
-        new = {document.id: document for document in own_copies(documents)}
-        with _writing:
-            known = {document.id: document for document in self.documents or ()}
-            self.documents = tuple((known | new).values())
-        return [str(name) for name in new]
-
-    def delete(self, ids: Iterable[str]) -> None:
-        """Delete documents by their ids.
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown; then nothing is deleted.
-        """
-        gone = {ids} if isinstance(ids, str) else set(ids)
-        with _writing:
-            documents = self.documents or ()
-            unknown = gone - {document.id for document in documents}
-            if unknown:
-                raise ValueError(
-                    f"ids: got {sorted(map(str, unknown))[:5]}; expected ids of documents that are here"
-                )
-            self.documents = tuple(document for document in documents if document.id not in gone)
-
-    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Copies of the documents with these ids, in the order in which they were added; of known ids only."""
-        wanted = set(ids)
-        return list(own_copies(document for document in self.documents or () if document.id in wanted))
 
     def as_document_index(self) -> "SPScannerDocumentIndex":
         """The documents for LangChain's indexing API: ``index(loader, record_manager, this)``."""
@@ -322,10 +205,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         params["ls_embedding_model"] = self._search().choice.name
         return params
 
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()  # without what is made of the documents again
-        return {**state, "__pydantic_private__": {**state["__pydantic_private__"], "_corpus": self._corpus}}
-
     def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
@@ -337,12 +216,6 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         check_filter(arguments.get("filter"))
         self._search({name: value for name, value in arguments.items() if name in _SELECTING})
 
-    def _counted(self) -> tuple[HeldDocuments, Corpus]:
-        """The documents as they are now, and their corpus; counts the words of new ones."""
-        held = self._held_documents()
-        corpus = self._corpus = self._corpus.with_texts([text.joined for text in held.texts])
-        return held, corpus
-
     def _answer(
         self, query: str, found: object, arguments: Mapping[str, Any], cancelled: Cancelled = never
     ) -> list[Document]:
@@ -350,17 +223,9 @@ class SPScannerRetriever(ScanFields, BaseRetriever):
         chosen_by = arguments.get("filter", self.filter)
         bounds = ReadBounds(self.read_documents, self.read_tokens)
         if found is not None:
-            texts = within(bounds, list(filtered(self._found(held, found), chosen_by).values()))
+            texts = read_found(held, found, bounds, chosen_by)
         elif self._first_stage == "none":
-            texts = list(filtered(held.texts, chosen_by).values())
+            texts = read_all(held, chosen_by)
         else:
-            texts = chosen(filtered(held.texts, chosen_by), query, corpus, bounds)
+            texts = read_best(held, query, corpus, bounds, chosen_by)
         return self._scan(query, texts, self._search(arguments).within(corpus), cancelled)
-
-    def _found(self, held: HeldDocuments, found: object) -> list[TextToScan]:
-        """The texts that the first stage found."""
-        if not isinstance(found, Sequence) or isinstance(found, str):
-            raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
-        for document in found:
-            require_document(document, "the first stage's documents")
-        return held.chosen(found)

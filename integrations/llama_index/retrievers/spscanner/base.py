@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -14,7 +14,8 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index.postprocessor.spscanner.events import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
 from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
-from llama_index.retrievers.spscanner.filters import node_filter
+from llama_index.retrievers.spscanner.filters import checked_filters, node_filter
+from llama_index.retrievers.spscanner.first_stage import FirstStage, checked_first_stage
 from llama_index.retrievers.spscanner.held import HeldNodes
 from llama_index.retrievers.spscanner.index_nodes import index_nodes
 from llama_index.retrievers.spscanner.reading import read_all, read_best, read_found
@@ -29,8 +30,6 @@ from spscanner_rag.retrieval import (
 )
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
-
-FirstStage = Literal["bm25", "none"] | BaseRetriever
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -147,9 +146,9 @@ class SPScannerRetriever(BaseRetriever):
         self._search = SentenceSearch.of(
             options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
-        self._first_stage = _checked_first_stage(first_stage, retriever)
+        self._first_stage = checked_first_stage(first_stage, retriever)
         self._bounds = ReadBounds(read_documents, read_tokens)
-        self._filters = _checked_filters(filters)
+        self._filters = checked_filters(filters)
         self._return_nodes = check_return_nodes(return_nodes)
         self._keep_retrieval_score = keep_retrieval_score
         self._held = HeldNodes(nodes, documents, docstore, document_key)
@@ -288,29 +287,3 @@ class SPScannerRetriever(BaseRetriever):
             joined = read_best(held, question, self._bounds, passes)
         search = self._search.within(held.corpus)
         return best_nodes(search, question, joined, self._return_nodes, self._keep_retrieval_score, cancelled)
-
-
-def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
-    if first_stage is not None and retriever is not None:
-        raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
-    if retriever is None:
-        if first_stage is None or first_stage == "bm25":
-            return "bm25"
-        if first_stage == "none":
-            return "none"
-        if isinstance(first_stage, str):
-            raise ValueError(f'first_stage: got {first_stage!r}; expected "bm25", "none" or a retriever')
-    name, chosen = ("first_stage", first_stage) if retriever is None else ("retriever", retriever)
-    if not isinstance(chosen, BaseRetriever):
-        raise TypeError(
-            f"{name} is {type(chosen).__name__}; expected a BaseRetriever, such as index.as_retriever()"
-        )
-    return chosen
-
-
-def _checked_filters(filters: object) -> MetadataFilters | None:
-    if filters is not None and not isinstance(filters, MetadataFilters):
-        raise TypeError(
-            f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
-        )
-    return filters

@@ -10,6 +10,15 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 NodeFilter = Callable[[BaseNode], bool]
 
 
+def checked_filters(filters: object) -> MetadataFilters | None:
+    """The filters; raises ``TypeError`` for anything but `MetadataFilters` or None."""
+    if filters is not None and not isinstance(filters, MetadataFilters):
+        raise TypeError(
+            f"filters is {type(filters).__name__}; expected llama_index.core.vector_stores.MetadataFilters"
+        )
+    return filters
+
+
 def node_filter(filters: MetadataFilters) -> NodeFilter:
     """A function that tells whether a node's metadata pass; without a single filter, all do.
 
