@@ -4,14 +4,16 @@ The scanner is a `Scorer`, and so is every baseline. Implementing another one ne
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
+
+if TYPE_CHECKING:  # a scorer that ignores collections needs no stemmer
+    from spscanner_rag.text.collection_index import CollectionIndex
 
 Request = tuple[str, str, Sequence[Unit]]
 """A query, a text, and the units of the text to score."""
@@ -88,10 +90,12 @@ def segment(scorer: Scorer | Segmenter, text: str) -> list[Unit]:
 
 def words_together(
     scorer: Scorer, texts: Iterable[Sequence[Unit]], cancelled: Cancelled = never
-) -> CollectionIndex | None:
+) -> "CollectionIndex | None":
     """Count the words of texts, given as their units, for `score_batch`; None if the scorer ignores them."""
     if not getattr(scorer, "uses_collection", False):
         return None
+    from spscanner_rag.text.collection_index import CollectionIndex
+
     index = CollectionIndex()
     for number, units in enumerate(texts):
         stop_if(cancelled, f"after the words of {number} texts were counted")
@@ -103,7 +107,7 @@ def score_batch(
     scorer: Scorer,
     requests: Sequence[Request],
     cancelled: Cancelled = never,
-    collection: CollectionIndex | None = None,
+    collection: "CollectionIndex | None" = None,
 ) -> Iterator[NDArray[np.float32]]:
     """Logits of the units of several texts.
 
