@@ -4,6 +4,9 @@
 
     uvicorn --app-dir examples async_server:app        # then: /search?q=Who+is+Sir+Walter
 
+With more workers (uvicorn's --workers), each loads its own scanner. Servers that load first and fork then
+(gunicorn --preload) share one, and each worker computes with one thread: docs/langchain.md, "Several processes".
+
 As a script, it needs no server and no socket: clients call `app` as a server would. One of them hangs up.
 
     pip install "spscanner-rag[langchain]"

@@ -14,6 +14,7 @@ from spscanner_rag.baselines.loading import load
 from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
+from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, stop_if
 from spscanner_rag.text.units import Segmenter
@@ -160,6 +161,7 @@ def _load(name: str | Path, hub: HubOptions, **options: Any) -> Any:  # noqa: AN
 
 
 def _ready(model: object, device: object, max_length: int | None) -> object:
+    compute_in_forks()
     if not callable(getattr(model, "predict", None)) or getattr(model, "tokenizer", None) is None:
         raise TypeError(
             f"model is a {type(model).__name__}; expected a name, a folder, or a"

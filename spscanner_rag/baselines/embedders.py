@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import optional
+from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.text.units import readable
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -51,6 +52,7 @@ def encoder_of(
     ImportError
         If a name is given and sentence-transformers is not installed.
     """
+    compute_in_forks()  # whoever made the embedder, it may compute with torch
     if isinstance(embedder, str | Path):
         embedder = _load(str(embedder), device, pooling, trust_remote_code)
     kind = type(embedder).__name__

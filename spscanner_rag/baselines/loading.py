@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from spscanner_rag.checkpoint.hub import is_local_path, without_token
 from spscanner_rag.checkpoint.tensor_files import first_line
+from spscanner_rag.mamba2.forks import compute_in_forks
 
 T = TypeVar("T")
 
@@ -16,6 +17,7 @@ def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | boo
 
     ``token`` is the access token that the loader uses; no message includes it.
     """
+    compute_in_forks()
     folder = Path(name).expanduser()
     if not folder.is_dir() and (folder.exists() or isinstance(name, Path) or is_local_path(name)):
         raise ValueError(f"{name}: no such folder; expected the folder of a model, or a Hub id")

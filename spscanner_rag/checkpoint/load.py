@@ -30,6 +30,7 @@ from spscanner_rag.checkpoint.tensor_files import (
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.int8_linear import require_int8, with_int8_projections
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.word_vectors import WordVectors
@@ -222,6 +223,7 @@ def _load_weights(
     require_head: bool,
 ) -> tuple[ScannerModel, bool]:
     """The model, and whether its head was in the files."""
+    compute_in_forks()  # converting weights is already a computation
     int8 = dtype == torch.int8
     if int8:
         require_int8(device)

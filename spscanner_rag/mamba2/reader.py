@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spscanner_rag.mamba2.backbone import ScanState
+from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.model import ScannerModel
 
 AfterStep = Callable[[int], None] | None
@@ -47,6 +48,7 @@ def read_logits(
     Either all sequences have match classes (or features, or priors) or none has, as the model requires. A step
     reads up to ``segment_tokens`` tokens, over all sequences in it; ``after_step`` does not count padding.
     """
+    compute_in_forks()
     if model.kernels.packs:
         return _read_packed(model, sequences, segment_tokens, after_step)
     if model.device.type == "cpu":

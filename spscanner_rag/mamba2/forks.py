@@ -1,0 +1,23 @@
+"""Let forked children of a process that has used torch compute, where they would otherwise wait for ever."""
+
+import os
+from functools import cache
+
+import torch
+
+
+@cache
+def compute_in_forks() -> None:
+    """From now on, processes that are forked from this one compute with one thread.
+
+    Call it before torch computes. OpenMP, which runs torch's loops in several threads, keeps these threads for the
+    next loop. A fork copies the list of the threads but not the threads, so a child that runs such a loop would
+    wait for them for ever. Children that already exist, and systems that cannot fork, are not affected.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_compute_alone)
+
+
+def _compute_alone() -> None:
+    if torch.get_num_threads() > 1:
+        torch.set_num_threads(1)

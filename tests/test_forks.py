@@ -1,0 +1,217 @@
+"""A scanner answers in a forked child. Each test forks in a program of its own, so that a hang ends with it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+NOVEL = Path(__file__).parents[1] / "examples" / "data" / "persuasion.txt"
+PATIENCE = 60  # seconds; a child answers in less than ten
+
+COMMON = f"""
+import multiprocessing, os, sys
+import torch
+import numpy as np
+
+torch.set_num_threads(2)  # also on a machine with one core
+fork = multiprocessing.get_context("fork")
+
+
+def text():
+    with open({str(NOVEL)!r}, encoding="utf-8") as novel:
+        return novel.read()[:4000]
+
+
+def answer(work):
+    receiving, sending = fork.Pipe(duplex=False)
+    child = fork.Process(target=lambda: sending.send(work()))
+    child.start()
+    sending.close()  # a child that fails is then read as EOFError, at once
+    found = receiving.recv() if receiving.poll({PATIENCE}) else "hang"
+    child.kill()
+    child.join()
+    return found
+
+
+def computes():
+    torch.ones(2**21).exp()
+"""
+
+
+def run(program: str, *arguments: object, python: str = COMMON) -> str:
+    """What a program prints, or fail."""
+    command = [
+        sys.executable,
+        "-W",
+        "error::RuntimeWarning",
+        "-c",
+        python + dedent(program),
+        *map(str, arguments),
+    ]
+    environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE", "TQDM_DISABLE": "1"}
+    environment.pop("OMP_NUM_THREADS", None)
+    done = subprocess.run(command, timeout=4 * PATIENCE, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_a_child_scans_as_its_parent() -> None:
+    run("""
+    from spscanner_rag import Scanner
+
+    scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+    def scan():
+        return scanner.scan("Who is Sir Walter?", text()).logits
+
+    expected = scan()
+    for found in (answer(scan), answer(lambda: answer(scan))):  # a child, and a child of a child
+        assert not isinstance(found, str), found
+        assert np.abs(found - expected).max() < 1e-5
+    assert torch.get_num_threads() == 2
+    assert np.array_equal(scan(), expected)  # the parent goes on as before
+    """)
+
+
+def test_a_child_scans_with_a_scanner_that_was_only_loaded() -> None:
+    run("""
+    from spscanner_rag import Scanner
+
+    scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+    found = answer(lambda: scanner.scan("Who is Sir Walter?", text()).logits)
+    assert not isinstance(found, str), found
+    assert np.abs(found - scanner.scan("Who is Sir Walter?", text()).logits).max() < 1e-5
+    """)
+
+
+def test_a_child_scans_beside_its_event_loop() -> None:
+    run("""
+    import asyncio
+    from spscanner_rag.retrieval import off_loop
+    from spscanner_rag.retrieval.shared_scanners import shared_scanner
+
+    def scan():
+        scanner = shared_scanner(None, device="cpu", dtype="float32")
+        waiting = off_loop(lambda cancelled: scanner.scan("Who is Sir Walter?", text(), cancelled=cancelled))
+        async def main():
+            return await waiting
+        return asyncio.run(main()).logits
+
+    expected, found = scan(), answer(scan)
+    assert not isinstance(found, str), found
+    assert np.abs(found - expected).max() < 1e-5
+    """)
+
+
+BASELINES = """
+import logging
+from sentence_transformers import CrossEncoder as Model, SentenceTransformer
+from spscanner_rag.baselines import CrossEncoder, Dense
+
+logging.disable()
+folder = sys.argv[2]
+baseline = eval(sys.argv[1])
+units = baseline.segment("he signed it. it rained.")
+
+
+def score():
+    computes()  # the model is so small that it alone would not use a second thread
+    return baseline.score_units("who signed it", "he signed it. it rained.", units)
+
+
+expected, found = score(), answer(score)
+assert not isinstance(found, str), found
+assert np.abs(found - expected).max() < 1e-5
+"""
+
+
+@pytest.mark.slow  # imports sentence-transformers four times
+@pytest.mark.parametrize(
+    ("make", "labels"),
+    [
+        ("Dense(folder, device='cpu')", None),
+        ("Dense(SentenceTransformer(folder, device='cpu'))", None),
+        ("CrossEncoder(folder, device='cpu')", 1),
+        ("CrossEncoder(Model(folder, device='cpu'))", 1),
+    ],
+)
+def test_a_child_computes_with_a_baseline(
+    make: str, labels: int | None, save_bert: Callable[[Path, int | None], Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    run(BASELINES, make, save_bert(tmp_path / "bert", labels))
+
+
+def test_programs_that_only_import_fork_as_ever() -> None:
+    run("""
+    import spscanner_rag, spscanner_rag.scanner, spscanner_rag.baselines, spscanner_rag.retrieval
+
+    assert answer(torch.get_num_threads) == 2
+    """)
+
+
+GUNICORN = f"""
+import http.client, json, os, signal, socket, subprocess, sys, time
+
+folder, place = sys.argv[1], sys.argv[1] + "/server"
+
+
+class Connection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout({PATIENCE})
+        self.sock.connect(place)
+
+
+server = subprocess.Popen(
+    [sys.executable, "-m", "gunicorn", "--preload", "--workers", "2", "--bind", "unix:" + place,
+     "--timeout", "{PATIENCE}", "--no-control-socket", "--log-level", "critical", "--chdir", folder, "served:app"]
+)
+try:
+    end = time.monotonic() + {PATIENCE}
+    while not os.path.exists(place) and time.monotonic() < end and server.poll() is None:
+        time.sleep(0.1)
+    connection = Connection("localhost")
+    connection.request("GET", "/")
+    reply = connection.getresponse()
+    print(reply.read().decode())
+finally:
+    server.send_signal(signal.SIGQUIT)  # hanging workers ignore a polite request
+    try:
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+"""
+
+SERVED = f"""
+import json, os
+import torch
+torch.set_num_threads(2)
+from spscanner_rag import Scanner
+
+text = open({str(NOVEL)!r}, encoding="utf-8").read()[:4000]
+scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+loaded_in = os.getpid()
+expected = scanner.scan("Who is Sir Walter?", text).logits
+
+
+def app(environ, start_response):
+    logits = scanner.scan("Who is Sir Walter?", text).logits
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [json.dumps([os.getpid() != loaded_in, float(abs(logits - expected).max())]).encode()]
+"""
+
+
+@pytest.mark.slow
+def test_a_preloaded_worker_of_gunicorn_answers(tmp_path: Path) -> None:
+    pytest.importorskip("gunicorn")
+    (tmp_path / "served.py").write_text(SERVED, encoding="utf-8")
+    in_a_fork, difference = json.loads(run("", tmp_path, python=GUNICORN))
+    assert in_a_fork
+    assert difference < 1e-5
