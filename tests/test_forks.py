@@ -171,7 +171,8 @@ class Connection(http.client.HTTPConnection):
 
 server = subprocess.Popen(
     [sys.executable, "-m", "gunicorn", "--preload", "--workers", "2", "--bind", "unix:" + place,
-     "--timeout", "{PATIENCE}", "--no-control-socket", "--log-level", "critical", "--chdir", folder, "served:app"]
+     "--timeout", "{PATIENCE}", "--no-control-socket", "--log-level", "critical", "--chdir", folder, "served:app"],
+    start_new_session=True,
 )
 try:
     end = time.monotonic() + {PATIENCE}
@@ -182,11 +183,8 @@ try:
     reply = connection.getresponse()
     print(reply.read().decode())
 finally:
-    server.send_signal(signal.SIGQUIT)  # hanging workers ignore a polite request
-    try:
-        server.wait(10)
-    except subprocess.TimeoutExpired:
-        server.kill()
+    os.killpg(server.pid, signal.SIGKILL)  # the workers too: hanging ones would outlive the server
+    server.wait()
 """
 
 SERVED = f"""
