@@ -62,6 +62,7 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     """
     from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.report.output import write_result
+    from spscanner_rag.evaluation.retriever_identity import identity_of
     from spscanner_rag.evaluation.run import run_setting
     from spscanner_rag.evaluation.settings import Setting
     from spscanner_rag.evaluation.study import study_of
@@ -74,7 +75,7 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     weight = fitted_weight(scanner, sample_questions(read_documents([fit_on])))
     setting = Setting(f"scanner:{checkpoint} + {weight} log tokens")
     study = study_of([setting], list(read_documents([questions])))
-    file = RecordFile(folder, study.arguments | {"weight": weight})
+    file = RecordFile(folder, study.arguments | {"weight": weight, "model": identity_of("scanner", scanner)})
     for ask in study.asks:
         run_setting(setting, LengthNormalized(scanner, weight), ask.questions, bundled_token_counter(), file)
     write_result(study.result(list(file.records.values())), folder, {"Weight": str(weight)})

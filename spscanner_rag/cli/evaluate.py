@@ -124,8 +124,10 @@ def evaluate(
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
     from spscanner_rag.evaluation.corpus_study import CorpusStudy, corpus_study_of
-    from spscanner_rag.evaluation.records import RecordFile, check_arguments
+    from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.report.output import show_result, write_result
+    from spscanner_rag.evaluation.retriever_identity import identity_of
+    from spscanner_rag.evaluation.run_file import check_arguments
     from spscanner_rag.evaluation.settings import settings_of
     from spscanner_rag.evaluation.study import Study, study_of
 
@@ -179,7 +181,10 @@ def evaluate(
     scorers = {setting: loaded[setting.retriever] for setting in asked}
     if context_ablation:
         scorers |= ablated(device, dtype)
-    file = RecordFile(out, run_arguments)  # the first write, after everything is loaded
+        loaded.setdefault("scanner", scorer_of("scanner", options))  # whose variants they are
+    identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
+    # the first write, after everything is loaded
+    file = RecordFile(out, run_arguments | {"retrievers": identities})
     _run(study, scorers, file, titles)
     result = study.result(list(file.records.values()))
     write_result(result, out, _facts(bad))
@@ -235,7 +240,8 @@ def _documents(
     from spscanner_rag.evidence.sampling import only_held_out
 
     bad: list[DataError] = []
-    documents = list(only_held_out(read_documents(paths, bad.append if skip_bad else None), held_out))
+    every = read_documents(paths, bad.append if skip_bad else None, distinct=True)
+    documents = list(only_held_out(every, held_out))
     for error in bad[:5]:
         sys.stderr.write(f"spscanner: left out: {one_line(str(error))}\n")
     return documents, len(bad)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spscanner_rag.evaluation.shortening import shortened
-from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.evidence.questions import Document, Question, document_digest
 from spscanner_rag.evidence.sampling import Asked, sample_questions
 
 
@@ -37,8 +37,7 @@ class Corpus:
         """Identifies the documents."""
         digest = hashlib.sha256()
         for document in self.documents:
-            digest.update(hashlib.sha256(document.doc_id.encode("utf-8", "replace")).digest())
-            digest.update(hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).digest())
+            digest.update(document_digest(document).encode())
         return digest.hexdigest()
 
 

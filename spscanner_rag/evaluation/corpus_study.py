@@ -12,7 +12,7 @@ from spscanner_rag.evaluation.report.corpus_table import corpora_table, document
 from spscanner_rag.evaluation.report.result import Result
 from spscanner_rag.evaluation.report.rows import differences_of, rows_of
 from spscanner_rag.evaluation.settings import Setting
-from spscanner_rag.evaluation.study import digest_of
+from spscanner_rag.evaluation.study import check_distinct, digest_of
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
@@ -148,5 +148,6 @@ def corpus_study_of(
     """
     if among is not None and among < 2:
         raise ValueError(f"--among: got {among} documents; expected at least 2, the right one and another")
+    check_distinct(documents)
     corpora = corpora_of(documents, per_source, seed, least=among or 2, characters=characters)
     return CorpusStudy(settings, corpora, seed, first_stages, read_documents, among, characters)

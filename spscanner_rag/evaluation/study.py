@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spscanner_rag.evaluation.records import Record, RecordFile
@@ -14,7 +14,7 @@ from spscanner_rag.evaluation.rotation import LAYOUTS, rotatable
 from spscanner_rag.evaluation.run import Layout, as_it_is, run_setting, titled
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import THRESHOLD
-from spscanner_rag.evidence.questions import Document
+from spscanner_rag.evidence.questions import Document, document_digest
 from spscanner_rag.evidence.sampling import Asked, sample_questions
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
@@ -58,7 +58,7 @@ class Study:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """What must not change before the run resumes: a digest of the questions."""
+        """What must not change before the run resumes: a digest of the questions and of their texts."""
         return {"questions": digest_of(self.questions)}
 
     @property
@@ -157,8 +157,8 @@ def study_of(
     Raises
     ------
     ValueError
-        For documents without a question to ask, for ``calibration`` and ``rotate`` at once, for a calibration
-        without a scanner, and for a rotation that no question's evidence allows.
+        For documents without a question to ask or with one twice, for ``calibration`` and ``rotate`` at once, for
+        a calibration without a scanner, and for a rotation that no question's evidence allows.
     """
     if calibration and rotate:
         raise ValueError(
@@ -169,6 +169,7 @@ def study_of(
             f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are not "
             "probabilities; expected a scanner among --retrievers"
         )
+    check_distinct(documents)
     questions = sample_questions(documents, per_source, seed)
     if not questions:
         raise ValueError("the data have no answerable question with evidence; expected at least one")
@@ -180,11 +181,29 @@ def study_of(
     return Study(settings, questions, seed)
 
 
+def check_distinct(documents: Iterable[Document]) -> None:
+    """Raise ``ValueError`` for two questions whose records could not be told apart: one would count for both."""
+    seen: set[tuple[str, str, str]] = set()
+    for document in documents:
+        for question in document.questions:
+            key = (document.source, document.doc_id, question.qid)
+            if key in seen:
+                raise ValueError(
+                    f"got question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
+                    f"{document.source!r:.80} more than once; expected each once: give each document an id of its "
+                    "own in its source"
+                )
+            seen.add(key)
+
+
 def digest_of(questions: Questions) -> str:
-    """Identifies the questions of a run."""
+    """Identifies the questions of a run, and the documents that they are asked on."""
     digest = hashlib.sha256()
+    documents: dict[int, str] = {}  # their digests by `id`: each is asked many questions
     for source, asked in questions.items():
         for document, question in asked:
+            if id(document) not in documents:
+                documents[id(document)] = document_digest(document)
             told = [source, document.doc_id, question.qid, question.text, question.evidence]
-            digest.update(json.dumps(told).encode())
+            digest.update(json.dumps([*told, documents[id(document)]]).encode())
     return digest.hexdigest()

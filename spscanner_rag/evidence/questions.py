@@ -9,6 +9,7 @@ answer's text repeats, so the span may be the wrong place). Other keys are ignor
 """
 
 import gzip
+import hashlib
 import json
 import lzma
 import zlib
@@ -54,8 +55,14 @@ class Document:
     split: str = ""
 
 
+def document_digest(document: Document) -> str:
+    """Identifies what a retriever may read of a document, and the names under which its results are kept."""
+    told = [document.source, document.doc_id, document.split, document.title, document.text]
+    return hashlib.sha256(json.dumps(told).encode("ascii")).hexdigest()  # escapes lone surrogates
+
+
 def read_documents(
-    paths: Iterable[Path], on_bad: Callable[[DataError], object] | None = None
+    paths: Iterable[Path], on_bad: Callable[[DataError], object] | None = None, *, distinct: bool = False
 ) -> Iterator[Document]:
     """Documents of ``.jsonl`` or ``.jsonl.gz`` files, one at a time, in order.
 
@@ -65,28 +72,50 @@ def read_documents(
     on_bad : callable, optional
         Called with the error of every bad line, which is then left out; the rest of a damaged ``.gz`` file is
         left out, too. By default the first error is raised.
+    distinct : bool, default False
+        Whether a line is bad if it repeats a question, the same source, ``doc_id`` and ``qid`` as before in any of
+        the files. Results are kept by these, so of such questions only one would count.
 
     Raises
     ------
     DataError
-        For a line that is not UTF-8 or not JSON, lacks a key, or has evidence outside its text, and for a
-        damaged ``.gz`` file.
+        For a line that is not UTF-8 or not JSON, lacks a key, has evidence outside its text, or repeats a
+        question (with ``distinct``), and for a damaged ``.gz`` file.
     OSError
         For a file that cannot be read, with or without ``on_bad``.
     """
+    places: dict[tuple[str, str, str], str] | None = {} if distinct else None
     for path in paths:
         lines = numbered_lines(path)
         while True:
             try:
                 number, line = next(lines)
                 if line.strip():
-                    yield _document(line, f"{path}, line {number}")
+                    document = _document(line, where := f"{path}, line {number}")
+                    if places is not None:
+                        _add_distinct(document, where, places)
+                    yield document
             except StopIteration:  # also after damage
                 break
             except DataError as error:
                 if on_bad is None:
                     raise
                 on_bad(error)
+
+
+def _add_distinct(document: Document, where: str, places: dict[tuple[str, str, str], str]) -> None:
+    """Note where the questions of a document are; `DataError` for one that is noted already."""
+    own: dict[tuple[str, str, str], str] = {}
+    for question in document.questions:
+        key = (document.source, document.doc_id, question.qid)
+        if key in places or key in own:
+            raise DataError(
+                f"{where}: got question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
+                f"{document.source!r:.80} again, first in {places.get(key, where)}; expected each once: give each "
+                "file once, and each document an id of its own in its source"
+            )
+        own[key] = where
+    places |= own
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -3,7 +3,8 @@
 import csv
 import json
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -92,7 +93,7 @@ def test_an_old_run_resumes(data: Path, tmp_path: Path) -> None:
     assert run(data, "--retrievers", "bm25", "--out", out) == 0
     rows = (out / "results.json").read_text(encoding="utf-8")
     assert set(json.loads((out / "run.json").read_text(encoding="utf-8"))) == set(
-        "max_questions seed held_out device dtype trust_remote_code questions version".split()
+        "format max_questions seed held_out device dtype trust_remote_code questions version retrievers".split()
     )
     path = out / "records.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -459,3 +460,173 @@ def test_the_committed_questions(tmp_path: Path) -> None:
     assert run(questions, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", tmp_path / "out") == 0
     rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     assert {row["questions"] for row in rows if row["metric"] == "recall"} == {3}
+
+
+# What identifies a run
+
+
+def test_questions_whose_ids_repeat_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, out = tmp_path / "same.jsonl", tmp_path / "out"
+    texts = [f"{TEXT} Page {number}." for number in range(10)]
+    data.write_text("\n".join(line("d", "a", text=text) for text in texts), encoding="utf-8")
+    assert run(data, "--retrievers", "bm25", "--out", out) == 2
+    message = capsys.readouterr().err
+    assert f"{data}, line 2: got question 'd-q' of document 'd' of source 'a' again" in message
+    assert f"first in {data}, line 1;" in message
+    assert not out.exists()
+    assert run(data, "--retrievers", "bm25", "--skip-bad", "--out", out) == 0
+    assert "Lines left out: 9" in (out / "results.html").read_text(encoding="utf-8")
+
+
+def test_ids_may_repeat_in_another_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [tmp_path / f"{name}.jsonl" for name in ("one", "two", "three")]
+    for path, source in zip(paths, "aba", strict=True):
+        path.write_text(line("d", source), encoding="utf-8")
+    out = tmp_path / "out"
+    assert run(*paths[:2], "--retrievers", "bm25", "--out", out) == 0
+    assert len((out / "records.jsonl").read_bytes().splitlines()) == 2
+    assert run(*paths, "--retrievers", "bm25", "--out", tmp_path / "other") == 2
+    assert f"{paths[2]}, line 1: got question 'd-q'" in capsys.readouterr().err
+
+
+KINDS_OF_RUN: dict[str, list[object]] = {
+    "plain": [],
+    "calibration": ["--calibration"],
+    "rotate": ["--rotate"],
+    "corpus": ["--corpus"],
+    "among": ["--among", 2],
+}
+
+
+def interrupted(out: Path) -> bytes:
+    """Leave the first two records of a run."""
+    records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(records) > 2
+    kept = b"".join(records[:2])
+    (out / "records.jsonl").write_bytes(kept)
+    return kept
+
+
+@pytest.fixture
+def ask(many: Path, long_data: Path, tiny_checkpoint: Path, tmp_path: Path) -> Callable[..., int]:
+    """Makes a run of a kind, in the folder "out", by default with the checkpoint in the folder "checkpoint"."""
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint")
+
+    def ask(kind: str, retrievers: str = f"scanner:{folder}") -> int:
+        data = long_data if kind == "rotate" else many
+        return run(data, *KINDS_OF_RUN[kind], "--retrievers", retrievers, "--out", tmp_path / "out")
+
+    return ask
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_RUN)
+@pytest.mark.parametrize("key", ["text", "title"])
+def test_changed_documents_are_refused(
+    kind: str,
+    key: str,
+    ask: Callable[..., int],
+    many: Path,
+    long_data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = f"scanner:{tmp_path / 'checkpoint'}" if kind == "calibration" else "bm25"
+    assert ask(kind, name) == 0
+    before = interrupted(tmp_path / "out")
+    data = long_data if kind == "rotate" else many
+    changed = [json.loads(one) for one in data.read_text(encoding="utf-8").splitlines()]
+    for one in changed:
+        one[key] = one.get(key, "") + " Snow."
+    data.write_text("".join(json.dumps(one) + "\n" for one in changed), encoding="utf-8")
+    assert ask(kind, name) == 2
+    message = capsys.readouterr().err
+    assert "questions: " in message
+    assert "give the same again, or another --out" in message
+    assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_RUN)
+def test_a_checkpoint_replaced_in_place_is_refused(
+    kind: str, ask: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(kind) == 0
+    before = interrupted(tmp_path / "out")
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        path = tmp_path / "checkpoint" / name
+        content = path.read_bytes()
+        # white space after JSON, and another last bit of a weight: both are loaded without a complaint
+        other = content + b" " if path.suffix == ".json" else content[:-1] + bytes([content[-1] ^ 1])
+        path.write_bytes(other)
+        assert ask(kind) == 2
+        message = capsys.readouterr().err
+        assert f"retrievers: scanner:{path.parent}: files: checkpoint/{name}: " in message
+        assert "give the same again, or another --out" in message
+        assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
+        path.write_bytes(content)
+    assert ask(kind) == 0
+    assert (tmp_path / "out" / "records.jsonl").read_bytes().startswith(before)
+
+
+def test_a_changed_retriever_is_told_though_others_ran_between(
+    ask: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("plain") == 0
+    config = tmp_path / "checkpoint" / "config.json"
+    config.write_bytes(config.read_bytes() + b" ")
+    assert ask("plain", "bm25") == 0  # which has no model
+    capsys.readouterr()
+    assert ask("plain") == 2
+    assert "checkpoint/config.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "records.jsonl: got records without run.json"),
+        ("", "run.json: expected the JSON object"),
+        ('{"seed": ', "run.json: expected the JSON object"),
+        ('{"seed": 0, "questions": "0", "version": "0.1"}', "got results of another version"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["plain", "rotate", "corpus"])
+def test_records_without_what_they_were_measured_on_are_refused(
+    kind: str,
+    content: str | None,
+    message: str,
+    ask: Callable[..., int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    if content is not None:
+        (out / "run.json").write_text(content, encoding="utf-8")
+    assert ask(kind, "bm25") == 0  # no record depends on it
+    before = interrupted(out)
+    if content is None:
+        (out / "run.json").unlink()
+    else:
+        (out / "run.json").write_text(content, encoding="utf-8")
+    capsys.readouterr()
+    assert ask(kind, "bm25") == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert "give another --out, or delete the folder" in told
+    assert (out / "records.jsonl").read_bytes() == before
+
+
+def test_a_damaged_record_is_told_by_its_line(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(data, "--retrievers", "bm25", "--out", out) == 0
+    path = out / "records.jsonl"
+    first, second, third = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second.replace(b'"qid"', b'"quid"') + third)
+    assert run(data, "--retrievers", "bm25", "--out", out) == 2
+    message = capsys.readouterr().err
+    assert f"{path}, line 2: expected the record of a question, got the unknown key 'quid'" in message
+    assert "delete this line" in message
+    path.write_bytes(first + third)
+    assert run(data, "--retrievers", "bm25", "--out", out) == 0
+    assert len(path.read_bytes().splitlines()) == 3

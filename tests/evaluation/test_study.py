@@ -76,3 +76,32 @@ def test_refusals() -> None:
         study_of(SETTINGS, DOCUMENTS[1:], calibration=True)
     with pytest.raises(ValueError, match="none of 1 questions"):
         study_of(SETTINGS, [replace(DOCUMENTS[0], questions=(WIDE,))], rotate=True)
+
+
+KINDS: list[dict[str, bool]] = [{}, {"calibration": True}, {"rotate": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arguments_tell_texts_and_titles_apart(kind: dict[str, bool]) -> None:
+    before = study_of(SETTINGS, DOCUMENTS, **kind).arguments["questions"]
+    for changed in (
+        replace(DOCUMENTS[0], text=TEXT + " The end."),
+        replace(DOCUMENTS[0], text=TEXT + "\ud800"),
+        replace(DOCUMENTS[0], title="Walks"),
+    ):
+        assert study_of(SETTINGS, [changed, DOCUMENTS[1]], **kind).arguments["questions"] != before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_twice_is_refused(kind: dict[str, bool]) -> None:
+    for documents in (
+        [DOCUMENTS[0], replace(DOCUMENTS[0], text=TEXT + " The end.")],
+        [replace(DOCUMENTS[0], questions=(NARROW, replace(WIDE, qid="narrow")))],
+    ):
+        with pytest.raises(
+            ValueError, match="question 'narrow' of document 'd1' of source 'walks' more than"
+        ):
+            study_of(SETTINGS, documents, **kind)
+    study_of(SETTINGS, [DOCUMENTS[0], replace(DOCUMENTS[0], source="other")], **kind)
+    more = replace(DOCUMENTS[0], questions=(replace(NARROW, qid="more"),))
+    study_of(SETTINGS, [DOCUMENTS[0], more], **kind)

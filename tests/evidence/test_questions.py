@@ -266,3 +266,34 @@ def test_a_missing_file_is_never_left_out(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         list(read_documents([tmp_path / "nowhere.jsonl"], bad.append))
     assert bad == []
+
+
+# Questions twice
+
+
+def test_a_question_twice(tmp_path: Path) -> None:
+    first = write(
+        tmp_path / "a.jsonl",
+        RECORD,
+        with_question(qid="q2"),
+        RECORD | {"source": "other"},
+        RECORD | {"doc_id": "d2"},
+    )
+    second = write(tmp_path / "b.jsonl", "\n", RECORD)
+    assert len(list(read_documents([first], distinct=True))) == 4
+    assert len(list(read_documents([first, second]))) == 5
+    with pytest.raises(
+        DataError, match="got question 'q1' of document 'd1' of source 'made' again"
+    ) as caught:
+        list(read_documents([first, second], distinct=True))
+    assert str(caught.value).startswith(f"{second}, line 2: ")
+    assert f"first in {first}, line 1; expected each once" in str(caught.value)
+    bad: list[DataError] = []
+    assert len(list(read_documents([first, second, second], bad.append, distinct=True))) == 4
+    assert len(bad) == 2
+
+
+def test_a_question_twice_in_a_document(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", RECORD | {"questions": RECORD["questions"] * 2})
+    with pytest.raises(DataError, match=r"line 1: got question 'q1' .* again, first in .*, line 1"):
+        list(read_documents([path], distinct=True))

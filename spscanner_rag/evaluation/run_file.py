@@ -1,0 +1,122 @@
+"""``run.json``: what the records of a folder were measured on and with, so that no others join them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spscanner_rag.files.whole_file import write_whole
+
+_RUN, RECORDS = "run.json", "records.jsonl"
+_FORMAT = 2  # 1, which was not written, had no digests of texts and models
+_RETRIEVERS = "retrievers"
+_INSTEAD = "give another --out, or delete the folder to measure all again"
+
+
+class RunMismatchError(ValueError):
+    """A folder holds the results of a run with other arguments, or of one that cannot be told."""
+
+
+def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Raise ``RunMismatchError`` if a folder holds the results of a run with other arguments; write nothing.
+
+    Parameters
+    ----------
+    folder : Path
+        It need not exist.
+    arguments : mapping
+        What must be the same, compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run
+        may have others than the one before it, but those of both must be the same.
+
+    Returns
+    -------
+    dict
+        The identities of the retrievers that the folder may have records of.
+
+    Raises
+    ------
+    RunMismatchError
+        Also if there are records, and ``run.json`` is missing, damaged or of an older version.
+    """
+    before = _before(folder)
+    if before is None:
+        return {}
+    own, others = _flat(before), _flat(_as_json(arguments))
+    known, asked = before.get(_RETRIEVERS, {}), arguments.get(_RETRIEVERS, {})
+    added = {name for name in (*known, *asked) if name not in known or name not in asked}
+    differing = sorted(
+        path
+        for path in own.keys() | others.keys()
+        if own.get(path) != others.get(path) and not (path[0] == _RETRIEVERS and path[1] in added)
+    )
+    if differing:
+        told = [f"{': '.join(p)}: {_shown(own.get(p))}, now {_shown(others.get(p))}" for p in differing[:6]]
+        more = f"; and {len(differing) - 6} more" if len(differing) > 6 else ""
+        raise RunMismatchError(
+            f"{folder} holds the results of a run with other arguments, questions, texts or models "
+            f"({'; '.join(told)}{more}); give the same again, or another --out"
+        )
+    return dict(known)
+
+
+def write_arguments(folder: Path, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Write ``run.json``; ``known`` are the retrievers from `check_arguments`, which may have records, too."""
+    content = {"format": _FORMAT, **arguments}
+    if known or _RETRIEVERS in arguments:
+        content[_RETRIEVERS] = {**known, **arguments.get(_RETRIEVERS, {})}
+    write_whole(folder / _RUN, json.dumps(content, indent=1) + "\n")
+
+
+def _before(folder: Path) -> dict[str, Any] | None:
+    """The content of ``run.json`` without its format; None where no record depends on it."""
+    path, records = folder / _RUN, folder / RECORDS
+    has_records = records.exists() and records.stat().st_size > 0
+    if not path.exists():
+        if has_records:
+            raise RunMismatchError(
+                f"{records}: got records without {_RUN}, which says what they were measured on; expected both: "
+                f"{_INSTEAD}"
+            )
+        return None
+    try:
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError(f"got a JSON {type(content).__name__}")
+    except (ValueError, RecursionError) as error:
+        if not has_records:  # nothing is lost: it is written again
+            return None
+        raise RunMismatchError(
+            f"{path}: expected the JSON object that says what the records were measured on, got a damaged file "
+            f"({error}); {_INSTEAD}"
+        ) from None
+    if content.pop("format", None) != _FORMAT or not isinstance(content.get(_RETRIEVERS, {}), dict):
+        if not has_records:
+            return None
+        raise RunMismatchError(
+            f"{path}: got results of another version of spscanner-rag, without digests of the texts and models "
+            f"that they were measured on; expected digests: {_INSTEAD}"
+        )
+    return content
+
+
+def _as_json(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(json.dumps(dict(arguments)))
+    return content
+
+
+def _flat(content: object, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], object]:
+    """The values below nested objects, by the names that lead to them; None is the same as no value."""
+    return dict(_leaves(content, path))
+
+
+def _leaves(content: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    if isinstance(content, dict):
+        for name, value in content.items():
+            yield from _leaves(value, (*path, name))
+    elif content is not None:
+        yield path, content
+
+
+def _shown(value: object) -> str:
+    """A digest is told apart by its first digits."""
+    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else f"{value!r:.80}"
