@@ -17,17 +17,19 @@ from spscanner_rag.checkpoint.config_file import (
     read_config,
     tensor_shapes,
 )
+from spscanner_rag.checkpoint.digests import DIGESTS, Digests
 from spscanner_rag.checkpoint.folders import locate
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import (
+    SAFETENSORS,
     CheckpointError,
     read_headers,
     read_json,
     read_tensors,
     verify_headers,
 )
-from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -58,6 +60,8 @@ class Checkpoint:
         Whether its files hold a binary head; False for a language model, which the loader gave a new one.
     word_vectors : WordVectors, optional
         Those of its soft lexical channel; None exactly when it has none.
+    verified : tuple of str, default ()
+        The files whose SHA-256 is in ``config.json`` and was checked.
     """
 
     model: ScannerModel
@@ -68,6 +72,7 @@ class Checkpoint:
     published: bool
     has_head: bool = True
     word_vectors: WordVectors | None = None
+    verified: tuple[str, ...] = ()
 
 
 def load_checkpoint(
@@ -102,18 +107,23 @@ def load_checkpoint(
     ------
     CheckpointError
         As `load_model`, or without a suitable tokenizer, or if the settings ask for word vectors and their file is
-        missing or damaged. One line, which names the file and the tensor or key.
+        missing or damaged, or if a file's SHA-256 is not the one in ``config.json``. One line, which names the
+        file and the tensor or key.
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
     folder = locate(name, progress=progress, **hub)
-    config, settings, published = _read_settings(folder)
-    found = find_tokenizer(tokenizer, folder, published, progress=progress, **hub)
-    refuse_small_vocabulary(config, found, folder / CONFIG)
-    word_vectors = read_word_vectors(folder / WORD_VECTORS) if settings.soft else None
-    model, has_head = _load_weights(folder, config, settings, device, dtype, require_head)
+    config, settings, published, digests = _read_settings(folder)
+    with digests.checking(folder / SAFETENSORS):
+        check = digests.check_content
+        found = find_tokenizer(tokenizer, folder, published, check=check, progress=progress, **hub)
+        refuse_small_vocabulary(config, found, folder / CONFIG)
+        word_vectors = read_word_vectors(folder / WORD_VECTORS, check) if settings.soft else None
+        model, has_head = _load_weights(folder, config, settings, device, dtype, require_head)
     source = "default" if name is None else str(name)
-    return Checkpoint(model, settings, found, source, folder, published, has_head, word_vectors)
+    read = {SAFETENSORS: True, TOKENIZER: tokenizer is None, WORD_VECTORS: settings.soft}
+    verified = tuple(name for name in digests.files if read[name])
+    return Checkpoint(model, settings, found, source, folder, published, has_head, word_vectors, verified)
 
 
 def load_model(
@@ -141,14 +151,16 @@ def load_model(
     Raises
     ------
     CheckpointError
-        If the configuration is not supported, or a tensor is missing, extra, wrongly shaped, not floating-point or
-        not finite. All but the last are found before any weights are allocated.
+        If the configuration is not supported, or a tensor is missing, extra, wrongly shaped or not floating-point,
+        which is found before any weights are allocated; if a weight is not finite or absurdly large, or the
+        SHA-256 of the weights is not the one in ``config.json``.
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
     folder = Path(folder)
-    config, settings, _ = _read_settings(folder)
-    return _load_weights(folder, config, settings, device, dtype, require_head)[0]
+    config, settings, _, digests = _read_settings(folder)
+    with digests.checking(folder / SAFETENSORS):
+        return _load_weights(folder, config, settings, device, dtype, require_head)[0]
 
 
 def load_classifier(
@@ -166,11 +178,19 @@ def load_classifier(
     `load_checkpoint`; it also refuses a model without a head, with several labels, or with a lexical channel.
     """
     folder = locate(name, **hub)
-    path = folder / CONFIG
-    with faults_of(path):
-        config = read_config(read_json(path))
-    found = find_tokenizer(tokenizer, folder, config.vocab_size == PUBLISHED_VOCAB_SIZE, **hub)
-    refuse_small_vocabulary(config, found, path)
+    config, _, _, digests = _read_settings(folder)
+    published = config.vocab_size == PUBLISHED_VOCAB_SIZE
+    with digests.checking(folder / SAFETENSORS):
+        found = find_tokenizer(tokenizer, folder, published, check=digests.check_content, **hub)
+        refuse_small_vocabulary(config, found, folder / CONFIG)
+        tensors = _classifier_tensors(folder, config, device, dtype)
+    return model_of(config, ScannerSettings(), tensors), found
+
+
+def _classifier_tensors(
+    folder: Path, config: Mamba2Config, device: torch.device | str, dtype: torch.dtype
+) -> dict[str, torch.Tensor]:
+    """The verified tensors of a sequence classifier, by their names in the model."""
     headers = read_headers(folder, _name_in_classifier)
     weight, bias = HEAD_TENSORS
     head = headers.get(weight)
@@ -191,20 +211,24 @@ def load_classifier(
     verify_headers(headers, shapes, folder)
     tensors = dict(read_tensors(headers, device=device, dtype=dtype))
     tensors.setdefault(bias, tensors[weight].new_zeros(1))
-    return model_of(config, ScannerSettings(), tensors), found
+    return tensors
 
 
-def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool]:
-    """Read ``config.json``: model, settings, and whether it is a published scanner."""
+def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
+    """Read ``config.json``: model, settings, whether it is a published scanner, and the digests of its files."""
     path = folder / CONFIG
     with faults_of(path):
         raw = read_json(path)
         config = read_config(raw)
         if "spscanner" in raw:
-            return config, ScannerSettings.from_dict(raw["spscanner"]), False
+            section = raw["spscanner"]
+            digests = Digests()
+            if isinstance(section, dict) and DIGESTS in section:
+                digests = Digests.from_config(section.pop(DIGESTS))
+            return config, ScannerSettings.from_dict(section), False, digests
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:
-        return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True
-    return config, ScannerSettings(), False
+        return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True, Digests()
+    return config, ScannerSettings(), False, Digests()
 
 
 def _name_in_classifier(name: str) -> str:

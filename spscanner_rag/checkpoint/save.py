@@ -12,12 +12,13 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config_file import CONFIG, HEAD_TENSORS, tensor_shapes
+from spscanner_rag.checkpoint.digests import DIGESTS, Digests
 from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import (
     SAFETENSORS,
     CheckpointError,
     first_line,
-    refuse_not_finite,
+    refuse_absurd,
     stored_dtype,
 )
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, refuse_small_vocabulary, without_limits
@@ -39,7 +40,8 @@ def save_checkpoint(
     """Write ``config.json``, ``model.safetensors``, ``tokenizer.json`` and ``word_vectors.safetensors``.
 
     A new folder appears complete or not at all. In an existing one each of these files is replaced by a complete
-    one, the weights and then the configuration last; every other file is left alone.
+    one, and every other file is left alone. The configuration, which holds the SHA-256 of the others, is replaced
+    first: what a kill between two replacements leaves is refused when it is loaded.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ def save_checkpoint(
     Raises
     ------
     CheckpointError
-        If a weight is not finite, model, settings, tokenizer and word vectors do not belong together, or the
-        folder cannot be written. Nothing is written then.
+        If a weight is not finite or absurdly large, model, settings, tokenizer and word vectors do not belong
+        together, or the folder cannot be written. Nothing is written then.
     """
     folder = Path(folder)
     tensors = _tensors_to_save(model, settings, dtype)
@@ -71,7 +73,7 @@ def save_checkpoint(
     if tokenizer is not None:
         refuse_small_vocabulary(model.config, tokenizer, folder / CONFIG)
     try:
-        config = json.dumps(model.config.to_dict() | {"spscanner": settings.to_dict()}, indent=2)
+        json.dumps(settings.training)
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"settings.training: {error}; expected what JSON can hold") from None
     inside = folder.is_dir()
@@ -83,6 +85,8 @@ def save_checkpoint(
         if word_vectors is not None:
             write_word_vectors(staging / WORD_VECTORS, word_vectors)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
+        section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).to_config()}
+        config = json.dumps(model.config.to_dict() | {"spscanner": section}, indent=2)
         (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
         _publish(staging, folder, inside=inside)
@@ -103,7 +107,7 @@ def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
     if not inside:
         staging.rename(folder)
         return
-    for name in (TOKENIZER, WORD_VECTORS, SAFETENSORS, CONFIG):
+    for name in (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS):
         if (staging / name).exists():
             (staging / name).replace(folder / name)
 
@@ -123,7 +127,7 @@ def _tensors_to_save(
             f"tensor {odd[0]}: the model and its settings do not agree; expected the same of both"
         )
     for name, tensor in stored.items():
-        refuse_not_finite(tensor, f"the model's tensor {name}")
+        refuse_absurd(tensor, f"the model's tensor {name}", stored_dtype(name, dtype or tensor.dtype))
     return {
         name: tensor.detach().to("cpu", stored_dtype(name, dtype or tensor.dtype)).contiguous()
         for name, tensor in stored.items()

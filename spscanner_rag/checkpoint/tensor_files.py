@@ -5,6 +5,7 @@ of the model. All functions raise `CheckpointError` for invalid files or tensors
 """
 
 import json
+import math
 import pickle
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,11 +21,15 @@ SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 PICKLED: Final = "pytorch_model.bin"
 
+LARGEST_WEIGHT: Final = 1e6
+"""No weight of a trained model comes near; a flipped bit of an exponent makes 1e10 to 1e38."""
+
 _FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change the ranking.
 _FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundings", "soft_prior"})
+_CRC32_BLOCK: Final = 2**20
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 
@@ -142,8 +147,9 @@ def read_tensors(
     for file in dict.fromkeys(header.file for header in headers.values()):
         wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
         for name, stored_name, tensor in _stored_tensors(file, wanted):
-            refuse_not_finite(tensor, f"{file}: tensor {stored_name}")
-            yield name, tensor.to(device=device, dtype=stored_dtype(name, dtype), copy=True)
+            target = stored_dtype(name, dtype)
+            refuse_absurd(tensor, f"{file}: tensor {stored_name}", target)
+            yield name, tensor.to(device=device, dtype=target, copy=True)
 
 
 def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
@@ -153,10 +159,25 @@ def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if is_float32 else dtype
 
 
-def refuse_not_finite(tensor: Tensor, where: str) -> None:
-    """Refuse NaN and infinity. The extremes show both, without a mask as large as the tensor."""
-    if not all(torch.isfinite(extreme) for extreme in torch.aminmax(tensor)):
+def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
+    """Refuse NaN, infinity, what no training makes, and what the dtype ``target`` cannot hold.
+
+    The extremes show all of it, without a mask as large as the tensor.
+    """
+    least, most = (float(extreme) for extreme in torch.aminmax(tensor))
+    largest = max(-least, most)
+    if not (math.isfinite(least) and math.isfinite(most)):
         raise CheckpointError(f"{where} holds NaN or infinity; expected finite weights")
+    if largest > LARGEST_WEIGHT:
+        raise CheckpointError(
+            f"{where} holds a weight of size {largest:.3g}, which no training makes: the file is damaged;"
+            f" expected at most {LARGEST_WEIGHT:.0g}; download or save the checkpoint again"
+        )
+    if largest > torch.finfo(target).max:
+        raise CheckpointError(
+            f"{where} holds a weight of size {largest:.3g}, too large for {str(target).removeprefix('torch.')};"
+            " use float32 or bfloat16"
+        )
 
 
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
@@ -209,12 +230,34 @@ def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
 def _stored_tensors(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str, Tensor]]:
     """Yield name, stored name and tensor, each mapped from the file rather than read as a whole."""
     if path.name == PICKLED:
+        _check_crc32(path)
         stored = _unpickle(path, "cpu")
         yield from ((name, stored_name, stored[stored_name]) for name, stored_name in wanted.items())
         return
     with safe_open(path, framework="pt") as file:
         for name, stored_name in wanted.items():
             yield name, stored_name, file.get_tensor(stored_name)
+
+
+def _check_crc32(path: Path) -> None:
+    """Check the CRC32 of every part of a pickled checkpoint that has one: torch does not when it maps the file."""
+    again = "download it, or save it with torch.save, again"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+            if any(part.compress_type != zipfile.ZIP_STORED for part in parts):
+                raise CheckpointError(
+                    f"{path}: a compressed archive, which torch.save does not write; {again}"
+                )
+            if sum(part.file_size for part in parts) > path.stat().st_size:
+                raise CheckpointError(f"{path}: damaged (its parts are larger than the file); {again}")
+            for part in parts:
+                if part.CRC:  # torch.serialization.set_crc32_options(False) writes 0 for all
+                    with archive.open(part) as content:
+                        while content.read(_CRC32_BLOCK):
+                            pass
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
+        raise CheckpointError(f"{path}: damaged ({first_line(error)}); {again}") from None
 
 
 def _unpickle(path: Path, device: str) -> dict[str, Tensor]:

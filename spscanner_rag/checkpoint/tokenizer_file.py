@@ -1,5 +1,6 @@
 """Find and read a checkpoint's tokenizer: its own ``tokenizer.json``, the caller's, or the paper's."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Unpack
 
@@ -12,19 +13,23 @@ from spscanner_rag.mamba2.config import Mamba2Config
 TOKENIZER: Final = "tokenizer.json"
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
+Check = Callable[[Path, bytes], None]
+
 
 def find_tokenizer(
     given: Tokenizer | str | Path | None,
     folder: Path,
     published: bool,
     *,
+    check: Check | None = None,
     progress: bool = False,
     **hub: Unpack[HubOptions],
 ) -> Tokenizer:
     """Return the given tokenizer, else the checkpoint's own, else that of all ``published`` scanners.
 
-    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None. ``revision`` is ignored,
-    since it is the checkpoint's. Raises `CheckpointError` if there is no tokenizer, or it cannot be read.
+    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None. ``check`` applies to the
+    checkpoint's own file, see `read_tokenizer`. ``revision`` is ignored, since it is the checkpoint's. Raises
+    `CheckpointError` if there is no tokenizer, or it cannot be read.
     """
     if isinstance(given, Tokenizer):
         return without_limits(given)
@@ -35,7 +40,7 @@ def find_tokenizer(
         )
     if given is None:
         if (folder / TOKENIZER).is_file():
-            return read_tokenizer(folder / TOKENIZER)
+            return read_tokenizer(folder / TOKENIZER, check)
         if not published:
             raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
     else:
@@ -54,9 +59,14 @@ def find_tokenizer(
     return read_tokenizer(fetched / TOKENIZER)
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """Read a ``tokenizer.json`` without its truncation and padding; `CheckpointError` if that cannot be done."""
+def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
+    """Read a ``tokenizer.json`` without its truncation and padding; `CheckpointError` if that cannot be done.
+
+    ``check`` is called with the path and the content before the library sees it, and raises if it is wrong.
+    """
     content = read_bytes(path)
+    if check is not None:
+        check(path, content)
     try:
         return without_limits(Tokenizer.from_buffer(content))
     except Exception as error:  # the library raises nothing more precise

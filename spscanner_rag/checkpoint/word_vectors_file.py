@@ -1,5 +1,6 @@
 """The word vectors of a checkpoint: ``word_vectors.safetensors``, the words and their table in one file."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +15,14 @@ WORD_VECTORS: Final = "word_vectors.safetensors"
 _NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
 
 
-def read_word_vectors(path: Path) -> WordVectors:
-    """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged."""
+def read_word_vectors(path: Path, check: Callable[[Path, bytes], None] | None = None) -> WordVectors:
+    """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged.
+
+    ``check`` is called with the path and the content before they are used, and raises if the content is wrong.
+    """
     content = read_bytes(path)
+    if check is not None:
+        check(path, content)
     try:
         return WordVectors.from_arrays(load(content))
     except SafetensorError as error:

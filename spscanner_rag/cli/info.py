@@ -79,6 +79,7 @@ def _checkpoint(scanner: "Scanner") -> Facts:
         ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
         ("lexical channel", ", ".join(settings.lexical_names) or "none"),
         ("word vectors", str(checkpoint.word_vectors or "none")),
+        ("SHA-256", f"checked: {', '.join(checkpoint.verified)}" if checkpoint.verified else "none to check"),
     ]
 
 

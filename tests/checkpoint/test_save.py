@@ -21,6 +21,7 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from tests.checkpoint.conftest import remove_digests
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
 SETTINGS = ScannerSettings(
@@ -59,6 +60,8 @@ def test_saved_files(folder: Path) -> None:
         "tokenizer.json",
     ]
     config = json.loads((folder / "config.json").read_text())
+    digests = config["spscanner"].pop("sha256")
+    assert sorted(digests) == ["model.safetensors", "tokenizer.json"]
     assert config["spscanner"] == SETTINGS.to_dict()
     assert config["ssm_cfg"]["layer"] == "Mamba2"
     assert not any(stat.S_IMODE(path.stat().st_mode) & 0o111 for path in folder.iterdir())
@@ -171,3 +174,52 @@ def test_the_saved_tokenizer_has_no_limits(
     save_checkpoint(tmp_path / "new", model, SETTINGS, limited)
     assert json.loads((tmp_path / "new" / "tokenizer.json").read_text())["truncation"] is None
     assert limited.truncation is not None
+
+
+def test_a_weight_that_the_saved_precision_cannot_hold_is_not_saved(
+    tmp_path: Path, model: ScannerModel
+) -> None:
+    with torch.no_grad():
+        model.backbone.norm_f.weight[3] = 1e5
+    with pytest.raises(
+        CheckpointError, match=r"norm_f\.weight holds a weight of size 1e\+05, too large for float16"
+    ):
+        save_checkpoint(tmp_path / "new", model, SETTINGS, None, dtype=torch.float16)
+    assert not (tmp_path / "new").exists()
+    save_checkpoint(tmp_path / "new", model, SETTINGS, None)
+
+
+@pytest.mark.parametrize("digests", [True, False])
+@pytest.mark.parametrize("replaced", [1, 2])
+def test_what_a_kill_between_two_replacements_leaves_is_refused(
+    folder: Path, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, replaced: int, digests: bool
+) -> None:
+    if not digests:
+        remove_digests(folder)  # as an older version saved it
+    other = Tokenizer.from_str(tiny_tokenizer.to_str())
+    other.add_tokens(["lighthouse"])
+    model = ScannerModel(
+        replace(CONFIG, vocab_size=385), match_embedding=True, lexical_prior=True, surroundings=True
+    )
+    replace_file = Path.replace
+    left = [replaced]
+
+    class Killed(BaseException):
+        """Nothing handles it."""
+
+    def killed(self: Path, target: Path) -> Path:
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(Killed):
+        save_checkpoint(folder, model, SETTINGS, other)
+    monkeypatch.undo()
+    with pytest.raises(
+        CheckpointError, match=r"(model\.safetensors|tokenizer\.json): its SHA-256 is not the one in"
+    ):
+        load_checkpoint(folder)
+    save_checkpoint(folder, model, SETTINGS, other)
+    assert_same_weights(load_checkpoint(folder).model, model)

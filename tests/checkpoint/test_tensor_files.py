@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import struct
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -341,3 +343,53 @@ def test_no_json_object(tmp_path: Path, text: str, message: str) -> None:
 def test_absent_json(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json: No such file"):
         read_json(tmp_path / "config.json")
+
+
+@pytest.mark.parametrize("value", [2e6, -1e10, 3e38])
+def test_a_weight_that_no_training_makes(tmp_path: Path, write: Write, value: float) -> None:
+    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.tensor([value, 1.0])})
+    message = rf"{path.name}: tensor layer\.mixer\.D holds a weight of size .*, which no training makes"
+    with pytest.raises(CheckpointError, match=message):
+        load(tmp_path)
+
+
+def test_every_flipped_bit_of_a_pickle_is_found(tmp_path: Path) -> None:
+    path = write_pickled(tmp_path, TENSORS)
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        parts = [part for part in archive.infolist() if "/data/" in part.filename]
+    assert len(parts) == len(TENSORS)
+    for part in parts:
+        name_size, extra_size = struct.unpack_from("<HH", whole, part.header_offset + 26)
+        start = part.header_offset + 30 + name_size + extra_size
+        for at in (start, start + part.file_size - 1):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1
+            path.write_bytes(damaged)
+            with pytest.raises(
+                CheckpointError, match=r"pytorch_model\.bin: damaged \(Bad CRC-32 for file .*again"
+            ):
+                load(tmp_path)
+    path.write_bytes(whole)
+    load(tmp_path)
+
+
+def test_a_pickle_without_crc32_loads(tmp_path: Path) -> None:
+    before = torch.serialization.get_crc32_options()
+    torch.serialization.set_crc32_options(False)
+    try:
+        write_pickled(tmp_path, TENSORS)
+    finally:
+        torch.serialization.set_crc32_options(before)
+    assert len(load(tmp_path)) == len(SHAPES)
+
+
+def test_a_compressed_pickle_is_refused(tmp_path: Path) -> None:
+    path = write_pickled(tmp_path, TENSORS)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: .*(compressed|damaged).*again"):
+        load(tmp_path)

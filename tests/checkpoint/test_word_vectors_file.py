@@ -16,7 +16,7 @@ from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_mode
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors, write_word_vectors
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from spscanner_rag.text.word_vectors import WordVectors
-from tests.checkpoint.conftest import CONFIG, SETTINGS
+from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 
 SOFT = replace(SETTINGS, soft=True)
 VECTORS = WordVectors.of_vectors(
@@ -131,6 +131,7 @@ def other_weights(path: Path) -> None:
     ],
 )
 def test_a_damaged_table_is_refused_by_name(soft: Path, damage: Callable[[Path], None], message: str) -> None:
+    remove_digests(soft)
     damage(soft / WORD_VECTORS)
     with pytest.raises(CheckpointError, match=message) as caught:
         load_checkpoint(soft)

@@ -1,5 +1,7 @@
 """`spscanner info`: what runs here, and what a checkpoint holds."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["re-anchoring"] == "question repeated every 64 tokens"
     assert facts["lexical channel"] == "BM25 prior"
     assert facts["word vectors"] == "none"
+    assert facts["SHA-256"] == "checked: model.safetensors, tokenizer.json"
     assert facts["sources"] == "stories, contracts"
     assert facts["validation.recall@10"] == "0.25"
     assert facts["[red]"] == "\\x1b[31m"
@@ -52,6 +55,16 @@ def test_info_tells_what_the_word_vectors_were_made_with(
     assert code == 0
     assert "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)\n" in out
     assert "BM25 of the surroundings, meaning of words\n" in out
+
+
+def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoint: Path) -> None:
+    old = shutil.copytree(checkpoint, tmp_path / "old")
+    config = json.loads((old / "config.json").read_text())
+    del config["spscanner"]["sha256"]
+    (old / "config.json").write_text(json.dumps(config))
+    code, out, _ = run("info", old, "--device", "cpu", "--dtype", "float32")
+    assert code == 0
+    assert [line.split()[1:] for line in out.splitlines() if "SHA-256" in line] == [["none", "to", "check"]]
 
 
 def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""SHA-256 of a checkpoint's files, kept in its ``config.json`` and checked when they are read.
+
+A file of at most 256 MiB has one digest, the one that ``sha256sum`` shows. A larger one has a list with the digest
+of every 256 MiB of it, so that several threads can compute them.
+"""
+
+import hashlib
+import mmap
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from spscanner_rag.checkpoint.tensor_files import SAFETENSORS, CheckpointError, first_line
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
+from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
+
+DIGESTS: Final = "sha256"
+"""The key of the object "spscanner" that holds the digests."""
+
+_PIECE_BYTES: Final = 2**28
+_BLOCK_BYTES: Final = 2**26
+_MOST_THREADS: Final = 8
+_FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS)
+_SHA256: Final = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Digests:
+    """The digests that a checkpoint's ``config.json`` has for its files.
+
+    Parameters
+    ----------
+    files : dict of str to tuple of str
+        File names with the SHA-256 of their pieces, in hexadecimal; empty for a checkpoint without digests.
+
+    Raises
+    ------
+    ValueError
+        For another file, or something that is no SHA-256; the message names the key of ``config.json``.
+    """
+
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what no digest of a checkpoint looks like."""
+        for name, pieces in self.files.items():
+            if name not in _FILES:
+                raise ValueError(
+                    f"spscanner.{DIGESTS}.{name}: unknown file; expected {', '.join(_FILES)}: remove it"
+                )
+            if not pieces or not all(isinstance(p, str) and _SHA256.fullmatch(p) for p in pieces):
+                raise ValueError(
+                    f"spscanner.{DIGESTS}.{name} holds no SHA-256; expected 64 hexadecimal digits, or a list of"
+                    " them; download or save the checkpoint again"
+                )
+
+    @classmethod
+    def from_config(cls, value: object) -> "Digests":
+        """Read the parsed object "spscanner.sha256"."""
+        if not isinstance(value, Mapping):
+            raise ValueError(
+                f"spscanner.{DIGESTS} is {value!r}; expected an object of file names and digests"
+            )
+        return cls({name: tuple(v) if isinstance(v, list) else (v,) for name, v in value.items()})
+
+    @classmethod
+    def of_files(cls, paths: Iterable[Path]) -> "Digests":
+        """Compute the digests of files."""
+        return cls({path.name: tuple(_pieces_of(path)) for path in paths})
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the object to write; `from_config` reads it back."""
+        return {name: v[0] if len(v) == 1 else list(v) for name, v in self.files.items()}
+
+    def check_content(self, path: Path, content: bytes) -> None:
+        """Raise `CheckpointError` if this is not the content that a file had when it was saved."""
+        if path.name in self.files:
+            starts = range(0, len(content) or 1, _PIECE_BYTES)
+            got = [
+                hashlib.sha256(memoryview(content)[start : start + _PIECE_BYTES]).hexdigest()
+                for start in starts
+            ]
+            self._compare(path, got)
+
+    @contextmanager
+    def checking(self, path: Path) -> Iterator[None]:
+        """Check a file in other threads while the body reads it; raise `CheckpointError` after the body.
+
+        An error in the body stops the check.
+        """
+        if path.name not in self.files:
+            yield
+            return
+        if not path.is_file():
+            raise CheckpointError(
+                f"{path}: missing, though {path.parent / 'config.json'} has its SHA-256; download or save the"
+                " checkpoint again"
+            )
+        stop = Event()
+        with ThreadPoolExecutor(1) as pool:
+            computed = pool.submit(_pieces_of, path, stop)
+            try:
+                yield
+            except BaseException:
+                stop.set()
+                raise
+            self._compare(path, computed.result())
+
+    def _compare(self, path: Path, got: list[str]) -> None:
+        expected = self.files[path.name]
+        if tuple(got) == expected:
+            return
+        raise CheckpointError(
+            f"{path}: its SHA-256 is not the one in {path.parent / 'config.json'}, so the file is damaged, is that"
+            " of another checkpoint, or saving was interrupted; download or save the checkpoint again (if you"
+            f" changed it on purpose, remove spscanner.{DIGESTS} from config.json)"
+        )
+
+
+def _pieces_of(path: Path, stop: Event | None = None) -> list[str]:
+    """The digests of a file's pieces, computed by as many threads as there are processors."""
+    try:
+        with path.open("rb") as file:
+            if not (size := os.fstat(file.fileno()).st_size):
+                return [hashlib.sha256().hexdigest()]  # an empty file cannot be mapped
+            # Mapped, one call reads a block without waiting for the interpreter, which the loading keeps busy.
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise CheckpointError(f"{path}: {reason}; expected a file that can be read") from None
+    starts = range(0, size, _PIECE_BYTES)
+    threads = min(len(starts), os.cpu_count() or 1, _MOST_THREADS)
+    with mapped, memoryview(mapped) as content, ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda start: _digest(content[start : start + _PIECE_BYTES], stop), starts))
+
+
+def _digest(piece: memoryview, stop: Event | None) -> str:
+    """The digest of a piece of a file."""
+    digest = hashlib.sha256()
+    with piece:
+        for start in range(0, len(piece), _BLOCK_BYTES):
+            if stop is not None and stop.is_set():
+                break
+            with piece[start : start + _BLOCK_BYTES] as block:
+                digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,220 @@
+"""The SHA-256 of a checkpoint's files: written when it is saved, checked when it is loaded."""
+
+import hashlib
+import json
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import (
+    CheckpointError,
+    digests,
+    load_checkpoint,
+    load_model,
+    locate,
+    save_checkpoint,
+)
+from spscanner_rag.checkpoint.digests import Digests
+from spscanner_rag.checkpoint.load import load_classifier
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.word_vectors import WordVectors
+from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
+
+Damage = Callable[[Path], None]
+FILES = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")
+
+
+@pytest.fixture
+def soft(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
+    """A checkpoint with all three files."""
+    model = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True, soft=True)
+    vectors = WordVectors.of_vectors(("ship", "boat"), torch.eye(2).numpy(), "a model (MIT)")
+    settings = replace(SETTINGS, soft=True)
+    save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=vectors)
+    return tmp_path / "soft"
+
+
+def written(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((folder / "config.json").read_text())["spscanner"]["sha256"]
+    return found
+
+
+def edit_digests(folder: Path, value: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["spscanner"]["sha256"] = value
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def refused(
+    folder: Path, name: str, message: str = "its SHA-256 is not the one in .*save the checkpoint again"
+) -> None:
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(folder)
+    assert str(caught.value).startswith(str(folder / name))
+    assert "\n" not in str(caught.value)
+
+
+def test_saved_digests_are_those_of_the_files(soft: Path) -> None:
+    assert written(soft) == {name: hashlib.sha256((soft / name).read_bytes()).hexdigest() for name in FILES}
+    assert load_checkpoint(soft).verified == FILES
+
+
+def test_the_bundled_checkpoint_has_digests() -> None:
+    assert set(written(locate(None))) == {"model.safetensors", "tokenizer.json"}
+    assert load_checkpoint().verified == ("model.safetensors", "tokenizer.json")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_is_found(soft: Path, name: str) -> None:
+    whole = (soft / name).read_bytes()
+    draw = random.Random(0)
+    for at in (len(whole) - 1, *(draw.randrange(len(whole) // 2, len(whole)) for _ in range(8))):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << draw.randrange(3)
+        (soft / name).write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=rf"{name}"):
+            load_checkpoint(soft)
+    (soft / name).write_bytes(whole)
+    load_checkpoint(soft)
+
+
+def swapped_layers(path: Path) -> None:
+    tensors = load_file(path)
+    first, second = "backbone.layers.0.", "backbone.layers.1."
+    other = {
+        name.replace(first, second) if first in name else name.replace(second, first): t
+        for name, t in tensors.items()
+    }
+    save_file(other, path)
+
+
+def zeroed(path: Path) -> None:
+    save_file({name: torch.zeros_like(tensor) for name, tensor in load_file(path).items()}, path)
+
+
+def one_weight(path: Path) -> None:
+    tensors = load_file(path)
+    tensors["backbone.norm_f.weight"][3] += 1e-6
+    save_file(tensors, path)
+
+
+@pytest.mark.parametrize("damage", [swapped_layers, zeroed, one_weight])
+def test_other_weights_are_refused(folder: Path, damage: Damage) -> None:
+    damage(folder / "model.safetensors")
+    refused(folder, "model.safetensors")
+    with pytest.raises(CheckpointError, match="its SHA-256"):
+        load_model(folder)
+    remove_digests(folder)  # as published checkpoints and older ones of ours
+    assert load_checkpoint(folder).verified == ()
+
+
+def test_a_permuted_tokenizer_is_refused(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    refused(folder, "tokenizer.json")
+    assert load_checkpoint(folder, tokenizer=tiny_tokenizer).verified == ("model.safetensors",)
+
+
+def test_other_word_vectors_are_refused(soft: Path) -> None:
+    from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
+
+    other = WordVectors.of_vectors(("ship", "boat"), torch.eye(2).flip(0).numpy(), "a model (MIT)")
+    write_word_vectors(soft / FILES[2], other)
+    refused(soft, FILES[2])
+
+
+def test_a_changed_reranker_is_refused(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
+    plain = ScannerModel(CONFIG)
+    folder = tmp_path / "reranker"
+    save_checkpoint(
+        folder, plain, replace(SETTINGS, match=False, prior=False, surroundings=False), tiny_tokenizer
+    )
+    load_classifier(folder)
+    one_weight(folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: its SHA-256"):
+        load_classifier(folder)
+
+
+def test_weights_in_another_file_are_no_way_around(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    refused(folder, "model.safetensors", "missing, though .*config.json has its SHA-256; download or save")
+
+
+def test_a_large_file_has_a_digest_for_each_piece(
+    tmp_path: Path,
+    model: ScannerModel,
+    tiny_tokenizer: Tokenizer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(digests, "_PIECE_BYTES", 10_000)
+    save_checkpoint(tmp_path / "pieces", model, SETTINGS, tiny_tokenizer)
+    path = tmp_path / "pieces" / "model.safetensors"
+    whole = path.read_bytes()
+    starts = range(0, len(whole), 10_000)
+    assert len(starts) > 1
+    assert written(path.parent)[path.name] == [
+        hashlib.sha256(whole[start : start + 10_000]).hexdigest() for start in starts
+    ]
+    load_checkpoint(path.parent)
+    for at in (starts[1] - 1, starts[1], len(whole) - 1):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        refused(path.parent, path.name)
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 35])
+def test_content_and_file_have_the_same_digests(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests, "_PIECE_BYTES", 10)
+    monkeypatch.setattr(digests, "_BLOCK_BYTES", 4)
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(bytes(range(size)))
+    of_file = Digests.of_files([path])
+    of_file.check_content(path, path.read_bytes())
+    with of_file.checking(path):
+        pass
+    with pytest.raises(CheckpointError):
+        of_file.check_content(path, path.read_bytes() + b"x")
+    assert Digests.from_config(json.loads(json.dumps(of_file.to_config()))) == of_file
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, r"spscanner\.sha256 is None; expected an object"),
+        (
+            {"README.md": "0" * 64},
+            r"spscanner\.sha256\.README\.md: unknown file; expected model\.safetensors",
+        ),
+        ({"tokenizer.json": "0" * 63}, r"spscanner\.sha256\.tokenizer\.json holds no SHA-256"),
+        ({"tokenizer.json": 3}, "holds no SHA-256"),
+        ({"tokenizer.json": []}, "holds no SHA-256"),
+        ({"tokenizer.json": ["0" * 64, None]}, "holds no SHA-256"),
+    ],
+)
+def test_digests_that_are_none(folder: Path, value: object, message: str) -> None:
+    edit_digests(folder, value)
+    refused(folder, "config.json", message)
+
+
+def test_an_error_in_the_files_comes_first(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-4])
+    refused(folder, path.name, "truncated")
+
+
+def test_a_copy_of_the_folder_loads(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    assert load_checkpoint(tmp_path / "copy").verified == ("model.safetensors", "tokenizer.json")
