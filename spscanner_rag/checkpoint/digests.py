@@ -24,7 +24,7 @@ DIGESTS: Final = "sha256"
 """The key of the object "spscanner" that holds the digests."""
 
 _PIECE_BYTES: Final = 2**28
-_BLOCK_BYTES: Final = 2**26
+_BLOCK_BYTES: Final = 2**24
 _MOST_THREADS: Final = 8
 _FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS)
 _SHA256: Final = re.compile("[0-9a-f]{64}")
@@ -136,17 +136,20 @@ def _pieces_of(path: Path, stop: Event | None = None) -> list[str]:
         raise CheckpointError(f"{path}: {reason}; expected a file that can be read") from None
     starts = range(0, size, _PIECE_BYTES)
     threads = min(len(starts), os.cpu_count() or 1, _MOST_THREADS)
-    with mapped, memoryview(mapped) as content, ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda start: _digest(content[start : start + _PIECE_BYTES], stop), starts))
+    with mapped, ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda start: _digest(mapped, start, stop), starts))
 
 
-def _digest(piece: memoryview, stop: Event | None) -> str:
-    """The digest of a piece of a file."""
+def _digest(mapped: mmap.mmap, start: int, stop: Event | None) -> str:
+    """The digest of the piece that starts at a byte of a file."""
     digest = hashlib.sha256()
-    with piece:
-        for start in range(0, len(piece), _BLOCK_BYTES):
-            if stop is not None and stop.is_set():
-                break
-            with piece[start : start + _BLOCK_BYTES] as block:
-                digest.update(block)
+    end = min(start + _PIECE_BYTES, len(mapped))
+    for at in range(start, end, _BLOCK_BYTES):
+        if stop is not None and stop.is_set():
+            break
+        size = min(_BLOCK_BYTES, end - at)
+        with memoryview(mapped) as whole, whole[at : at + size] as block:
+            digest.update(block)
+        if hasattr(mmap, "MADV_DONTNEED") and at % mmap.PAGESIZE == 0:
+            mapped.madvise(mmap.MADV_DONTNEED, at, size)  # the process does not hold what it has read
     return digest.hexdigest()
