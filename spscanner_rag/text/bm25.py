@@ -80,6 +80,11 @@ def mean_words(lengths: NDArray[np.float64]) -> float:
     return float(lengths.mean()) if len(lengths) else 0.0
 
 
+def mean_words_around(counts: QueryCounts) -> tuple[float, ...]:
+    """The mean number of words of a unit's surroundings, for each size in `REACH`."""
+    return tuple(mean_words(sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH)
+
+
 def _saturation(lengths: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
     """BM25's k1 times its length norm, for texts of these lengths: (texts,)."""
     return np.asarray(BM25_K1 * (1 - BM25_B + BM25_B * (lengths / max(mean, 1.0))), np.float64)

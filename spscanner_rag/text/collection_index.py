@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.bm25 import own_scores, scores_around
-from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_statistics
+from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.text.postings import (
     Postings,
     QueryCounts,
@@ -20,6 +19,7 @@ from spscanner_rag.text.postings import (
     renumbered,
 )
 from spscanner_rag.text.soft_match import rows_of
+from spscanner_rag.text.text_ranking import N_SCORES, TextRanking
 from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.text.words import index_words, query_stems, stems_of
 
@@ -122,7 +122,7 @@ class CollectionIndex:
 
     def statistics(self, query: str, options: MatchOptions) -> LexicalStatistics:
         """Statistics of a query over all units of all texts."""
-        return lexical_statistics(self.asked(query, options.vectors), options)
+        return lexical_scores(self.asked(query, options.vectors), options).statistics
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
         """Rank texts by the words that they share with a query, to choose those worth scanning.
@@ -143,20 +143,9 @@ class CollectionIndex:
         """
         with self._lock:
             asked, keys = self.asked(query), self.keys
-        counts = asked.counts()
-        matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
-        if not len(matched):
-            return []
-        statistics = lexical_statistics(asked, MatchOptions(surroundings=True))
-        scores = statistics.own.standardize(own_scores(counts, statistics.idf, statistics.mean_words))
-        around = scores_around(counts, statistics.idf, statistics.mean_words_around)
-        for moments, values in zip(statistics.around, around, strict=True):
-            scores += moments.standardize(values)
-        filled = np.flatnonzero(np.diff(counts.text_starts, append=counts.n_units))  # texts with units
-        best = np.full(len(keys), -np.inf)
-        best[filled] = np.maximum.reduceat(scores, counts.text_starts[filled]) / (1 + len(statistics.around))
-        order = matched[np.argsort(-best[matched], kind="stable")][:top]
-        return [(keys[number], float(best[number])) for number in order]
+        ranking = TextRanking.of(asked)
+        best = (ranking.best / N_SCORES)[:top].tolist()
+        return [(keys[number], score) for number, score in zip(ranking.texts[:top], best, strict=True)]
 
     def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
         """Count groups of words in every unit of every text, as if each group was the words of one stem.

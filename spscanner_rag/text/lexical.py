@@ -9,18 +9,18 @@ model's tokenizer is the last, which gives each token the class of its word.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.text.bm25 import (
     BM25_K1,
-    REACH,
     Moments,
     mean_words,
+    mean_words_around,
     own_scores,
     scores_around,
-    sums_around,
 )
 from spscanner_rag.text.postings import Postings, QueryCounts, count_stems
 from spscanner_rag.text.soft_match import (
@@ -103,6 +103,12 @@ class QueryOnWords:
     vocabulary: Sequence[str]
     rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
 
+    @classmethod
+    def on_text(cls, query: str, words: TextWords, vectors: WordVectors | None = None) -> Self:
+        """A query, and the words of one text."""
+        rows = None if vectors is None else rows_of(vectors, words.vocabulary)
+        return cls(query, [words.postings], words.of_stem, words.vocabulary, rows)
+
     def columns(self) -> NDArray[np.int64]:
         """The index of each word's stem among the query's, else -1: (vocabulary,)."""
         return stem_columns(self.of_stem, query_stems(self.query), len(self.vocabulary))
@@ -117,23 +123,50 @@ class QueryOnWords:
         return SimilarWords(vectors, rows, self.of_stem, query_words(self.query))
 
 
-def lexical_statistics(asked: QueryOnWords, options: MatchOptions) -> LexicalStatistics:
-    """Statistics of a query over all units of a text or a collection."""
+@dataclass(frozen=True, slots=True)
+class LexicalScores:
+    """What a query's words score in every unit of a text or a collection."""
+
+    counts: QueryCounts
+    statistics: LexicalStatistics  # that the scores are relative to
+    bm25: tuple[NDArray[np.float64], ...]  # (units,) each: of the unit and, by `REACH`, of its surroundings
+    soft: SoftScores | None = None
+
+    def standardized(self) -> list[NDArray[np.float64]]:
+        """Z-scores of each of ``bm25``: (units,)."""
+        return _standardized(self.bm25, self.statistics)
+
+
+def lexical_scores(
+    asked: QueryOnWords, options: MatchOptions, statistics: LexicalStatistics | None = None
+) -> LexicalScores:
+    """Score a query in every unit of a text or a collection, by ``statistics`` or else by those of the units."""
     counts, least = asked.counts(), options.least_units
-    frequency = np.bincount(counts.stems, minlength=counts.n_stems)  # (stems,) units that hold the stem
-    idf = np.log1p((max(counts.n_units, least) - frequency + 0.5) / (frequency + 0.5))
-    mean = mean_words(counts.words_per_unit)
-    own = Moments.of(own_scores(counts, idf, mean), least)
-    if not options.surroundings:
-        return LexicalStatistics(idf, mean, own)
-    means = tuple(
-        mean_words(sums_around(counts.words_per_unit, reach, counts.text_starts)) for reach in REACH
-    )
-    around = tuple(Moments.of_surroundings(scores, least) for scores in scores_around(counts, idf, means))
+    means: tuple[float, ...] = ()
+    if statistics is not None:
+        idf, mean, means = statistics.idf, statistics.mean_words, statistics.mean_words_around
+    else:
+        frequency = np.bincount(counts.stems, minlength=counts.n_stems)  # (stems,) units that hold the stem
+        idf = np.log1p((max(counts.n_units, least) - frequency + 0.5) / (frequency + 0.5))
+        mean = mean_words(counts.words_per_unit)
+        if options.surroundings:
+            means = mean_words_around(counts)
+    own = own_scores(counts, idf, mean)
+    around = tuple(scores_around(counts, idf, means)) if options.surroundings else ()
     soft = None
-    if options.vectors is not None:
-        soft = soft_statistics(soft_scores(asked.similar(options.vectors), asked.parts, least), least)
-    return LexicalStatistics(idf, mean, own, means, around, soft)
+    if options.surroundings and options.vectors is not None:
+        soft_idf = statistics.soft.idf if statistics is not None and statistics.soft is not None else None
+        soft = soft_scores(asked.similar(options.vectors), asked.parts, least, soft_idf)
+    if statistics is None:
+        statistics = LexicalStatistics(
+            idf,
+            mean,
+            Moments.of(own, least),
+            means,
+            tuple(Moments.of_surroundings(scores, least) for scores in around),
+            None if soft is None else soft_statistics(soft, least),
+        )
+    return LexicalScores(counts, statistics, (own, *around), soft)
 
 
 def match_query(
@@ -151,31 +184,25 @@ def match_query(
     those of the query over the collection that the text belongs to, with the same options; by default the text
     is its own collection.
     """
-    asked = QueryOnWords(query, [words.postings], words.of_stem, words.vocabulary)
-    statistics = lexical_statistics(asked, options) if statistics is None else statistics
-    columns, counts = asked.columns(), asked.counts()
+    asked = QueryOnWords.on_text(query, words, options.vectors)
+    scores = lexical_scores(asked, options, statistics)
+    statistics, soft, columns = scores.statistics, scores.soft, asked.columns()
     token_words = _words_of_tokens(words, token_starts, token_ends)  # (tokens,)
     classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
     class_of = np.append(classes, 0).astype(np.uint8)[columns]  # (vocabulary,); column -1 is class 0
     token_classes = np.append(class_of, np.uint8(0))[token_words]
-    scores = [own_scores(counts, statistics.idf, statistics.mean_words)]
-    moments = [statistics.own]
-    if options.surroundings:
-        scores += scores_around(counts, statistics.idf, statistics.mean_words_around)
-        moments += statistics.around
-    standard = np.stack([m.standardize(s) for m, s in zip(moments, scores, strict=True)], axis=1)
-    if options.vectors is None or statistics.soft is None:
+    standard = np.stack(scores.standardized(), axis=1)
+    if options.vectors is None or soft is None or statistics.soft is None:
         return LexicalMatch(token_classes, standard.astype(np.float32))
-    similar = asked.similar(options.vectors)
-    soft = soft_scores(similar, asked.parts, idf=statistics.soft.idf)
+    standard_soft = np.stack(_standardized((soft.own, *soft.around), statistics.soft), axis=1)
     most = (BM25_K1 + 1) * statistics.idf.sum()
     columns_of_scores = [
         _tempered(standard),
-        _tempered(_standard_soft(soft, statistics.soft)),
-        np.stack(scores, axis=1) / max(most, 1e-9),
+        _tempered(standard_soft),
+        np.stack(scores.bm25, axis=1) / max(most, 1e-9),
         np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
     ]
-    features = _word_features(similar, soft.idf, columns >= 0)  # (vocabulary, 4)
+    features = _word_features(asked.similar(options.vectors), soft.idf, columns >= 0)  # (vocabulary, 4)
     return LexicalMatch(
         token_classes,
         np.concatenate(columns_of_scores, axis=1).astype(np.float32),
@@ -225,10 +252,11 @@ def _words_of_tokens(
     return found
 
 
-def _standard_soft(scores: SoftScores, statistics: SoftStatistics) -> NDArray[np.float64]:
+def _standardized(
+    scores: Sequence[NDArray[np.float64]], statistics: LexicalStatistics | SoftStatistics
+) -> list[NDArray[np.float64]]:
     moments = (statistics.own, *statistics.around)
-    values = (scores.own, *scores.around)
-    return np.stack([m.standardize(s) for m, s in zip(moments, values, strict=True)], axis=1)
+    return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]
 
 
 def _tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -94,7 +94,7 @@ def soft_scores(
 
 
 def soft_statistics(scores: SoftScores, least_units: int = 0) -> SoftStatistics:
-    """Statistics of the scores of a collection's units; ``least_units`` is as for `lexical_statistics`."""
+    """Statistics of the scores of a collection's units; ``least_units`` is as for `MatchOptions`."""
     around = tuple(Moments.of_surroundings(values, least_units) for values in scores.around)
     return SoftStatistics(scores.idf, Moments.of(scores.own, least_units), around)
 

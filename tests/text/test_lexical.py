@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.text import lexical
 from spscanner_rag.text.bm25 import REACH
 from spscanner_rag.text.lexical import LexicalMatch, MatchOptions, match_query
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
+from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.text.words import index_words, query_stems
 
 NO_TOKENS = np.zeros(0, np.int32)
@@ -307,3 +309,24 @@ def test_one_index_serves_any_number_of_queries() -> None:
     np.testing.assert_array_equal(first.scores[:, 0], again.scores[:, 0])
     np.testing.assert_array_equal(first.token_classes, again.token_classes)
     assert first.token_classes.tolist() == [1, 0, 0, 0, 1, 0]
+
+
+def test_a_text_of_its_own_is_counted_and_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        function = getattr(lexical, name)
+
+        def call(*arguments: object, **options: object) -> object:
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(lexical, name, call)
+
+    names = ("count_stems", "own_scores", "scores_around", "soft_scores", "rows_of")
+    for name in names:
+        counted(name)
+    vectors = WordVectors.of_vectors(["ship", "boat"], np.eye(2))
+    words = index_words(["The ship left. ", "A boat."])
+    match_query(words, "ship", NO_TOKENS, NO_TOKENS, MatchOptions(True, 0, vectors))
+    assert calls == dict.fromkeys(names, 1)

@@ -9,15 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.bm25 import own_scores, scores_around
 from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.lexical import (
-    LexicalStatistics,
-    MatchOptions,
-    QueryOnWords,
-    lexical_statistics,
-)
+from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.text.postings import kept_texts
+from spscanner_rag.text.text_ranking import TextRanking
 from spscanner_rag.training.data.document_store import DocumentStore
 
 MOST_UNITS = 100_000
@@ -87,25 +82,21 @@ class AskedSource:
 
     def nearest(self) -> list[int]:
         """Numbers of the documents that share a word with the question, by the score of their best unit."""
-        starts, scores, matched = self._scored
-        best = np.array([scores[starts[text] : starts[text + 1]].max() for text in matched])
-        return [int(self.numbers[text]) for text in matched[np.argsort(-best, kind="stable")]]
+        return [int(number) for number in self.numbers[self._ranking.texts]]
 
     def scores(self, number: int) -> NDArray[np.float64]:
-        """Z-scores of document ``number``, the BM25 of each unit and of its surroundings, added: (units,)."""
-        starts, scores, _ = self._scored
-        text = int(np.searchsorted(self.numbers, number))
-        return scores[starts[text] : starts[text + 1]]
+        """Scores of the units of document ``number``, as for `TextRanking`: (units,)."""
+        return self._ranking.scores_of(int(np.searchsorted(self.numbers, number)))
 
     def statistics(self, members: Sequence[int]) -> LexicalStatistics:
         """The question's statistics over the documents ``members``, which are among `numbers`."""
         kept = np.isin(self.numbers, members)  # (texts,)
         if kept.all():
-            return lexical_statistics(self.asked, self.options)
+            return lexical_scores(self.asked, self.options).statistics
         sizes = [len(part.text_stops) - 1 for part in self.asked.parts]
         masks = np.split(kept, np.cumsum(sizes)[:-1])
         parts = [kept_texts(part, mask) for part, mask in zip(self.asked.parts, masks, strict=True)]
-        return lexical_statistics(replace(self.asked, parts=parts), self.options)
+        return lexical_scores(replace(self.asked, parts=parts), self.options).statistics
 
     def some(self, members: Collection[int], draw: random.Random) -> list[int]:
         """``members`` and random other documents, up to any number; all documents in a third of the cases.
@@ -119,14 +110,5 @@ class AskedSource:
         return [*members, *draw.sample(others, max(0, wanted - len(members)))]
 
     @cached_property
-    def _scored(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """First unit of each text and the number of units, (texts + 1,); scores, (units,); matching texts."""
-        counts = self.asked.counts()
-        statistics = lexical_statistics(self.asked, MatchOptions(surroundings=True))
-        scores = statistics.own.standardize(own_scores(counts, statistics.idf, statistics.mean_words))
-        around = scores_around(counts, statistics.idf, statistics.mean_words_around)
-        for moments, values in zip(statistics.around, around, strict=True):
-            scores += moments.standardize(values)
-        starts = np.append(counts.text_starts, np.int64(counts.n_units))
-        matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
-        return starts, scores, matched
+    def _ranking(self) -> TextRanking:
+        return TextRanking.of(self.asked)

@@ -5,8 +5,7 @@ import random
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.bm25 import own_scores
-from spscanner_rag.text.lexical import PLAIN_MATCH, QueryOnWords, lexical_statistics
+from spscanner_rag.text.lexical import PLAIN_MATCH, QueryOnWords, lexical_scores
 from spscanner_rag.text.words import TextWords
 
 _CHOICE = 3
@@ -24,6 +23,4 @@ def wrong_favourite(
 
 def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
     """BM25 of each unit of a document among its units: (units,)."""
-    asked = QueryOnWords(query, [words.postings], words.of_stem, words.vocabulary)
-    statistics = lexical_statistics(asked, PLAIN_MATCH)
-    return own_scores(asked.counts(), statistics.idf, statistics.mean_words)
+    return lexical_scores(QueryOnWords.on_text(query, words), PLAIN_MATCH).bm25[0]
