@@ -122,8 +122,7 @@ class Pipeline:
         if not self.reading.lexical:
             collection = None
         elif together and collection is None:
-            requests = [self._with_units(request) for request in requests]
-            collection = _words_of(requests, meter)
+            requests, collection = self._counted_together(requests, meter)
         in_thread = self.model.device.type not in SERIAL_DEVICES
         runs = in_runs(
             self._prepared(requests, meter, collection),
@@ -153,10 +152,23 @@ class Pipeline:
             before = _Scan(request, asked, self._windows(text))
             yield before
 
-    def _with_units(self, request: ScanRequest) -> ScanRequest:
-        if request.units is not None:
-            return request
-        return request._replace(units=self.reading.segmenter.segment(request.text))
+    def _counted_together(
+        self, requests: Iterable[ScanRequest], meter: Meter
+    ) -> tuple[list[ScanRequest], CollectionIndex]:
+        """The requests with their units, and the words of all texts; each text is cut and counted once."""
+        cuts: dict[str, Sequence[Unit]] = {}  # by text
+        cut_requests, index = [], CollectionIndex()
+        for request in requests:
+            meter.check()
+            units = request.units
+            if units is None:
+                units = cuts.get(request.text)
+            if units is None:
+                units = cuts[request.text] = self.reading.segmenter.segment(request.text)
+            if request.text not in index:
+                index.add(request.text, [unit.model_text for unit in units])
+            cut_requests.append(request._replace(units=units))
+        return cut_requests, index
 
     def _windows(self, text: PreparedText) -> list[tuple[int, int]]:
         if self.window_tokens is not None and self.window_tokens < len(text.input_ids):
@@ -180,16 +192,6 @@ def check_options(window_tokens: object, segment_tokens: object, segmenter: obje
             raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
     if segmenter is not None:
         check_segmenter(segmenter)
-
-
-def _words_of(requests: Iterable[ScanRequest], meter: Meter) -> CollectionIndex:
-    """The words of all texts; one that occurs again, with another question, is counted once."""
-    index = CollectionIndex()
-    for request in requests:
-        meter.check()
-        if request.units is not None and request.text not in index:
-            index.add(request.text, [unit.model_text for unit in request.units])
-    return index
 
 
 class _Scan(NamedTuple):

@@ -14,6 +14,8 @@ from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, one_ahead
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import window_ranges
 
@@ -97,6 +99,51 @@ def test_texts_are_prepared_ahead_but_not_all(tiny_scanner: Scanner, monkeypatch
     assert taken in (4, 5)
     assert len(list(run)) == 19
     assert taken == 20
+
+
+def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
+    assert scanner.uses_collection
+    cut: list[str] = []
+    prepared: list[str] = []
+    segment, prepare = SentenceSegmenter.segment, Reading.prepare
+
+    def counted_segment(self: SentenceSegmenter, text: str) -> list[Unit]:
+        cut.append(text)
+        return segment(self, text)
+
+    def counted_prepare(self: Reading, text: str, units: Any = None) -> Any:
+        prepared.append(text)
+        return prepare(self, text, units)
+
+    monkeypatch.setattr(SentenceSegmenter, "segment", counted_segment)
+    monkeypatch.setattr(Reading, "prepare", counted_prepare)
+    other = "The date is on the stone."
+    requests = [ScanRequest(query, text) for text in (TEXT, other) for query in (QUERY, "the date", "stone")]
+    line = pipeline_of(scanner)
+    together = [scored.logits for scored in line.run(requests, Meter(), together=True)]
+    assert cut == prepared == [TEXT, other]
+    words = CollectionIndex.of(
+        [unit.model_text for unit in segment(SentenceSegmenter(), t)] for t in (TEXT, other)
+    )
+    for ours, alone in zip(together, line.run(requests, Meter(), words), strict=True):
+        np.testing.assert_array_equal(ours, alone.logits)
+
+
+def test_cancelled_between_cutting_two_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
+    cut: list[str] = []
+    segment = SentenceSegmenter.segment
+
+    def counted(self: SentenceSegmenter, text: str) -> list[Unit]:
+        cut.append(text)
+        return segment(self, text)
+
+    monkeypatch.setattr(SentenceSegmenter, "segment", counted)
+    requests = [ScanRequest(QUERY, f"{number} {TEXT}") for number in range(5)]
+    with pytest.raises(ScanCancelled):
+        list(pipeline_of(scanner).run(requests, Meter(cancelled=lambda: len(cut) == 2), together=True))
+    assert len(cut) == 2
 
 
 @pytest.fixture
