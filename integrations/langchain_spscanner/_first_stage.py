@@ -1,11 +1,11 @@
 """What chooses the documents to read for a question: BM25, nothing, or a runnable of LangChain."""
 
-from typing import Literal
-
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
-FirstStage = Literal["bm25", "none"] | Runnable[str, list[Document]]
+from spscanner_rag.retrieval import OwnFirstStage, check_own_first_stage
+
+FirstStage = OwnFirstStage | Runnable[str, list[Document]]
 
 
 def check_first_stage(first_stage: object, name: str) -> None:
@@ -13,9 +13,9 @@ def check_first_stage(first_stage: object, name: str) -> None:
 
     ``name`` is that of the field that it was given as.
     """
-    if isinstance(first_stage, str) and first_stage not in ("bm25", "none"):
-        raise ValueError(f'first_stage: got {first_stage!r}; expected "bm25", "none" or a retriever')
-    if not isinstance(first_stage, str | Runnable):
+    if isinstance(first_stage, str):
+        check_own_first_stage(first_stage)
+    elif not isinstance(first_stage, Runnable):
         raise TypeError(
             f"{name}: got {type(first_stage).__name__}; expected a LangChain retriever or another "
             "runnable (wrap a function in langchain_core.runnables.RunnableLambda)"

@@ -7,7 +7,7 @@ from numbers import Real
 
 from langchain_core.documents import Document
 
-from langchain_spscanner._scored import SCORE_KEYS
+from langchain_spscanner._scored import ALL_SCORE_KEYS
 from spscanner_rag.retrieval import copied_metadata, is_random_id
 
 SCORES = ("relevance_score", "score")
@@ -16,7 +16,7 @@ SCORES = ("relevance_score", "score")
 # Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
 _PLACES = ("start_index", "end_index", "chunk_index")
 _STORE_IDS = ("_id", "_collection_name", "chunk_id", "pk")
-_OF_THE_STORE = frozenset((*SCORES, *SCORE_KEYS, *_STORE_IDS))
+_OF_THE_STORE = frozenset((*SCORES, *ALL_SCORE_KEYS, *_STORE_IDS))
 
 
 def is_chunk(document: Document) -> bool:

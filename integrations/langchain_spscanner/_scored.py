@@ -6,11 +6,10 @@ from typing import Any
 from langchain_core.documents import Document
 from typing_extensions import override
 
+from spscanner_rag.retrieval import SCORE_KEYS
+
 SCORE_KEY = "relevance_score"
-LOGIT_KEY = "spscanner_logit"
-DOCUMENT_SCORE_KEY = "spscanner_document_score"
-RETRIEVAL_SCORE_KEY = "spscanner_retrieval_score"
-SCORE_KEYS = frozenset((SCORE_KEY, LOGIT_KEY, DOCUMENT_SCORE_KEY, RETRIEVAL_SCORE_KEY))
+ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))
 """Metadata keys whose values depend on the question."""
 
 
@@ -41,4 +40,4 @@ class ScoredDocument(Document):
 
 def without_scores(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What of the metadata does not depend on the question."""
-    return {key: value for key, value in metadata.items() if key not in SCORE_KEYS}
+    return {key: value for key, value in metadata.items() if key not in ALL_SCORE_KEYS}

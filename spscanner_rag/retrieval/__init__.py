@@ -8,7 +8,13 @@ from spscanner_rag.retrieval.access_token import hide_token, hide_token_in_field
 from spscanner_rag.retrieval.background import off_loop
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
-from spscanner_rag.retrieval.first_stage import ReadBounds, choose_texts, restrict
+from spscanner_rag.retrieval.first_stage import (
+    OwnFirstStage,
+    ReadBounds,
+    check_own_first_stage,
+    choose_texts,
+    restrict,
+)
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.metadata import copied_metadata, is_random_id, page_number
 from spscanner_rag.retrieval.options import SentenceSearch
@@ -17,42 +23,52 @@ from spscanner_rag.retrieval.pruning import (
     KeptPiece,
     ReturnNodes,
     check_return_nodes,
-    kept_pieces,
     pruned_text,
-    reduction,
+)
+from spscanner_rag.retrieval.result_metadata import (
+    ID_KEY,
+    SCORE_KEYS,
+    continued_metadata,
+    reduction_metadata,
+    scores_metadata,
 )
 from spscanner_rag.retrieval.search import Hit
 from spscanner_rag.retrieval.shared_scanners import loading_options
 from spscanner_rag.text.token_counts import CountTokens
 
 __all__ = [
+    "ID_KEY",
+    "SCORE_KEYS",
     "Corpus",
     "CountTokens",
     "Hit",
     "JoinedText",
     "KeptPiece",
     "Order",
+    "OwnFirstStage",
     "Piece",
     "ReadBounds",
     "ReturnNodes",
     "SentenceSearch",
     "check_json",
+    "check_own_first_stage",
     "check_return_nodes",
     "choose_texts",
+    "continued_metadata",
     "copied_metadata",
     "estimated_tokens",
     "hide_token",
     "hide_token_in_fields",
     "is_random_id",
     "join_pieces",
-    "kept_pieces",
     "loading_options",
     "off_loop",
     "page_number",
     "pruned_text",
     "read_corpus",
-    "reduction",
+    "reduction_metadata",
     "restrict",
+    "scores_metadata",
     "split_token",
     "write_corpus",
 ]

@@ -2,10 +2,20 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast, get_args
 
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
+
+OwnFirstStage = Literal["bm25", "none"]
+"""The first stages that need no retriever of a framework."""
+
+
+def check_own_first_stage(name: str) -> OwnFirstStage:
+    """Return the name; raise ``ValueError`` for an unknown one."""
+    if name not in get_args(OwnFirstStage):
+        raise ValueError(f'first_stage: got {name!r}; expected "bm25", "none" or a retriever')
+    return cast("OwnFirstStage", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.pruning import KeptPiece, kept_pieces
 from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, search
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
@@ -59,12 +60,8 @@ class SentenceSearch:
         query: str,
         texts: Sequence[JoinedText],
         cancelled: Cancelled = never,
-        collection: CollectionIndex | None = None,
     ) -> list[Hit]:
-        """The best passages of all texts together; ``collection`` is as for `search`, by default that of `within`.
-
-        If there is nothing to read, no scorer is loaded.
-        """
+        """The best passages of all texts together. If there is nothing to read, no scorer is loaded."""
         if not any(joined.text.strip() for joined in texts):
             return []
         scorer = self.choice.resolve()
@@ -73,14 +70,25 @@ class SentenceSearch:
             query,
             texts,
             self.selection,
-            collection=self.collection if collection is None else collection,
+            collection=self.collection,
             batch_size=self.batch_size,
             cancelled=cancelled,
         )
 
-    def unmerged(self) -> Self:
-        """The same search with each sentence as a hit of its own."""
-        return replace(self, selection=replace(self.selection, merge=False))
+    def pieces(
+        self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never, *, pruned: bool = False
+    ) -> list[KeptPiece]:
+        """The pieces in which the best sentences stand, best first or in the order of the texts, as selected.
+
+        With ``pruned``, only pieces that keep some text.
+        """
+        unmerged = replace(self, selection=replace(self.selection, merge=False))
+        kept = kept_pieces(texts, unmerged(query, texts, cancelled))
+        if pruned:
+            kept = [piece for piece in kept if piece.spans]
+        if self.selection.order == "score":
+            kept.sort(key=lambda piece: -piece.best.logit)
+        return kept
 
     def token_counter(self) -> Callable[[str], int] | None:
         """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""

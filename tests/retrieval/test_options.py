@@ -71,6 +71,26 @@ def test_the_best_sentences() -> None:
     assert [hit.text for hit in hits] == ["The longest of all.", "A longer one."]
 
 
+def test_the_pieces_of_the_best_sentences() -> None:
+    text = "It rained. A longer one of all. The longest sentence of this text. The end."
+    pieces = [
+        Piece(text=text[:31], key="a", source="d", start=0),
+        Piece(text=text[11:40], key="b", source="d", start=11),  # its selected sentence is in the first, too
+        Piece(text=text[32:], key="c", source="d", start=32),
+    ]
+    texts = join_pieces(pieces)
+    options = {"scorer": Lengths(), "best": 2, "merge_adjacent": True}
+    found = search_of(**options).pieces(QUERY, texts)
+    assert [(own.piece, own.best.text) for own in found] == [
+        (2, "The longest sentence of this text."),
+        (0, "A longer one of all."),
+        (1, "A longer one of all."),
+    ]
+    in_order = search_of(**options, order="document")
+    assert [own.piece for own in in_order.pieces(QUERY, texts)] == [0, 1, 2]
+    assert [own.piece for own in in_order.pieces(QUERY, texts, pruned=True)] == [0, 2]
+
+
 def test_nothing_to_read_loads_nothing() -> None:
     search = search_of(model="/no/such/folder", model_kwargs=None)
     assert search(QUERY, []) == []

@@ -16,10 +16,8 @@ from llama_index.core.schema import (
 )
 from llama_index.core.storage.docstore import BaseDocumentStore
 
-from spscanner_rag.retrieval import JoinedText, Piece, join_pieces, page_number
+from spscanner_rag.retrieval import ID_KEY, JoinedText, Piece, join_pieces, page_number
 from spscanner_rag.scorers import check_query
-
-ID_KEY = "spscanner_id"  # the nodes of sentences have it
 
 AUTO = "auto"
 """The ``document_key`` for which pages of one file are one document."""

@@ -4,9 +4,7 @@ from typing import Any
 
 from llama_index.core.schema import NodeWithScore
 
-LOGIT_KEY = "spscanner_logit"
-DOCUMENT_SCORE_KEY = "spscanner_document_score"
-RETRIEVAL_SCORE_KEY = "spscanner_retrieval_score"
+from spscanner_rag.retrieval import scores_metadata
 
 
 class ScannedNode(NodeWithScore):
@@ -38,10 +36,7 @@ class ScannedNode(NodeWithScore):
 
     def scores(self) -> dict[str, float]:
         """Logit, document score and, if there is one, retrieval score, under their metadata keys."""
-        scores = {LOGIT_KEY: self.logit, DOCUMENT_SCORE_KEY: self.document_score}
-        if self.retrieval_score is not None:
-            scores[RETRIEVAL_SCORE_KEY] = self.retrieval_score
-        return scores
+        return scores_metadata(self.logit, self.document_score, self.retrieval_score)
 
 
 class Excerpt(ScannedNode):

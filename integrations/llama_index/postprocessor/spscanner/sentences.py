@@ -7,7 +7,6 @@ from typing import Any
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from llama_index.postprocessor.spscanner.nodes import (
-    ID_KEY,
     JoinedNodes,
     page_label,
     related,
@@ -15,12 +14,16 @@ from llama_index.postprocessor.spscanner.nodes import (
     text_of,
 )
 from llama_index.postprocessor.spscanner.scored import Excerpt
-from spscanner_rag.retrieval import Hit, JoinedText, SentenceSearch, copied_metadata, is_random_id
+from spscanner_rag.retrieval import (
+    ID_KEY,
+    Hit,
+    JoinedText,
+    SentenceSearch,
+    continued_metadata,
+    copied_metadata,
+    is_random_id,
+)
 from spscanner_rag.scorers import Cancelled, never
-
-CONTINUED_PAGE_KEY = "spscanner_continued_page"
-CONTINUED_START_KEY = "spscanner_continued_start"
-CONTINUED_END_KEY = "spscanner_continued_end"
 
 _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 
@@ -74,7 +77,8 @@ class _Writer:
 
     def _written(self, name: str, hit: Hit, text: JoinedText, nodes: JoinedNodes) -> Excerpt:
         node = nodes.nodes[hit.place.piece]
-        metadata = copied_metadata(node.metadata) | {ID_KEY: name} | _continued(hit, text, nodes)
+        metadata = copied_metadata(node.metadata) | {ID_KEY: name}
+        metadata |= continued_metadata(hit, text, lambda piece: page_label(nodes.nodes[piece]))
         source = related(node, NodeRelationship.SOURCE)
         if source is None:
             source = self._info(node)
@@ -138,15 +142,3 @@ class _Writer:
 
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _continued(hit: Hit, text: JoinedText, nodes: JoinedNodes) -> dict[str, Any]:
-    """The last page that a sentence runs over to, and its span there; empty if it ends where it begins."""
-    *_, last = text.places(hit.start, hit.end)
-    if last.source == hit.place.source:
-        return {}
-    return {
-        CONTINUED_PAGE_KEY: page_label(nodes.nodes[last.piece]),
-        CONTINUED_START_KEY: last.source_start,
-        CONTINUED_END_KEY: last.source_end,
-    }

@@ -12,14 +12,10 @@ from spscanner_rag.retrieval import (
     ReturnNodes,
     SentenceSearch,
     copied_metadata,
-    kept_pieces,
     pruned_text,
-    reduction,
+    reduction_metadata,
 )
 from spscanner_rag.scorers import Cancelled, never
-
-CHARACTER_REDUCTION_KEY = "spscanner_character_reduction"
-TOKEN_REDUCTION_KEY = "spscanner_token_reduction"
 
 
 def best_nodes(
@@ -34,19 +30,15 @@ def best_nodes(
     if return_nodes == "sentence":
         return best_sentences(search, query, joined, keep_retrieval_score, cancelled)
     texts = [(text, nodes) for nodes in joined for text in nodes.texts]
-    only_texts = [text for text, _ in texts]
-    kept = kept_pieces(only_texts, search.unmerged()(query, only_texts, cancelled))
-    if return_nodes == "pruned":
-        kept = [piece for piece in kept if piece.spans]
-    if search.selection.order == "score":
-        kept.sort(key=lambda piece: -piece.best.logit)
-    count = search.token_counter() if kept and return_nodes == "pruned" else None
+    pruned = return_nodes == "pruned"
+    kept = search.pieces(query, [text for text, _ in texts], cancelled, pruned=pruned)
+    count = search.token_counter() if kept and pruned else None
     found: list[NodeWithScore] = []
     for piece in kept:
         text, nodes = texts[piece.joined]
         node, best = nodes.nodes[piece.piece], piece.best
         kind: type[ScannedNode] = ScannedNode
-        if return_nodes == "pruned":
+        if pruned:
             kind, node = Excerpt, _pruned(node, pruned_text(text_of(node), text, piece), count)
         found.append(
             kind(
@@ -63,9 +55,7 @@ def best_nodes(
 def _pruned(node: BaseNode, text: str, count: CountTokens | None) -> BaseNode:
     """A copy of a node with less text, and with the share that was saved in its metadata."""
     whole = text_of(node)
-    metadata = copied_metadata(node.metadata) | {CHARACTER_REDUCTION_KEY: reduction(len, whole, text)}
-    if count is not None:
-        metadata[TOKEN_REDUCTION_KEY] = reduction(count, whole, text)
+    metadata = copied_metadata(node.metadata) | reduction_metadata(whole, text, count)
     changed = {
         "metadata": metadata,
         "excluded_embed_metadata_keys": with_own_keys(node.excluded_embed_metadata_keys, metadata),

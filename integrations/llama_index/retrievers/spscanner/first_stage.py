@@ -1,10 +1,10 @@
 """What chooses the documents to read for a question: BM25, nothing, or a retriever of LlamaIndex."""
 
-from typing import Literal
-
 from llama_index.core.base.base_retriever import BaseRetriever
 
-FirstStage = Literal["bm25", "none"] | BaseRetriever
+from spscanner_rag.retrieval import OwnFirstStage, check_own_first_stage
+
+FirstStage = OwnFirstStage | BaseRetriever
 
 
 def checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
@@ -12,12 +12,10 @@ def checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
     if first_stage is not None and retriever is not None:
         raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
     if retriever is None:
-        if first_stage is None or first_stage == "bm25":
+        if first_stage is None:
             return "bm25"
-        if first_stage == "none":
-            return "none"
         if isinstance(first_stage, str):
-            raise ValueError(f'first_stage: got {first_stage!r}; expected "bm25", "none" or a retriever')
+            return check_own_first_stage(first_stage)
     name, chosen = ("first_stage", first_stage) if retriever is None else ("retriever", retriever)
     if not isinstance(chosen, BaseRetriever):
         raise TypeError(
