@@ -7,7 +7,14 @@ from langchain_core.documents import Document
 
 from langchain_spscanner._conversion import HeldDocuments, TextToScan
 from langchain_spscanner._identity import require_document
-from spscanner_rag.retrieval import Corpus, ReadBounds, choose_texts, estimated_tokens, restrict
+from spscanner_rag.retrieval import (
+    Corpus,
+    ReadBounds,
+    check_found,
+    choose_texts,
+    estimated_tokens,
+    restrict,
+)
 
 Filter = Callable[[Document], bool] | Mapping[str, Any]
 
@@ -44,11 +51,10 @@ def read_found(
 
     Raises ``TypeError`` if it found anything but a sequence of Documents.
     """
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
-    for document in found:
+    documents = check_found(found, "Documents")
+    for document in documents:
         require_document(document, "the first stage's documents")
-    texts = list(_filtered(held.chosen(found), chosen_by).values())
+    texts = list(_filtered(held.chosen(documents), chosen_by).values())
     kept = bounds.kept(estimated_tokens(text.joined.text) for text in texts)
     return [texts[number] for number in kept]
 

@@ -222,7 +222,7 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
         held, corpus = self._counted()
         chosen_by = arguments.get("filter", self.filter)
         bounds = ReadBounds(self.read_documents, self.read_tokens)
-        if found is not None:
+        if isinstance(self._first_stage, Runnable):
             texts = read_found(held, found, bounds, chosen_by)
         elif self._first_stage == "none":
             texts = read_all(held, chosen_by)

@@ -11,6 +11,7 @@ from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write
 from spscanner_rag.retrieval.first_stage import (
     OwnFirstStage,
     ReadBounds,
+    check_found,
     check_own_first_stage,
     choose_texts,
     restrict,
@@ -50,6 +51,7 @@ __all__ = [
     "ReadBounds",
     "ReturnNodes",
     "SentenceSearch",
+    "check_found",
     "check_json",
     "check_own_first_stage",
     "check_return_nodes",

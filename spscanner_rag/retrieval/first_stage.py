@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
@@ -16,6 +16,16 @@ def check_own_first_stage(name: str) -> OwnFirstStage:
     if name not in get_args(OwnFirstStage):
         raise ValueError(f'first_stage: got {name!r}; expected "bm25", "none" or a retriever')
     return cast("OwnFirstStage", name)
+
+
+def check_found(found: object, kind: str) -> Sequence[Any]:
+    """Return what a framework's first stage found; raise ``TypeError`` unless it is a sequence.
+
+    ``kind`` is what the message expects a list of.
+    """
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of {kind}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The retriever over many documents: what is read, filters, changes, persist and load."""
 
+import asyncio
 import pickle
 import threading
 from collections.abc import Callable, Sequence
@@ -122,6 +123,24 @@ def test_a_retriever_as_first_stage_under_either_name(reader: Reader, notes: lis
         SPScannerRetriever(first_stage="bm25", retriever=first)
     with pytest.raises(TypeError, match="first_stage is int; expected a BaseRetriever"):
         SPScannerRetriever(first_stage=3)  # type: ignore[arg-type]
+
+
+def test_a_first_stage_that_returns_nothing_is_not_replaced_by_bm25(
+    reader: Reader, notes: list[Document]
+) -> None:
+    class Nothing(Fixed):
+        def retrieve(self, str_or_query_bundle: Any) -> Any:
+            return None
+
+        async def aretrieve(self, str_or_query_bundle: Any) -> Any:
+            return None
+
+    retriever = SPScannerRetriever(notes, scorer=reader, retriever=Nothing([]))
+    message = "the first stage returned NoneType; expected a list of nodes with scores"
+    with pytest.raises(TypeError, match=message):
+        retriever.retrieve("house 17")
+    with pytest.raises(TypeError, match=message):
+        asyncio.run(retriever.aretrieve("house 17"))
 
 
 def test_the_score_of_the_first_stage_is_kept_on_request(reader: Reader, notes: list[Document]) -> None:

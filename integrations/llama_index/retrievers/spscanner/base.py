@@ -275,11 +275,11 @@ class SPScannerRetriever(BaseRetriever):
         return await off_loop(lambda cancelled: self._sentences(query_bundle, found, cancelled))
 
     def _sentences(
-        self, query: QueryBundle, found: Sequence[NodeWithScore] | None, cancelled: Cancelled = never
+        self, query: QueryBundle, found: object, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
         held, question = self._held.texts(), query_text(query)
         passes = None if self._filters is None else node_filter(self._filters)
-        if found is not None:
+        if not isinstance(self._first_stage, str):
             joined = read_found(self._held, held, found, self._bounds, passes)
         elif self._first_stage == "none":
             joined = read_all(held, passes)

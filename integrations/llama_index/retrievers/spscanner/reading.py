@@ -1,14 +1,18 @@
 """Which documents are read for a question: filtered by metadata, chosen by a first stage, within bounds."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-
-from llama_index.core.schema import NodeWithScore
 
 from llama_index.postprocessor.spscanner.nodes import JoinedNodes
 from llama_index.retrievers.spscanner.filters import NodeFilter
 from llama_index.retrievers.spscanner.held import HeldNodes, HeldTexts
-from spscanner_rag.retrieval import JoinedText, ReadBounds, choose_texts, estimated_tokens, restrict
+from spscanner_rag.retrieval import (
+    JoinedText,
+    ReadBounds,
+    check_found,
+    choose_texts,
+    estimated_tokens,
+    restrict,
+)
 
 
 def read_all(held: HeldTexts, passes: NodeFilter | None) -> list[JoinedNodes]:
@@ -33,12 +37,16 @@ def read_best(
 def read_found(
     nodes: HeldNodes,
     held: HeldTexts,
-    found: Sequence[NodeWithScore],
+    found: object,
     bounds: ReadBounds,
     passes: NodeFilter | None,
 ) -> list[JoinedNodes]:
-    """The texts of the nodes that another first stage found, in its order, as far as the bounds go."""
-    every = [replace(own, texts=list(_filtered(own, passes).values())) for own in nodes.found(held, found)]
+    """The texts of the nodes that another first stage found, in its order, as far as the bounds go.
+
+    Raises ``TypeError`` if it found anything but a sequence.
+    """
+    joined = nodes.found(held, check_found(found, "nodes with scores"))
+    every = [replace(own, texts=list(_filtered(own, passes).values())) for own in joined]
     filled = [own for own in every if own.texts]
     tokens = (sum(estimated_tokens(joined.text) for joined in own.texts) for own in filled)
     return [filled[number] for number in bounds.kept(tokens)]
