@@ -5,15 +5,13 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from spscanner_rag.retrieval import Corpus, check_json, read_corpus, write_corpus
+from spscanner_rag.retrieval import Corpus, read_corpus, write_corpus
 
 _FRAMEWORK = "langchain"
 
 
 def persist_documents(path: str | Path, documents: tuple[Document, ...], corpus: Corpus) -> None:
     """Write documents and counts; ``ValueError`` for metadata that JSON cannot keep."""
-    for document in documents:
-        check_json(document.metadata, "metadata", f"document {document.id!r}")
     write_corpus(path, _FRAMEWORK, (_record(document) for document in documents), corpus)
 
 

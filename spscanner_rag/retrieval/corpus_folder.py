@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -40,7 +40,7 @@ def write_corpus(
     framework : str
         Whose documents they are; `read_corpus` compares it.
     documents : iterable of mapping
-        Each as an object of JSON values.
+        Each as an object of JSON values. The "id", if there is one, names it in errors.
     corpus : Corpus
 
     Raises
@@ -108,11 +108,7 @@ def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]],
 
 def check_json(value: object, name: str, owner: str) -> None:
     """Raise ``ValueError`` unless JSON gives the value back as it is."""
-    try:
-        same = json.loads(json.dumps(value, allow_nan=False)) == value
-    except (TypeError, ValueError, RecursionError):
-        same = False
-    if same:
+    if _exact_json(value) is not None:
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -120,6 +116,15 @@ def check_json(value: object, name: str, owner: str) -> None:
                 raise _not_json(key, f"a key of {name}", owner)
             check_json(inner, f"{name}[{key!r}]", owner)
     raise _not_json(value, name, owner)
+
+
+def _exact_json(value: object) -> str | None:
+    """The value as JSON; None unless JSON gives it back as it is."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+        return text if json.loads(text) == value else None
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _not_json(value: object, name: str, owner: str) -> ValueError:
@@ -130,8 +135,13 @@ def _not_json(value: object, name: str, owner: str) -> ValueError:
 
 
 def _line(number: int, document: Mapping[str, Any]) -> bytes:
-    check_json(dict(document), "the content", f"document {number + 1}")
-    return json.dumps(document).encode("ascii") + b"\n"
+    text = _exact_json(dict(document))
+    if text is None:
+        owner = document.get("id") or number + 1
+        for key, value in document.items():
+            check_json(value, key, f"document {owner!r}")
+        raise _not_json(document, "the content", f"document {owner!r}")
+    return text.encode("ascii") + b"\n"
 
 
 def _check_free(folder: Path) -> None:
@@ -184,12 +194,9 @@ def _is_entry(entry: object) -> bool:
 
 
 def _described(place: Path) -> dict[str, Any]:
-    digest, size = sha256(), 0
     with place.open("rb") as file:
-        while block := file.read(2**20):
-            digest.update(block)
-            size += len(block)
-    return {"bytes": size, "sha256": digest.hexdigest()}
+        digest = file_digest(file, "sha256").hexdigest()
+        return {"bytes": file.tell(), "sha256": digest}
 
 
 def _damaged(place: Path, what: str) -> ValueError:

@@ -196,5 +196,23 @@ def test_what_json_cannot_keep_is_named_and_nothing_is_written(
     assert not (tmp_path / "new").exists()
 
 
+def test_a_document_is_named_by_its_id_and_serialized_once(
+    tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [{"id": "a", "metadata": {}}, {"id": None, "metadata": {"when": {1}}}]
+    with pytest.raises(ValueError, match=r"metadata\['when'\] of document 2 is set"):
+        write_corpus(tmp_path, "ours", records, corpus)
+    records[1]["id"] = "b"
+    with pytest.raises(ValueError, match=r"metadata\['when'\] of document 'b' is set"):
+        write_corpus(tmp_path, "ours", records, corpus)
+    written = []
+    dumps = json.dumps
+    monkeypatch.setattr(
+        json, "dumps", lambda value, **options: written.append(value) or dumps(value, **options)
+    )
+    write_corpus(tmp_path, "ours", RECORDS, corpus)
+    assert [value for value in written if value in RECORDS] == RECORDS
+
+
 def test_json_values_pass() -> None:
     check_json({"a": [1, 2.5, None, True, {"b": "\ud800"}]}, "metadata", "d")

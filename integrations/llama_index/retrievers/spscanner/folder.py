@@ -38,6 +38,7 @@ def _record(node: BaseNode) -> dict[str, Any]:
             f"node {node.node_id!r} is {type(node).__name__}; expected one of LlamaIndex's own node classes, "
             "which it can read from JSON: convert it before persist"
         )
+    # Before LlamaIndex turns objects in it into dictionaries, which cannot be seen afterwards.
     check_json(node.metadata, "metadata", f"node {node.node_id!r}")
     record: dict[str, Any] = doc_to_json(node)
     if record[DATA_KEY].get("text_resource"):
