@@ -14,7 +14,7 @@ from spscanner_rag.evaluation.rotation import LAYOUTS, rotatable
 from spscanner_rag.evaluation.run import Layout, as_it_is, run_setting, titled
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import THRESHOLD
-from spscanner_rag.evidence.questions import Document, document_digest
+from spscanner_rag.evidence.questions import Document, QuestionPlaces, document_digest
 from spscanner_rag.evidence.sampling import Asked, sample_questions
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
@@ -183,17 +183,13 @@ def study_of(
 
 def check_distinct(documents: Iterable[Document]) -> None:
     """Raise ``ValueError`` for two questions whose records could not be told apart: one would count for both."""
-    seen: set[tuple[str, str, str]] = set()
-    for document in documents:
-        for question in document.questions:
-            key = (document.source, document.doc_id, question.qid)
-            if key in seen:
-                raise ValueError(
-                    f"got question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
-                    f"{document.source!r:.80} more than once; expected each once: give each document an id of its "
-                    "own in its source"
-                )
-            seen.add(key)
+    places = QuestionPlaces()
+    for number, document in enumerate(documents, 1):
+        if repeated := places.add(document, f"document {number}"):
+            raise ValueError(
+                f"got {repeated.name} more than once; expected each once: give each document an id of its own "
+                "in its source"
+            )
 
 
 def digest_of(questions: Questions) -> str:

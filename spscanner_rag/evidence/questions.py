@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST_CHOICES = 26
 """Options of a multiple-choice question, which are named by letters."""
@@ -61,6 +61,35 @@ def document_digest(document: Document) -> str:
     return hashlib.sha256(json.dumps(told).encode("ascii")).hexdigest()  # escapes lone surrogates
 
 
+class Repeated(NamedTuple):
+    """A question that stands twice."""
+
+    name: str  # of the question, with its document and its source
+    first: str  # the place where it stands first
+
+
+class QuestionPlaces:
+    """Where each question stands, by source, document and question id, under which its results are kept."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str, str], str] = {}
+
+    def add(self, document: Document, where: str) -> Repeated | None:
+        """Note the questions of a document. If one of them was noted before, note none and return that one."""
+        own: dict[tuple[str, str, str], str] = {}
+        for question in document.questions:
+            key = (document.source, document.doc_id, question.qid)
+            if key in self._places or key in own:
+                name = (
+                    f"question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
+                    f"{document.source!r:.80}"
+                )
+                return Repeated(name, self._places.get(key, where))
+            own[key] = where
+        self._places |= own
+        return None
+
+
 def read_documents(
     paths: Iterable[Path], on_bad: Callable[[DataError], object] | None = None, *, distinct: bool = False
 ) -> Iterator[Document]:
@@ -84,7 +113,7 @@ def read_documents(
     OSError
         For a file that cannot be read, with or without ``on_bad``.
     """
-    places: dict[tuple[str, str, str], str] | None = {} if distinct else None
+    places = QuestionPlaces() if distinct else None
     for path in paths:
         lines = numbered_lines(path)
         while True:
@@ -92,8 +121,11 @@ def read_documents(
                 number, line = next(lines)
                 if line.strip():
                     document = _document(line, where := f"{path}, line {number}")
-                    if places is not None:
-                        _add_distinct(document, where, places)
+                    if places is not None and (repeated := places.add(document, where)):
+                        raise DataError(
+                            f"{where}: got {repeated.name} again, first in {repeated.first}; expected each once: "
+                            "give each file once, and each document an id of its own in its source"
+                        )
                     yield document
             except StopIteration:  # also after damage
                 break
@@ -101,21 +133,6 @@ def read_documents(
                 if on_bad is None:
                     raise
                 on_bad(error)
-
-
-def _add_distinct(document: Document, where: str, places: dict[tuple[str, str, str], str]) -> None:
-    """Note where the questions of a document are; `DataError` for one that is noted already."""
-    own: dict[tuple[str, str, str], str] = {}
-    for question in document.questions:
-        key = (document.source, document.doc_id, question.qid)
-        if key in places or key in own:
-            raise DataError(
-                f"{where}: got question {question.qid!r:.80} of document {document.doc_id!r:.80} of source "
-                f"{document.source!r:.80} again, first in {places.get(key, where)}; expected each once: give each "
-                "file once, and each document an id of its own in its source"
-            )
-        own[key] = where
-    places |= own
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
