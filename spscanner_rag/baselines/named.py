@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from spscanner_rag import baselines  # its names import their modules when they are used
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
@@ -18,6 +18,20 @@ KINDS = {
     "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
     "hybrid": "hybrid:A+B, the standardized scores of two or more of these added",
 }
+
+
+class NameParts(NamedTuple):
+    """The parts of a scorer's name, such as ``dense:MODEL``."""
+
+    kind: str
+    model: str  # "" if the name has none
+    scorers: tuple[str, ...]  # names of what a hybrid adds; empty for other kinds
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Split a name, which need not be one that exists."""
+        kind, _, model = name.strip().partition(":")
+        return cls(kind, model, tuple(model.split("+")) if kind == "hybrid" else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +57,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
         If an extra is missing; the message says how to install it.
     """
     check_name(name)
-    kind, _, model = name.strip().partition(":")
+    kind, model, parts = NameParts.of(name)
     unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code
     keep = options.keep_texts
     own_device = None if device == "auto" else device  # None: sentence-transformers chooses
@@ -68,20 +82,20 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             dense = baselines.Dense(device=own_device)
             return baselines.Propositions(model, dense, unit, headings=options.titles, device=device)
         case _:
-            return baselines.Hybrid([scorer_of(part, options) for part in model.split("+")])
+            return baselines.Hybrid([scorer_of(part, options) for part in parts])
 
 
 def check_name(name: str) -> None:
     """Raise ``ValueError`` for an unknown name, and list the known ones. Nothing is loaded."""
-    kind, colon, model = name.strip().partition(":")
-    if kind not in KINDS or (colon and not model):
+    kind, model, parts = NameParts.of(name)
+    if kind not in KINDS or (":" in name and not model):
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
     if kind == "bm25" and model:
         raise ValueError(f"retriever {name!r}: bm25 takes no model name; expected {KINDS[kind]}")
     if not model and kind in ("crossencoder", "mamba", "propositions", "hybrid"):
         lacks = "the retrievers to add" if kind == "hybrid" else "a model name"
         raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")
-    for part in model.split("+") if kind == "hybrid" else ():
+    for part in parts:
         check_name(part)
 
 
@@ -97,4 +111,4 @@ def check_names(names: list[str]) -> None:
 
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
     """The units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
-    return ["sentence"] if name.partition(":")[0] == "scanner" else units
+    return ["sentence"] if NameParts.of(name).kind == "scanner" else units

@@ -199,7 +199,7 @@ def _first_stages(
     other_run: Mapping[str, bool],
 ) -> list[str]:
     """The first stages of a run on corpora; ``ValueError`` for options that do not go together."""
-    from spscanner_rag.baselines.named import check_name
+    from spscanner_rag.baselines.named import NameParts, check_name
     from spscanner_rag.evaluation.corpus_study import NO_STAGE, WORDS
 
     if not corpus:
@@ -216,7 +216,7 @@ def _first_stages(
     for name in names:
         if name not in (NO_STAGE, WORDS):
             check_name(name)
-            if name.partition(":")[0] == "scanner":
+            if NameParts.of(name).kind == "scanner":
                 raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
     return names
 

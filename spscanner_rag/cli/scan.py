@@ -111,17 +111,18 @@ def scan(
     check_output(out, files)
 
     from spscanner_rag import Scanner
+    from spscanner_rag.evidence.coverage import Spans
     from spscanner_rag.views.terminal import render_documents, scan_progress
 
     scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, segment_tokens=segment_tokens)
-    collection = None
-    if len(documents) > 1:
-        collection = words_together(scanner, (scanner.segment(document.text) for document in documents))
+    cuts = [scanner.segment(document.text) for document in documents]
+    collection = words_together(scanner, cuts) if len(documents) > 1 else None
     with scan_progress(sys.stderr.isatty() if progress is None else progress, sys.stderr) as start:
         scanned = []
-        for document in documents:
-            pair, shown = (query, document.text), start(document.path)
-            (result,) = scanner.scan_many([pair], collection=collection, progress=shown)
+        for document, units in zip(documents, cuts, strict=True):
+            request, shown = (query, document.text, units), start(document.path)
+            (logits,) = scanner.score_units_many([request], collection=collection, progress=shown)
+            result = ScanResult(query, document.text, *Spans.of(units), logits, scanner.count_tokens)
             scanned.append(_select(document, result, selection))
     if output_format is OutputFormat.JSON:
         described = [_describe(document) for document in scanned]

@@ -10,7 +10,7 @@ from spscanner_rag.evidence.sampling import Asked, sample_questions
 
 
 @dataclass(frozen=True)
-class Corpus:
+class SourceCorpus:
     """The documents of a source, and the questions asked of them.
 
     Attributes
@@ -48,7 +48,7 @@ def corpora_of(
     *,
     least: int = 2,
     characters: int | None = None,
-) -> list[Corpus]:
+) -> list[SourceCorpus]:
     """The corpus of each source.
 
     A question is asked if no other document of its source has a question of the same words, answerable or not:
@@ -67,7 +67,7 @@ def corpora_of(
 
     Returns
     -------
-    list of Corpus
+    list of SourceCorpus
         Sources in alphabetical order; those without a question to ask are left out.
 
     Raises
@@ -104,7 +104,7 @@ def corpora_of(
 
 def _corpus(
     source: str, documents: list[Document], per_source: int | None, seed: int, characters: int | None
-) -> Corpus:
+) -> SourceCorpus:
     askers: dict[str, set[str]] = {}
     for document in documents:
         for question in document.questions:
@@ -118,7 +118,7 @@ def _corpus(
     read = unique if characters is None else [shortened(document, characters) for document in unique]
     every, own, left = map(_answerable, (documents, unique, read))
     asked = sample_questions(read, per_source, seed).get(source, [])
-    return Corpus(source, tuple(read), asked, every - own, own - left)
+    return SourceCorpus(source, tuple(read), asked, every - own, own - left)
 
 
 def _words(question: Question) -> str:

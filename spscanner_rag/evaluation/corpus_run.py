@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.evaluation.budget import tokens_at
-from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpora import SourceCorpus
 from spscanner_rag.evaluation.corpus_units import CorpusUnits, Shelf
 from spscanner_rag.evaluation.costs import PeakMemory
 from spscanner_rag.evaluation.first_stage import Reading, asked_of, documents_to_read
@@ -30,7 +30,7 @@ def run_on_corpora(
     setting: Setting,
     scorer: Scorer,
     reading: Reading,
-    corpora: Sequence[Corpus],
+    corpora: Sequence[SourceCorpus],
     shelf: Shelf,
     count_tokens: CountTokens,
     file: RecordFile,
@@ -71,7 +71,7 @@ class _Asking:
     setting: Setting
     scorer: Scorer
     reading: Reading
-    corpus: Corpus
+    corpus: SourceCorpus
     shelf: Shelf
     count_tokens: CountTokens
 

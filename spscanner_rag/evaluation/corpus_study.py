@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from spscanner_rag.evaluation.corpora import Corpus, corpora_of
+from spscanner_rag.evaluation.corpora import SourceCorpus, corpora_of
 from spscanner_rag.evaluation.corpus_run import run_on_corpora
 from spscanner_rag.evaluation.corpus_units import Shelf
 from spscanner_rag.evaluation.first_stage import Reading
@@ -34,7 +34,7 @@ class CorpusAsk:
     setting: Setting
     scorer: Setting
     reading: Reading
-    corpora: Sequence[Corpus]
+    corpora: Sequence[SourceCorpus]
     shelf: Shelf
     stage: Setting | None = None
 
@@ -78,7 +78,7 @@ class CorpusStudy:
     """
 
     settings: Sequence[Setting]
-    corpora: Sequence[Corpus]
+    corpora: Sequence[SourceCorpus]
     seed: int
     first_stages: Sequence[str] = (NO_STAGE,)
     read_documents: int = 10

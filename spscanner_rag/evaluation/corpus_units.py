@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
-from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpora import SourceCorpus
 from spscanner_rag.evidence.coverage import Spans
 from spscanner_rag.scorers import Scorer, score_batch
 from spscanner_rag.text.collection_index import CollectionIndex
@@ -30,12 +30,12 @@ class CorpusUnits:
 
     Parameters
     ----------
-    corpus : Corpus
+    corpus : SourceCorpus
     unit : str
         "sentence", "chunk", "passage" or "document".
     """
 
-    def __init__(self, corpus: Corpus, unit: UnitKind) -> None:
+    def __init__(self, corpus: SourceCorpus, unit: UnitKind) -> None:
         self.corpus, self._segmenter = corpus, segmenter_of(unit)
         self.every = range(len(corpus.documents))
         lengths = [len(document.text) for document in corpus.documents]
@@ -98,7 +98,7 @@ class Shelf:
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], CorpusUnits] = {}
 
-    def units(self, corpus: Corpus, unit: str) -> CorpusUnits:
+    def units(self, corpus: SourceCorpus, unit: str) -> CorpusUnits:
         """The corpus cut into units of this kind."""
         key = corpus.source, unit
         if key not in self._kept:

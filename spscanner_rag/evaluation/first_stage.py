@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpora import SourceCorpus
 from spscanner_rag.evaluation.corpus_units import Shelf
 from spscanner_rag.results.document_score import rank_documents
 from spscanner_rag.scorers import Scorer
@@ -30,7 +30,7 @@ class Reading:
     documents: int = 10
 
 
-def asked_of(reading: Reading, shelf: Shelf, corpus: Corpus, query: str, right: int) -> Sequence[int]:
+def asked_of(reading: Reading, shelf: Shelf, corpus: SourceCorpus, query: str, right: int) -> Sequence[int]:
     """The numbers of the documents that a question is asked of, in the order of the corpus.
 
     The hardest documents are the nearest to the question by BM25 over whole documents; where fewer share a word
@@ -46,7 +46,7 @@ def asked_of(reading: Reading, shelf: Shelf, corpus: Corpus, query: str, right: 
 
 
 def documents_to_read(
-    reading: Reading, shelf: Shelf, corpus: Corpus, query: str, asked: Sequence[int]
+    reading: Reading, shelf: Shelf, corpus: SourceCorpus, query: str, asked: Sequence[int]
 ) -> Sequence[int]:
     """Those of the documents asked that are read, in the order of the corpus.
 

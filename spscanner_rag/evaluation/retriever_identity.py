@@ -9,6 +9,7 @@ from typing import Any
 from spscanner_rag.baselines.dense import PRESETS, Preset
 from spscanner_rag.baselines.embedders import MINILM, packaged_minilm
 from spscanner_rag.baselines.hybrid import Hybrid
+from spscanner_rag.baselines.named import NameParts
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
 
@@ -48,10 +49,9 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         ``parameters``, such as BM25's k1; ``files``, the SHA-256 of each file of its model by folder and name; and
         ``parts``, the same of the retrievers of a hybrid.
     """
-    kind, _, model = name.strip().partition(":")
+    kind, model, parts = NameParts.of(name)
     identity: dict[str, Any] = {"parameters": _parameters(scorer)}
     if isinstance(scorer, Hybrid):
-        parts = model.split("+")
         own = zip(parts, scorer.scorers, strict=True)
         return identity | {"parts": [{"name": part, **identity_of(part, one)} for part, one in own]}
     if isinstance(scorer, Scanner):

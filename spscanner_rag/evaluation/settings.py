@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spscanner_rag.baselines.named import units_for
+from spscanner_rag.baselines.named import NameParts, units_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class Setting:
     @property
     def has_probabilities(self) -> bool:
         """Whether the scores are probabilities, as all scores of a scanner are."""
-        return self.retriever.partition(":")[0] == "scanner"
+        return NameParts.of(self.retriever).kind == "scanner"
 
     @property
     def has_index(self) -> bool:
         """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do."""
-        kind, _, model = self.retriever.partition(":")
-        if kind == "hybrid":
-            return all(Setting(part).has_index for part in model.split("+"))
-        return kind in ("bm25", "dense")
+        name = NameParts.of(self.retriever)
+        if name.scorers:
+            return all(Setting(part).has_index for part in name.scorers)
+        return name.kind in ("bm25", "dense")
 
     def varied(self, variant: str) -> "Setting":
         """The same setting with one more variant."""

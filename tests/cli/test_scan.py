@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from spscanner_rag import Scanner
+from spscanner_rag.text.segmentation import SentenceSegmenter
 
 TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
 QUESTION = "Who signed the treaty?"
@@ -278,3 +279,20 @@ def test_a_bad_option_is_found_before_the_model_is_loaded(
     assert scan(document, "--max-tokens", 5, "--count-tokens", "nope").code == 2
     with pytest.raises(AssertionError, match="loaded a model"):
         scan(document)
+
+
+def test_each_of_several_documents_is_cut_once(
+    scan: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("Anne signed. It rained.", encoding="utf-8")
+    cut = []
+    segment = SentenceSegmenter.segment
+
+    def counted(self: SentenceSegmenter, text: str) -> Any:
+        cut.append(text)
+        return segment(self, text)
+
+    monkeypatch.setattr(SentenceSegmenter, "segment", counted)
+    assert scan(document, other)[0] == 0
+    assert cut == [TEXT, "Anne signed. It rained."]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25
-from spscanner_rag.evaluation.corpora import Corpus, corpora_of
+from spscanner_rag.evaluation.corpora import SourceCorpus, corpora_of
 from spscanner_rag.evaluation.corpus_run import document_metrics, run_on_corpora
 from spscanner_rag.evaluation.corpus_units import Shelf
 from spscanner_rag.evaluation.first_stage import Reading
@@ -32,7 +32,7 @@ def document(animal: str) -> Document:
 
 
 @pytest.fixture
-def corpora() -> list[Corpus]:
+def corpora() -> list[SourceCorpus]:
     return corpora_of([document(animal) for animal in ANIMALS])
 
 
@@ -58,7 +58,7 @@ def words(text: str) -> int:
 def run(
     folder: Path,
     scorer: object,
-    corpora: Sequence[Corpus],
+    corpora: Sequence[SourceCorpus],
     reading: Reading = EVERYTHING,
     setting: Setting = SETTING,
 ) -> dict[str, Record]:
@@ -67,7 +67,7 @@ def run(
     return {record.doc_id: record for record in file.records.values()}
 
 
-def test_evidence_and_document_among_all(tmp_path: Path, corpora: list[Corpus]) -> None:
+def test_evidence_and_document_among_all(tmp_path: Path, corpora: list[SourceCorpus]) -> None:
     scorer = Given(rained=1, otter=1, heron=2, swims=3)
     records = run(tmp_path, scorer, corpora)
     assert sorted(records) == sorted(ANIMALS)
@@ -96,7 +96,7 @@ def test_evidence_and_document_among_all(tmp_path: Path, corpora: list[Corpus]) 
     )
 
 
-def test_after_a_first_stage(tmp_path: Path, corpora: list[Corpus]) -> None:
+def test_after_a_first_stage(tmp_path: Path, corpora: list[SourceCorpus]) -> None:
     scorer = Given(rained=1)
     records = run(tmp_path, scorer, corpora, Reading(first_stage="bm25", documents=1))
     assert sorted(scorer.read) == sorted(ANIMALS)  # one document for each question
@@ -110,7 +110,7 @@ def test_after_a_first_stage(tmp_path: Path, corpora: list[Corpus]) -> None:
         assert (record.documents_read, record.tokens_read) == (1, 14)
 
 
-def test_a_document_that_is_not_read_is_not_found(tmp_path: Path, corpora: list[Corpus]) -> None:
+def test_a_document_that_is_not_read_is_not_found(tmp_path: Path, corpora: list[SourceCorpus]) -> None:
     stage = Given(otter=1)
     records = run(tmp_path, Given(rained=1), corpora, Reading(first_stage=stage, documents=2))  # type: ignore[arg-type]
     read = {name for name, record in records.items() if record.metrics["document_mrr"]}
@@ -128,7 +128,7 @@ def test_no_document_shares_a_word(tmp_path: Path) -> None:
     assert (records["x"].documents_read, records["x"].tokens_read) == (0, 0)
 
 
-def test_among_the_hardest(tmp_path: Path, corpora: list[Corpus]) -> None:
+def test_among_the_hardest(tmp_path: Path, corpora: list[SourceCorpus]) -> None:
     scorer = Given(rained=1)
     records = run(tmp_path, scorer, corpora, Reading(among=2))
     assert {record.documents_read for record in records.values()} == {2}
@@ -136,7 +136,7 @@ def test_among_the_hardest(tmp_path: Path, corpora: list[Corpus]) -> None:
     assert len(scorer.read) == 8
 
 
-def test_an_interrupted_run_resumes(tmp_path: Path, corpora: list[Corpus]) -> None:
+def test_an_interrupted_run_resumes(tmp_path: Path, corpora: list[SourceCorpus]) -> None:
     whole = run(tmp_path, Given(rained=1), corpora)
     path = tmp_path / "records.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -158,7 +158,7 @@ def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:
     assert set(run(tmp_path, Given(), corpora_of([blank, document("otter")]))) == {"otter"}
 
 
-def test_the_collection_is_what_the_question_is_asked_of(tmp_path: Path, corpora: list[Corpus]) -> None:
+def test_the_collection_is_what_the_question_is_asked_of(tmp_path: Path, corpora: list[SourceCorpus]) -> None:
     class Counting(Given):
         uses_collection = True
 
@@ -184,7 +184,9 @@ def test_the_collection_is_what_the_question_is_asked_of(tmp_path: Path, corpora
         assert set(counted) == {expected}
 
 
-def test_chunks_and_real_retrievers(tmp_path: Path, corpora: list[Corpus], tiny_scanner: Scanner) -> None:
+def test_chunks_and_real_retrievers(
+    tmp_path: Path, corpora: list[SourceCorpus], tiny_scanner: Scanner
+) -> None:
     for setting, scorer in ((Setting("bm25", "chunk"), BM25()), (Setting("scanner"), tiny_scanner)):
         records = run(tmp_path / setting.unit, scorer, corpora, setting=setting)
         assert len(records) == 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpora import SourceCorpus
 from spscanner_rag.evaluation.corpus_units import CorpusUnits, Shelf
 from spscanner_rag.evidence.coverage import Spans
 from spscanner_rag.evidence.questions import Document
@@ -17,9 +17,9 @@ TEXTS = ["The otter swims. A heron flies.", "", "Rain fell. Otters rest. The end
 
 
 @pytest.fixture
-def corpus() -> Corpus:
+def corpus() -> SourceCorpus:
     documents = tuple(Document(str(number), "wild", "", text, ()) for number, text in enumerate(TEXTS))
-    return Corpus("wild", documents, [], 0, 0)
+    return SourceCorpus("wild", documents, [], 0, 0)
 
 
 class Counting:
@@ -43,7 +43,7 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def test_a_pool_lies_end_to_end(corpus: Corpus) -> None:
+def test_a_pool_lies_end_to_end(corpus: SourceCorpus) -> None:
     units = CorpusUnits(corpus, "sentence")
     pool = units.pool([0, 1, 2], words)
     joined = "".join(TEXTS)
@@ -56,14 +56,14 @@ def test_a_pool_lies_end_to_end(corpus: Corpus) -> None:
     assert joined[place.starts[0] : place.ends[0]] == "Otters rest."
 
 
-def test_an_empty_pool(corpus: Corpus) -> None:
+def test_an_empty_pool(corpus: SourceCorpus) -> None:
     for numbers in ([], [1]):
         pool = CorpusUnits(corpus, "sentence").pool(numbers, words)
         assert len(pool.spans.starts) == len(pool.spans.ends) == len(pool.tokens) == 0
         assert pool.tokens.dtype == np.int64
 
 
-def test_scores_know_the_collection(corpus: Corpus) -> None:
+def test_scores_know_the_collection(corpus: SourceCorpus) -> None:
     units, scorer = CorpusUnits(corpus, "sentence"), Counting()
     scores = units.scores(scorer, "Which otter?", [0, 1], units.every)  # type: ignore[arg-type]
     assert [len(values) for values in scores] == [2, 0]
@@ -71,14 +71,14 @@ def test_scores_know_the_collection(corpus: Corpus) -> None:
     assert scorer.asked == [(1, 5), (1, 2)]  # a text without units is not passed on
 
 
-def test_the_whole_index_is_made_once(corpus: Corpus) -> None:
+def test_the_whole_index_is_made_once(corpus: SourceCorpus) -> None:
     units = CorpusUnits(corpus, "sentence")
     assert units.index(units.every) is units.index(units.every)
     assert units.index(units.every).n_units == 5
     assert units.index([2]).n_units == 3
 
 
-def test_a_shelf_keeps_what_was_cut(corpus: Corpus) -> None:
+def test_a_shelf_keeps_what_was_cut(corpus: SourceCorpus) -> None:
     shelf = Shelf()
     sentences = shelf.units(corpus, "sentence")
     assert shelf.units(corpus, "sentence") is sentences

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpora import SourceCorpus
 from spscanner_rag.evaluation.corpus_units import Shelf
 from spscanner_rag.evaluation.first_stage import Reading, asked_of, documents_to_read
 from spscanner_rag.evidence.questions import Document
@@ -24,9 +24,9 @@ QUERY = "Which otter swims?"
 
 
 @pytest.fixture
-def corpus() -> Corpus:
+def corpus() -> SourceCorpus:
     documents = tuple(Document(str(number), "wild", "", text, ()) for number, text in enumerate(TEXTS))
-    return Corpus("wild", documents, [], 0, 0)
+    return SourceCorpus("wild", documents, [], 0, 0)
 
 
 class Snow:
@@ -36,7 +36,7 @@ class Snow:
         return np.array([100 * ("Snow" in text) + len(text)] * len(units), np.float32)
 
 
-def test_the_whole_corpus(corpus: Corpus) -> None:
+def test_the_whole_corpus(corpus: SourceCorpus) -> None:
     assert list(asked_of(Reading(), Shelf(), corpus, QUERY, 3)) == list(range(6))
 
 
@@ -50,11 +50,11 @@ def test_the_whole_corpus(corpus: Corpus) -> None:
         (1, 6, [0, 1, 2, 3, 4, 5]),
     ],
 )
-def test_the_hardest(corpus: Corpus, right: int, n: int, expected: list[int]) -> None:
+def test_the_hardest(corpus: SourceCorpus, right: int, n: int, expected: list[int]) -> None:
     assert asked_of(Reading(among=n), Shelf(), corpus, QUERY, right) == expected
 
 
-def test_everything_is_read_without_a_first_stage_or_below_the_bound(corpus: Corpus) -> None:
+def test_everything_is_read_without_a_first_stage_or_below_the_bound(corpus: SourceCorpus) -> None:
     asked = [1, 3, 4]
     for reading in (
         Reading(documents=1),
@@ -64,7 +64,7 @@ def test_everything_is_read_without_a_first_stage_or_below_the_bound(corpus: Cor
         assert documents_to_read(reading, Shelf(), corpus, QUERY, asked) == asked
 
 
-def test_by_words(corpus: Corpus) -> None:
+def test_by_words(corpus: SourceCorpus) -> None:
     shelf = Shelf()
     for top, asked, expected in (
         (1, range(6), [2]),
@@ -77,7 +77,7 @@ def test_by_words(corpus: Corpus) -> None:
         assert documents_to_read(reading, shelf, corpus, QUERY, asked) == expected
 
 
-def test_by_a_retriever(corpus: Corpus) -> None:
+def test_by_a_retriever(corpus: SourceCorpus) -> None:
     reading = Reading(first_stage=Snow(), documents=2)
     assert documents_to_read(reading, Shelf(), corpus, QUERY, range(6)) == [2, 4]
     assert documents_to_read(reading, Shelf(), corpus, QUERY, [0, 1, 3]) == [0, 1]

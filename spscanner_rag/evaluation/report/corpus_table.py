@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spscanner_rag.evaluation.corpora import Corpus
+from spscanner_rag.evaluation.corpora import SourceCorpus
 from spscanner_rag.evaluation.corpus_run import DOCUMENT_CUTOFFS
 from spscanner_rag.evaluation.report.rows import Row, finder, sources_of
 from spscanner_rag.evaluation.report.tables import Table, percent, shown
@@ -48,7 +48,7 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
     )
 
 
-def corpora_table(corpora: Sequence[Corpus]) -> Table:
+def corpora_table(corpora: Sequence[SourceCorpus]) -> Table:
     """A line for each corpus."""
     return Table(
         "The corpora",
