@@ -9,6 +9,11 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -146,6 +151,32 @@ def test_a_child_computes_with_a_baseline(
 ) -> None:
     pytest.importorskip("sentence_transformers")
     run(BASELINES, make, save_bert(tmp_path / "bert", labels))
+
+
+def test_a_child_computes_with_a_reranker_that_was_only_loaded(
+    tiny_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    vocabulary = tiny_tokenizer.get_vocab_size()
+    config = Mamba2Config(d_model=16, n_layer=1, vocab_size=vocabulary, d_state=8, headdim=8)
+    save_checkpoint(tmp_path / "reranker", ScannerModel(config), ScannerSettings(), tiny_tokenizer)
+    run(
+        """
+    from spscanner_rag.baselines import MambaReranker
+
+    baseline = MambaReranker(sys.argv[1], device="cpu", dtype="float32")
+    units = baseline.segment("he signed it. it rained.")
+    computes()  # as the loading of a larger model does
+
+    def score():
+        computes()
+        return baseline.score_units("who signed it", "he signed it. it rained.", units)
+
+    found = answer(score)
+    assert not isinstance(found, str), found
+    assert np.abs(found - score()).max() < 1e-5
+    """,
+        tmp_path / "reranker",
+    )
 
 
 def test_programs_that_only_import_fork_as_ever() -> None:

@@ -191,6 +191,7 @@ def _classifier_tensors(
     folder: Path, config: Mamba2Config, device: torch.device | str, dtype: torch.dtype
 ) -> dict[str, torch.Tensor]:
     """The verified tensors of a sequence classifier, by their names in the model."""
+    compute_in_forks()  # as in `_load_weights`
     headers = read_headers(folder, _name_in_classifier)
     weight, bias = HEAD_TENSORS
     head = headers.get(weight)
