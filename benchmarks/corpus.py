@@ -49,7 +49,7 @@ def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
 
     texts, asked = synthetic_corpus(arguments.documents, arguments.characters, arguments.questions)
     seconds, start = {}, time.perf_counter()
-    corpus, _ = corpus_of(texts)
+    corpus = corpus_of(texts)
     seconds["count"] = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as folder:
         seconds["persist"], seconds["load"] = _kept(Path(folder), texts, corpus)

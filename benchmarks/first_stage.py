@@ -45,18 +45,19 @@ def measure_first_stage(arguments: argparse.Namespace) -> tuple[dict[str, object
             if question.answerable
         ]
         asked = asked[:: max(1, len(asked) // arguments.questions)]
-        corpus, joined = corpus_of([document.text for document in documents])
-        own = {"documents": len(documents), "questions": len(asked), "tokens/doc": statistics.mean(joined)}
-        ranks = {"sentences": _ranked(corpus), "passages": _bm25s([document.text for document in documents])}
+        texts = [document.text for document in documents]
+        corpus = corpus_of(texts)
+        tokens = statistics.mean(corpus.tokens)
+        own = {"documents": len(documents), "questions": len(asked), "tokens/doc": tokens}
+        ranks = {"sentences": _ranked(corpus), "passages": _bm25s(texts)}
         for name, rank in ranks.items():
             rows[f"{path.parent.name}, {name}"] = own | _recall(rank, asked)
     return rows, True
 
 
-def corpus_of(texts: Sequence[str]) -> tuple[Corpus, list[int]]:
-    """Texts as a corpus, and the estimated tokens of each."""
-    corpus = Corpus().with_texts(joined_texts(texts))
-    return corpus, corpus.tokens
+def corpus_of(texts: Sequence[str]) -> Corpus:
+    """Texts as a corpus, with their words counted."""
+    return Corpus().with_texts(joined_texts(texts))
 
 
 def joined_texts(texts: Sequence[str]) -> list[JoinedText]:

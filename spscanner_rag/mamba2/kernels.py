@@ -102,11 +102,8 @@ class TorchKernels:
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """With `ssd_chunked`."""
-        x, dt, dt_bias, A, B, C, D = operands
-        dt = F.softplus(dt.float() + dt_bias.float())  # (batch, tokens, nheads)
-        if config.dt_limit != (0.0, math.inf):
-            dt = dt.clamp(*config.dt_limit)
-        return ssd_chunked(x, dt, A, B, C, D, state)
+        x, _, _, A, B, C, D = operands
+        return ssd_chunked(x, time_steps(operands, config), A, B, C, D, state)
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
         """With the norm's own forward."""
@@ -115,6 +112,12 @@ class TorchKernels:
 
 
 TORCH_KERNELS = TorchKernels()
+
+
+def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
+    """The time steps after bias, softplus and clamping, float32: (batch, tokens, nheads)."""
+    steps = F.softplus(operands.dt.float() + operands.dt_bias.float())
+    return steps if config.dt_limit == (0.0, math.inf) else steps.clamp(*config.dt_limit)
 
 
 def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -164,18 +164,16 @@ class ScannerModel(nn.Module):
     ) -> Tensor:
         """Token embeddings, to which the parts of the lexical channel are added: (batch, tokens, d_model)."""
         embedded = self.backbone.embedding(input_ids)
-        if (match_classes is None) != (self.match_embedding is None):
-            have = "no match embedding" if self.match_embedding is None else "a match embedding"
-            got = "no match classes" if match_classes is None else "match classes"
-            raise ValueError(
-                f"got {got} for a model that has {have}: pass match_classes exactly when it has one"
-            )
-        if (match_features is None) != (self.soft_match is None):
-            have = "no soft channel" if self.soft_match is None else "a soft channel"
-            got = "no match features" if match_features is None else "match features"
-            raise ValueError(
-                f"got {got} for a model that has {have}: pass match_features exactly when it has one"
-            )
+        for name, given, part_name, part in (
+            ("match_classes", match_classes, "match embedding", self.match_embedding),
+            ("match_features", match_features, "soft channel", self.soft_match),
+        ):
+            if (given is None) != (part is None):
+                got = name.replace("_", " ") if part is None else f"no {name.replace('_', ' ')}"
+                have = f"no {part_name}" if part is None else f"a {part_name}"
+                raise ValueError(
+                    f"got {got} for a model that has {have}: pass {name} exactly when it has one"
+                )
         if self.match_embedding is not None:
             embedded = embedded + self.match_embedding(match_classes)
         if self.soft_match is not None and match_features is not None:

@@ -1,13 +1,11 @@
 """The layers of a stream: sequences one after the other in one row, read in segments that pass gradients back."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels import ScanOperands, TorchKernels, depthwise_by_image
+from spscanner_rag.mamba2.kernels import ScanOperands, TorchKernels, depthwise_by_image, time_steps
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS, ssd_chunked
 
 
@@ -45,9 +43,7 @@ class StreamKernels(TorchKernels):
     ) -> tuple[Tensor, Tensor]:
         """With `ssd_chunked`, each sequence by itself."""
         assert sequence_index is not None
-        x, dt, dt_bias, A, B, C, D = operands
-        dt = F.softplus(dt.float() + dt_bias.float())  # (1, tokens, nheads)
-        if config.dt_limit != (0.0, math.inf):
-            dt = dt.clamp(*config.dt_limit)
+        x, _, _, A, B, C, D = operands
+        dt = time_steps(operands, config)  # (1, tokens, nheads)
         numbers = F.pad(sequence_index[:, ::CHUNK_TOKENS], (1, 0))  # (1, 1 + chunks)
         return ssd_chunked(x, dt, A, B, C, D, state, starts=numbers[:, 1:] != numbers[:, :-1])
