@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spscanner_rag.text.network import network_is_off
 from spscanner_rag.text.units import Unit, between, cut_long, readable, trimmed
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class ReferenceSegmenter:
         Number of tokens of a string, without special tokens, by the scanner's tokenizer.
     local_files_only : bool, default False
         Never download NLTK's sentence model ``punkt_tab``; look for it in NLTK's data path, then in the copy that
-        ``llama-index-core`` ships.
+        ``llama-index-core`` ships. ``HF_HUB_OFFLINE=1`` has the same effect.
 
     Raises
     ------
@@ -69,7 +70,7 @@ class ReferenceSegmenter:
 
     def __init__(self, count_tokens: Callable[[str], int], local_files_only: bool = False) -> None:
         self._count_tokens = count_tokens
-        self._sentence_spans = _load_sentence_tokenizer(local_files_only)
+        self._sentence_spans = _load_sentence_tokenizer(local_files_only or network_is_off())
 
     def segment(self, text: str) -> list[Unit]:
         """Cut any string into units, in document order; none for empty or white-space-only text."""
@@ -185,7 +186,11 @@ def _load_sentence_tokenizer(local_files_only: bool) -> Callable[[str], Iterator
             cause = error
         parameters = _installed_parameters()
     if parameters is None:
-        tried = "downloads are off" if local_files_only else "its download failed"
+        tried = (
+            "downloads are off (local_files_only, or HF_HUB_OFFLINE)"
+            if local_files_only
+            else "its download failed"
+        )
         raise FileNotFoundError(
             f"NLTK's sentence model punkt_tab is not installed and {tried}; run "
             "`python -m nltk.downloader punkt_tab` once with a network, or "

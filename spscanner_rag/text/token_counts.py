@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spscanner_rag.text.network import network_is_off
+
 if TYPE_CHECKING:
     import tiktoken
 
@@ -33,7 +35,7 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
     It is a callable ``str -> int``, whose answers are checked to be integers of at least 0, or the name of a
     tiktoken encoding such as ``"o200k_base"``, which counts a special token in a text as ordinary text. Raises
     ``ValueError`` for an unknown encoding, and ``OSError`` if its file is not on this machine and cannot be
-    downloaded.
+    downloaded, or must not be (``HF_HUB_OFFLINE=1``).
     """
     if isinstance(count_tokens, str):
         encoding = _load_encoding(count_tokens)
@@ -88,12 +90,13 @@ def check_counter(count_tokens: object) -> None:
 def _load_encoding(name: str) -> "tiktoken.Encoding":
     check_counter(name)
     try:
-        with _bundled_cache(name):
+        with _bundled_cache(name), _offline():
             encoding: tiktoken.Encoding = _tiktoken().get_encoding(name)
             return encoding
     except OSError as error:  # requests' errors are OSErrors too
+        reason = "HF_HUB_OFFLINE is set" if network_is_off() else type(error).__name__
         raise OSError(
-            f"count_tokens={name!r}: the encoding's file could not be fetched ({type(error).__name__}); "
+            f"count_tokens={name!r}: the encoding's file could not be fetched ({reason}); "
             "go online once, set TIKTOKEN_CACHE_DIR to a folder that holds it, or pass a callable"
         ) from error
 
@@ -115,6 +118,28 @@ def _bundled_cache(name: str) -> Iterator[None]:
             yield
         finally:
             os.environ.pop("TIKTOKEN_CACHE_DIR", None)
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Refuse tiktoken's downloads where the environment forbids them: it has no switch of its own."""
+    if not network_is_off():
+        yield
+        return
+    import tiktoken.load
+
+    read_file = tiktoken.load.read_file
+
+    def refuse(blobpath: str) -> bytes:
+        if "://" in blobpath:
+            raise ConnectionRefusedError(f"HF_HUB_OFFLINE is set, and {blobpath} is not on this machine")
+        return read_file(blobpath)
+
+    tiktoken.load.read_file = refuse
+    try:
+        yield
+    finally:
+        tiktoken.load.read_file = read_file
 
 
 def _llama_index_cache(file_name: str | None) -> Path | None:

@@ -247,10 +247,32 @@ def test_a_missing_sentence_model_is_a_clear_error(monkeypatch: pytest.MonkeyPat
     assert "\n" not in str(caught.value)
 
 
+def allow_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("_nothing_loaded")
+@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_nothing_is_downloaded_where_the_environment_forbids_it(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    allow_network(monkeypatch)
+    monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
+    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    asked: list[str] = []
+    monkeypatch.setattr("nltk.download", lambda name, **_: asked.append(name))
+    with pytest.raises(FileNotFoundError, match="downloads are off"):
+        ReferenceSegmenter(words)
+    assert asked == []
+
+
 @pytest.mark.usefixtures("_nothing_loaded")
 def test_a_failed_download_is_silent_and_a_clear_error(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    allow_network(monkeypatch)
     monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
     monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
     with pytest.raises(FileNotFoundError, match="its download failed"):  # sockets are blocked
@@ -281,6 +303,7 @@ def test_a_download_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     bundled = reference_segmentation._bundled_parameters()
     if bundled is None:
         pytest.skip("needs the sentence model of llama-index-core")
+    allow_network(monkeypatch)
     answers = [None, bundled]
     monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: answers.pop(0))
     monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)

@@ -87,6 +87,30 @@ def test_an_encoding_that_cannot_be_fetched_says_what_to_do(monkeypatch: pytest.
         resolve_counter("p50k_base")
 
 
+@pytest.mark.usefixtures("no_tiktoken_cache")
+def test_no_encoding_is_fetched_where_the_environment_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import requests
+    import tiktoken.load
+
+    asked: list[str] = []
+
+    def get(address: str) -> None:
+        asked.append(address)
+        raise ConnectionError
+
+    monkeypatch.setattr(requests, "get", get)
+    read_file = tiktoken.load.read_file
+    with pytest.raises(OSError, match=r"p50k_base.*could not be fetched \(HF_HUB_OFFLINE is set\)"):
+        resolve_counter("p50k_base")
+    assert asked == []
+    assert tiktoken.load.read_file is read_file
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE")
+    with pytest.raises(OSError, match="could not be fetched"):
+        resolve_counter("p50k_base")
+    assert asked
+
+
 def test_a_cache_that_the_user_chose_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with token_counts._bundled_cache("o200k_base"):
