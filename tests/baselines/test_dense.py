@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines import Dense
 from spscanner_rag.baselines.dense import PRESETS
 from spscanner_rag.baselines.embedders import embed_checked, encoder_of
+from spscanner_rag.baselines.named import Options, scorer_of
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.scorers import ScanCancelled
@@ -238,3 +240,34 @@ def test_minilm() -> None:
     best = dense.raw_scores("Which bird is in the air?", TEXT, UNITS).argmax()
     assert TEXT[UNITS[best].start : UNITS[best].end] == "A heron flies."
     assert dense.name == "dense:minilm"
+
+
+@pytest.fixture(params=["modules.json", "config.json"])
+def own_code(request: pytest.FixtureRequest, tmp_path: Path, save_bert: Callable[..., Path]) -> Path:
+    """An embedding model whose folder holds Python that leaves a trace when it is imported."""
+    library = pytest.importorskip("sentence_transformers")
+    folder = tmp_path / "model"
+    library.SentenceTransformer(str(save_bert(tmp_path / "bert", None)), device="cpu").save(str(folder))
+    (folder / "own_code.py").write_text(
+        f"from pathlib import Path\nPath({str(tmp_path / 'trace')!r}).touch()\nclass Own: pass\n"
+    )
+    path = folder / request.param
+    value = json.loads(path.read_text())
+    if request.param == "modules.json":
+        value[1]["type"] = "own_code.Own"
+    else:
+        value |= {"model_type": "own", "auto_map": dict.fromkeys(("AutoConfig", "AutoModel"), "own_code.Own")}
+    path.write_text(json.dumps(value))
+    return folder
+
+
+def test_a_folder_with_python_of_its_own_needs_permission(
+    own_code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        scorer_of(f"dense:{own_code}", Options(device="cpu"))
+    assert not (tmp_path / "trace").exists()
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    with pytest.raises(Exception, match="Own"):  # the class is no module, but its file was run
+        scorer_of(f"dense:{own_code}", Options(device="cpu", trust_remote_code=True))
+    assert (tmp_path / "trace").exists()
