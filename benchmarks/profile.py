@@ -75,7 +75,7 @@ def _times(
     from torch.profiler import ProfilerActivity, profile
 
     from spscanner_rag.checkpoint.config_file import read_config
-    from spscanner_rag.checkpoint.tensor_files import read_json
+    from spscanner_rag.checkpoint.file_access import read_json
 
     write_random_weights(size, folder)
     config = read_config(read_json(folder / "config.json"))

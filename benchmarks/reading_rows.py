@@ -68,7 +68,7 @@ def _rows(reading: Reading) -> Iterator[tuple[int, Row]]:
     import torch
 
     from spscanner_rag.checkpoint.config_file import read_config
-    from spscanner_rag.checkpoint.tensor_files import read_json
+    from spscanner_rag.checkpoint.file_access import read_json
 
     end = time.monotonic() + reading.seconds_left
     device, dtype = torch.device(reading.device), getattr(torch, reading.dtype)

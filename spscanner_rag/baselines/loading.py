@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.checkpoint.hub import is_local_path, without_token
-from spscanner_rag.checkpoint.tensor_files import first_line
 from spscanner_rag.mamba2.forks import compute_in_forks
 
 T = TypeVar("T")

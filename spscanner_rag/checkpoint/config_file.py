@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from spscanner_rag.checkpoint.tensor_files import CheckpointError
+from spscanner_rag.checkpoint.file_access import CheckpointError
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS
 

@@ -9,14 +9,15 @@ import mmap
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from spscanner_rag.checkpoint.tensor_files import SAFETENSORS, CheckpointError, first_line
+from spscanner_rag.checkpoint.file_access import CheckpointError, first_line, open_file
+from spscanner_rag.checkpoint.tensor_files import SAFETENSORS
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
 
@@ -97,20 +98,20 @@ class Digests:
         if path.name not in self.files:
             yield
             return
-        if not path.is_file():
+        if not os.path.lexists(path):
             raise CheckpointError(
                 f"{path}: missing, though {path.parent / 'config.json'} has its SHA-256; download or save the"
                 " checkpoint again"
             )
         stop = Event()
-        with ThreadPoolExecutor(1) as pool:
-            computed = pool.submit(_pieces_of, path, stop)
+        with _mapped(path) as content, _pool_for(content) as pool:
+            pieces = _submit(pool, content, stop)
             try:
                 yield
             except BaseException:
                 stop.set()
                 raise
-            self._compare(path, computed.result())
+            self._compare(path, [piece.result() for piece in pieces])
 
     def _compare(self, path: Path, got: list[str]) -> None:
         expected = self.files[path.name]
@@ -123,33 +124,58 @@ class Digests:
         )
 
 
-def _pieces_of(path: Path, stop: Event | None = None) -> list[str]:
+def _pieces_of(path: Path) -> list[str]:
     """The digests of a file's pieces, computed by as many threads as there are processors."""
-    try:
-        with path.open("rb") as file:
-            if not (size := os.fstat(file.fileno()).st_size):
-                return [hashlib.sha256().hexdigest()]  # an empty file cannot be mapped
-            # Mapped, one call reads a block without waiting for the interpreter, which the loading keeps busy.
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or first_line(error)
-        raise CheckpointError(f"{path}: {reason}; expected a file that can be read") from None
-    starts = range(0, size, _PIECE_BYTES)
-    threads = min(len(starts), os.cpu_count() or 1, _MOST_THREADS)
-    with mapped, ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda start: _digest(mapped, start, stop), starts))
+    with _mapped(path) as content, _pool_for(content) as pool:
+        return [piece.result() for piece in _submit(pool, content, Event())]
 
 
-def _digest(mapped: mmap.mmap, start: int, stop: Event | None) -> str:
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
+    """A file's content. Mapped, one call hashes a block without waiting for the interpreter."""
+    with open_file(path) as file:
+        try:
+            # an empty file cannot be mapped
+            size = os.fstat(file.fileno()).st_size
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or first_line(error)
+            raise CheckpointError(f"{path}: {reason}; expected a file that can be read") from None
+    if isinstance(content, bytes):
+        yield content
+    else:
+        with content:
+            yield content
+
+
+def _pool_for(content: mmap.mmap | bytes) -> ThreadPoolExecutor:
+    pieces = max(1, -(-len(content) // _PIECE_BYTES))
+    return ThreadPoolExecutor(min(pieces, os.cpu_count() or 1, _MOST_THREADS))
+
+
+def _submit(pool: ThreadPoolExecutor, content: mmap.mmap | bytes, stop: Event) -> list[Future[str]]:
+    """Begin to compute the digests of a file's pieces, and wait until the first thread has begun.
+
+    Without that it would begin late: the loader's first call, which parses the tokenizer, keeps the interpreter.
+    """
+    begun = Event()
+    starts = range(0, len(content) or 1, _PIECE_BYTES)
+    pieces = [pool.submit(_digest, content, start, begun, stop) for start in starts]
+    begun.wait()
+    return pieces
+
+
+def _digest(content: mmap.mmap | bytes, start: int, begun: Event, stop: Event) -> str:
     """The digest of the piece that starts at a byte of a file."""
+    begun.set()
     digest = hashlib.sha256()
-    end = min(start + _PIECE_BYTES, len(mapped))
+    end = min(start + _PIECE_BYTES, len(content))
     for at in range(start, end, _BLOCK_BYTES):
-        if stop is not None and stop.is_set():
+        if stop.is_set():
             break
         size = min(_BLOCK_BYTES, end - at)
-        with memoryview(mapped) as whole, whole[at : at + size] as block:
+        with memoryview(content) as whole, whole[at : at + size] as block:
             digest.update(block)
-        if hasattr(mmap, "MADV_DONTNEED") and at % mmap.PAGESIZE == 0:
-            mapped.madvise(mmap.MADV_DONTNEED, at, size)  # the process does not hold what it has read
+        if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and at % mmap.PAGESIZE == 0:
+            content.madvise(mmap.MADV_DONTNEED, at, size)  # the process does not hold what it has read
     return digest.hexdigest()

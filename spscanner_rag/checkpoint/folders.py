@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Final, Unpack
 
 from spscanner_rag.checkpoint.config_file import CONFIG
+from spscanner_rag.checkpoint.file_access import CheckpointError
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options, download, is_local_path
 from spscanner_rag.checkpoint.tensor_files import (
     PICKLED,
     SAFETENSORS,
     SAFETENSORS_INDEX,
-    CheckpointError,
     has_weights,
 )
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER

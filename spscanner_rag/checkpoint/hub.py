@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from spscanner_rag.checkpoint.tensor_files import CheckpointError
+from spscanner_rag.checkpoint.file_access import CheckpointError
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
 

@@ -18,14 +18,13 @@ from spscanner_rag.checkpoint.config_file import (
     tensor_shapes,
 )
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests
+from spscanner_rag.checkpoint.file_access import CheckpointError, read_json
 from spscanner_rag.checkpoint.folders import locate
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import (
     SAFETENSORS,
-    CheckpointError,
     read_headers,
-    read_json,
     read_tensors,
     verify_headers,
 )

@@ -13,11 +13,10 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config_file import CONFIG, HEAD_TENSORS, tensor_shapes
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests
+from spscanner_rag.checkpoint.file_access import CheckpointError, first_line
 from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import (
     SAFETENSORS,
-    CheckpointError,
-    first_line,
     refuse_absurd,
     stored_dtype,
 )

@@ -7,6 +7,9 @@ from typing import Any, Final, Literal
 FORMAT: Final = 1
 """The format of the object "spscanner"."""
 
+_MOST_LEAST_UNITS: Final = 1_000_000  # a document has no more units, and logits for more lose their meaning
+_LARGEST_TOKENS: Final = 2**31 - 1
+
 LEXICAL_PARTS: Final = {
     "match": "match embedding",
     "prior": "BM25 prior",
@@ -47,7 +50,7 @@ class ScannerSettings:
         What the weights were trained on and how; any JSON object.
     least_units : int, default 0
         The lexical channel treats a document with fewer units as if it had this many (key
-        ``lexical.least_units``).
+        ``lexical.least_units``), at most 1,000,000.
 
     Raises
     ------
@@ -71,16 +74,18 @@ class ScannerSettings:
             raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
         for key in ("window_tokens", "reanchor_tokens"):
             value = getattr(self, key)
-            if value is not None and (type(value) is not int or value < 1):
+            if value is not None and (type(value) is not int or not 1 <= value <= _LARGEST_TOKENS):
                 raise ValueError(
-                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1"
+                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1, at most"
+                    f" {_LARGEST_TOKENS:,}"
                 )
         for key, value in self.lexical.items():
             if type(value) is not bool:
                 raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
-        if type(self.least_units) is not int or self.least_units < 0:
+        if type(self.least_units) is not int or not 0 <= self.least_units <= _MOST_LEAST_UNITS:
             raise ValueError(
-                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0"
+                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0,"
+                f" at most {_MOST_LEAST_UNITS:,}"
             )
         if self.surroundings and not self.prior:
             raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")

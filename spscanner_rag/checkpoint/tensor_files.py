@@ -4,18 +4,19 @@ Only tensors are unpickled, and nothing large is allocated before names, shapes 
 of the model. All functions raise `CheckpointError` for invalid files or tensors.
 """
 
-import json
 import math
-import pickle
-import zipfile
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
+
+from spscanner_rag.checkpoint.file_access import CheckpointError, first_line, read_json, refuse_pointer
+from spscanner_rag.checkpoint.pickled_tensors import check_pickled, map_pickled
 
 SAFETENSORS: Final = "model.safetensors"
 SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
@@ -29,12 +30,6 @@ _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change the ranking.
 _FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundings", "soft_prior"})
-_CRC32_BLOCK: Final = 2**20
-_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be found, read, verified or written. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +47,6 @@ class TensorHeader:
     readable: bool
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that holds one JSON object."""
-    content = read_bytes(path)
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not JSON ({first_line(error)}); expected a JSON object") from None
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: a JSON {type(value).__name__}; expected an object")
-    return value
-
-
-def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Read a file, or its first ``most`` bytes; refuse a git-LFS pointer in place of the file."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(most)
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
-    if content.startswith(_LFS_POINTER):
-        raise CheckpointError(f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there")
-    return content
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or the error's type if it has no message."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
-
-
 def has_weights(folder: Path) -> bool:
     """Whether a folder has weights in a format that `read_headers` reads."""
     return any((folder / name).is_file() for name in (SAFETENSORS, SAFETENSORS_INDEX, PICKLED))
@@ -93,11 +58,12 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
     It reads ``model.safetensors`` if there is one, else the shards of ``model.safetensors.index.json``, else
     ``pytorch_model.bin``. The keys are the names in the model, which ``rename`` makes from those in the files.
     """
-    if (folder / SAFETENSORS).is_file():
+    # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
+    if os.path.lexists(folder / SAFETENSORS):
         found = list(_safetensors_headers(folder / SAFETENSORS))
-    elif (folder / SAFETENSORS_INDEX).is_file():
+    elif os.path.lexists(folder / SAFETENSORS_INDEX):
         found = list(_sharded_headers(folder / SAFETENSORS_INDEX))
-    elif (folder / PICKLED).is_file():
+    elif os.path.lexists(folder / PICKLED):
         found = list(_pickled_headers(folder / PICKLED))
     else:
         raise CheckpointError(f"{folder}: no weights there; expected {SAFETENSORS} or {PICKLED}")
@@ -182,7 +148,7 @@ def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
 
 def _safetensors_headers(path: Path) -> Iterator[TensorHeader]:
     """Headers of one safetensors file, which the library checks against the length of the file."""
-    read_bytes(path, len(_LFS_POINTER))  # refuses a pointer
+    refuse_pointer(path)
     try:
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 - not a mapping
@@ -218,9 +184,14 @@ def _sharded_headers(index: Path) -> Iterator[TensorHeader]:
 
 def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
     """Headers of a pickled state dict: on the meta device tensors have no storage."""
+    check_pickled(path)
     size = path.stat().st_size
-    for name, tensor in _unpickle(path, "meta").items():
-        if tensor.numel() * tensor.element_size() > size:
+    total = 0
+    for name, tensor in map_pickled(path, "meta").items():
+        claimed = tensor.numel() * tensor.element_size()
+        total += 0 if name in _UNUSED else claimed
+        # a tied head shares the storage of the embedding; no other two tensors share one
+        if max(claimed, total, tensor.untyped_storage().nbytes()) > size:
             raise CheckpointError(f"{path}: tensor {name} claims more bytes than the file's {size}")
         readable = tensor.layout == torch.strided and tensor.dtype in _FLOATS.values()
         dtype = str(tensor.dtype).removeprefix("torch.")
@@ -230,59 +201,9 @@ def _pickled_headers(path: Path) -> Iterator[TensorHeader]:
 def _stored_tensors(path: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str, Tensor]]:
     """Yield name, stored name and tensor, each mapped from the file rather than read as a whole."""
     if path.name == PICKLED:
-        _check_crc32(path)
-        stored = _unpickle(path, "cpu")
-        yield from ((name, stored_name, stored[stored_name]) for name, stored_name in wanted.items())
+        stored = map_pickled(path, "cpu")
+        yield from ((name, stored_name, stored[stored_name].detach()) for name, stored_name in wanted.items())
         return
     with safe_open(path, framework="pt") as file:
         for name, stored_name in wanted.items():
             yield name, stored_name, file.get_tensor(stored_name)
-
-
-def _check_crc32(path: Path) -> None:
-    """Check the CRC32 of every part of a pickled checkpoint that has one: torch does not when it maps the file."""
-    again = "download it, or save it with torch.save, again"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-            if any(part.compress_type != zipfile.ZIP_STORED for part in parts):
-                raise CheckpointError(
-                    f"{path}: a compressed archive, which torch.save does not write; {again}"
-                )
-            if sum(part.file_size for part in parts) > path.stat().st_size:
-                raise CheckpointError(f"{path}: damaged (its parts are larger than the file); {again}")
-            for part in parts:
-                if part.CRC:  # torch.serialization.set_crc32_options(False) writes 0 for all
-                    with archive.open(part) as content:
-                        while content.read(_CRC32_BLOCK):
-                            pass
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path}: damaged ({first_line(error)}); {again}") from None
-
-
-def _unpickle(path: Path, device: str) -> dict[str, Tensor]:
-    """Map a state dict saved by torch. ``weights_only`` builds tensors and plain containers, nothing else."""
-    read_bytes(path, len(_LFS_POINTER))  # refuses a pointer
-    if not zipfile.is_zipfile(path):
-        raise CheckpointError(
-            f"{path}: truncated, or older than torch 1.6; download it, or save it with torch.save, again"
-        )
-    try:
-        state = torch.load(path, map_location=device, weights_only=True, mmap=True)
-    except pickle.UnpicklingError:
-        raise CheckpointError(
-            f"{path}: refused, since it holds Python objects other than tensors, which could run code;"
-            " save the state dict alone, or as safetensors"
-        ) from None
-    except Exception as error:  # a damaged stream can lead the unpickler to raise anything
-        raise CheckpointError(
-            f"{path}: damaged, or not written by torch.save ({first_line(error)}); download or save it again"
-        ) from None
-    if not isinstance(state, dict):
-        raise CheckpointError(
-            f"{path}: a {type(state).__name__}; expected a state dict from names to tensors"
-        )
-    for name, value in state.items():
-        if not isinstance(name, str) or not isinstance(value, Tensor):
-            raise CheckpointError(f"{path}: entry {name!r} is a {type(value).__name__}; expected a tensor")
-    return state

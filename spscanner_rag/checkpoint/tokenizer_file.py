@@ -1,17 +1,24 @@
 """Find and read a checkpoint's tokenizer: its own ``tokenizer.json``, the caller's, or the paper's."""
 
+import json
+import math
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from tokenizers import Tokenizer
 
+from spscanner_rag.checkpoint.file_access import CheckpointError, read_bytes
 from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
-from spscanner_rag.checkpoint.tensor_files import CheckpointError, read_bytes
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.text.encode import fault, is_fault_of_tokenizers
 
 TOKENIZER: Final = "tokenizer.json"
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
+
+_LARGEST_FILE: Final = 2**28  # bytes; the tokenizers of the largest vocabularies have 2**25
+_LARGEST_GROWTH: Final = 64
 
 Check = Callable[[Path, bytes], None]
 
@@ -39,7 +46,7 @@ def find_tokenizer(
             " expected a tokenizers.Tokenizer, a tokenizer.json, a folder that holds one, or a Hub id"
         )
     if given is None:
-        if (folder / TOKENIZER).is_file():
+        if os.path.lexists(folder / TOKENIZER):
             return read_tokenizer(folder / TOKENIZER, check)
         if not published:
             raise CheckpointError(f"{folder}: no {TOKENIZER} there; pass tokenizer=, or add the file")
@@ -60,29 +67,67 @@ def find_tokenizer(
 
 
 def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
-    """Read a ``tokenizer.json`` without its truncation and padding; `CheckpointError` if that cannot be done.
+    """Read a ``tokenizer.json`` without truncation, padding and dropout; `CheckpointError` if that cannot be done.
 
     ``check`` is called with the path and the content before the library sees it, and raises if it is wrong.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, _LARGEST_FILE)
     if check is not None:
         check(path, content)
     try:
-        return without_limits(Tokenizer.from_buffer(content))
-    except Exception as error:  # the library raises nothing more precise
+        tokenizer = without_limits(Tokenizer.from_buffer(content))
+        _refuse_growth(tokenizer)
+    except BaseException as error:
+        if not is_fault_of_tokenizers(error):
+            raise
         raise CheckpointError(
-            f"{path}: not a tokenizer ({error}); expected a {TOKENIZER} of the tokenizers library"
+            f"{path}: not a tokenizer ({fault(error)}); expected a {TOKENIZER} of the tokenizers library"
         ) from None
+    return tokenizer
 
 
 def without_limits(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer without truncation and padding: a copy if it has them, since it is the caller's."""
-    if tokenizer.truncation is None and tokenizer.padding is None:
+    """Return the tokenizer without truncation, padding and dropout, which would read a text differently each time.
+
+    It is a copy if anything changes, since it is the caller's.
+    """
+    random = [name for name in ("dropout", "alpha") if getattr(tokenizer.model, name, None)]
+    if tokenizer.truncation is None and tokenizer.padding is None and not random:
         return tokenizer
     tokenizer = Tokenizer.from_str(tokenizer.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    for name in random:
+        setattr(tokenizer.model, name, None)
     return tokenizer
+
+
+def _refuse_growth(tokenizer: Tokenizer) -> None:
+    """Raise ``ValueError`` if the normalizer makes a text so much longer that it could fill the memory."""
+    if tokenizer.normalizer is None:
+        return
+    growth = _growth(json.loads(tokenizer.normalizer.__getstate__()))
+    if growth > _LARGEST_GROWTH:
+        raise ValueError(
+            f"its normalizer can make a text {growth:.3g} times as long, expected at most {_LARGEST_GROWTH}"
+        )
+
+
+def _growth(normalizer: dict[str, Any]) -> float:
+    """How many times as long a normalizer may make a text: what each of its replacements inserts."""
+    match normalizer:
+        case {"type": "Sequence", "normalizers": list(parts)}:
+            return math.prod(map(_growth, parts))
+        case {"type": "Replace", "pattern": {"String": str(pattern)}, "content": str(content)}:
+            if not pattern:
+                return math.inf
+            return max(1.0, len(content) / len(pattern))
+        case {"type": "Replace", "content": str(content)}:  # a regular expression may match one character
+            return max(1.0, len(content))
+        case {"type": "Prepend", "prepend": str(content)}:
+            return 1.0 + len(content)
+        case _:
+            return 1.0
 
 
 def refuse_small_vocabulary(config: Mamba2Config, tokenizer: Tokenizer, path: Path) -> None:

@@ -7,11 +7,12 @@ from typing import Final
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from spscanner_rag.checkpoint.tensor_files import CheckpointError, first_line, read_bytes
+from spscanner_rag.checkpoint.file_access import CheckpointError, first_line, read_bytes
 from spscanner_rag.text.word_vectors import WordVectors
 
 WORD_VECTORS: Final = "word_vectors.safetensors"
 
+_LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
 _NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
 
 
@@ -20,7 +21,7 @@ def read_word_vectors(path: Path, check: Callable[[Path, bytes], None] | None = 
 
     ``check`` is called with the path and the content before they are used, and raises if the content is wrong.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, _LARGEST)
     if check is not None:
         check(path, content)
     try:

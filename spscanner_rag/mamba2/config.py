@@ -28,6 +28,12 @@ _TOP_IGNORED: Final = frozenset(
     "bos_token_id eos_token_id pad_token_id".split()
 )
 
+# Sizes of tensors are compared with the files, but these numbers are the size of none. Kernels hold a chunk in
+# fast memory; a time step of 1,000 empties any state; float32 must hold the limits of time steps.
+_LARGEST_CHUNK: Final = 2**16
+_LARGEST_LOW: Final = 1e3
+_LARGEST_HIGH: Final = 3e38
+
 
 @dataclass(frozen=True)
 class Mamba2Config:
@@ -69,13 +75,13 @@ class Mamba2Config:
     norm_before_gate : bool, default False
         Normalize first and gate then, instead of the other way round.
     dt_limit : tuple of two floats, default (0, infinity)
-        The time step is clamped to this range, after its softplus.
+        The time step is clamped to this range, after its softplus. The first is at most 1,000.
     bias : bool, default False
         Biases in ``in_proj`` and ``out_proj``.
     conv_bias : bool, default True
         Bias in the convolution.
     chunk_size : int, default 256
-        Tokens per chunk of the fused kernels. Changes the order of sums only.
+        Tokens per chunk of the fused kernels, at most 65,536. Changes the order of sums only.
 
     Raises
     ------
@@ -123,6 +129,8 @@ class Mamba2Config:
         object.__setattr__(self, "dt_limit", _checked_dt_limit(self.dt_limit))
         if not self.rms_norm:
             raise ValueError("rms_norm is false: layer norm is not supported; expected true")
+        if self.chunk_size > _LARGEST_CHUNK:
+            raise ValueError(f"ssm_cfg.chunk_size is {self.chunk_size}; expected at most {_LARGEST_CHUNK}")
         if self.d_inner % self.headdim:
             raise ValueError(
                 f"ssm_cfg.headdim is {self.headdim}; expected a divisor of expand * d_model = {self.d_inner}"
@@ -243,7 +251,10 @@ def _refuse_unknown(prefix: str, given: Mapping[str, Any], known: list[str], ign
 def _checked_dt_limit(value: object) -> tuple[float, float]:
     """Return two numbers, ``0 <= low <= high``, of which the second may be infinite."""
     if isinstance(value, list | tuple) and len(value) == 2 and all(type(v) in (int, float) for v in value):
-        low, high = float(value[0]), float(value[1])
-        if 0.0 <= low <= high and not math.isinf(low):
-            return low, high
-    raise ValueError(f"ssm_cfg.dt_limit is {value!r}; expected two numbers, 0 <= lowest <= highest")
+        low, high = value
+        if 0 <= low <= _LARGEST_LOW and low <= high and (high <= _LARGEST_HIGH or high == math.inf):
+            return float(low), float(high)
+    raise ValueError(
+        f"ssm_cfg.dt_limit is {value!r}; expected two numbers, 0 <= lowest <= highest, the lowest at most"
+        f" {_LARGEST_LOW:,.0f}"
+    )

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.text.encode import encode
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
-from spscanner_rag.text.units import Unit, readable
+from spscanner_rag.text.units import Unit
 from spscanner_rag.text.words import TextWords, index_words
 
 EndRule = Literal["contained", "last_character"]
@@ -60,7 +61,7 @@ def encode_question(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Token ids as `tokenize_question`, and where tokens start and end in ``question.strip()``: each (tokens,)."""
     _require_plain(tokenizer)
-    encoding = tokenizer.encode(readable(question.strip() + "\n"), add_special_tokens=False)
+    encoding = encode(tokenizer, question.strip() + "\n")
     spans = np.array(encoding.offsets, np.int32).reshape(-1, 2)
     return np.array(encoding.ids, dtype=np.int32), spans[:, 0], spans[:, 1]
 
@@ -105,7 +106,7 @@ def token_counter(tokenizer: Tokenizer) -> CountTokens:
 
 
 def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
-    return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
+    return len(encode(tokenizer, text).ids)
 
 
 def _unit_ends(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from spscanner_rag.text.units import readable
+from spscanner_rag.text.encode import encode
 
 _MARGIN_CHARACTERS = 64  # after a cut, in which the tokens must agree
 _SEARCHED_CHARACTERS = 1024  # before a piece's end, where cuts are tried
@@ -38,7 +38,7 @@ def tokenize_in_pieces(
     first_shift = np.zeros(2, np.int32)
     while start < len(text):
         stop = min(len(text), start + length + margin)
-        encoding = tokenizer.encode(readable(text[start:stop]), add_special_tokens=False)
+        encoding = encode(tokenizer, text[start:stop])
         tokens, offsets = np.array(encoding.ids, dtype=np.int32), _offsets(encoding) + np.int32(start)
         offsets[:1] += first_shift
         if stop == len(text):
@@ -75,7 +75,7 @@ def _tokens_before(
     differ, since some tokenizers treat white space before the first word of a text differently. The encoding must
     then extend past that word, so that the token is final.
     """
-    after = tokenizer.encode(readable(rest), add_special_tokens=False)
+    after = encode(tokenizer, rest)
     count = len(encoding.ids) - len(after.ids)
     if not 0 < count < len(encoding.ids) or encoding.ids[count:] != after.ids:
         return None

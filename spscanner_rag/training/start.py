@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
-from spscanner_rag.checkpoint.tensor_files import read_json
+from spscanner_rag.checkpoint.file_access import read_json
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
 from spscanner_rag.evidence.questions import Document

@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import errors
 
 from spscanner_rag.checkpoint import hub
-from spscanner_rag.checkpoint.tensor_files import CheckpointError
+from spscanner_rag.checkpoint.file_access import CheckpointError
 
 SECRET = "hf_very_secret"
 

@@ -343,6 +343,22 @@ def test_lexical_tensors_only_where_switched_on(folder: Path, tensor: str, off: 
             lambda c: c.update(vocab_size=300),
             r"config\.json: vocab_size is 300, the tokenizer has ids up to 383",
         ),
+        (
+            lambda c: c["spscanner"]["lexical"].update(least_units=10**30),
+            r"lexical\.least_units is 1000.*at most 1,000",
+        ),
+        (
+            lambda c: c["spscanner"]["lexical"].update(least_units=10**6 + 1),
+            r"lexical\.least_units is 1000001",
+        ),
+        (lambda c: c["spscanner"].update(reanchor_tokens=10**400), r"spscanner\.reanchor_tokens is 1000"),
+        (lambda c: c["spscanner"].update(window_tokens=2**31), r"spscanner\.window_tokens is 2147483648"),
+        (lambda c: c["ssm_cfg"].update(chunk_size=10**30), r"ssm_cfg\.chunk_size is 1000"),
+        (lambda c: c["ssm_cfg"].update(dt_limit=[0, 10**400]), r"ssm_cfg\.dt_limit is \[0, 1000"),
+        (lambda c: c["ssm_cfg"].update(dt_limit=[0, 1e300]), r"ssm_cfg\.dt_limit is"),
+        (lambda c: c["ssm_cfg"].update(dt_limit=[1e30, 1e31]), r"ssm_cfg\.dt_limit is"),
+        (lambda c: c.update({"a\nb": 1}), r"config\.json: a\\nb is not a key"),
+        (lambda c: c.update(n_layer=10**4000), r"tensor backbone"),
         (lambda c: c.update(n_layer=10**9), r"tensor backbone\.layers\.2\.norm\.weight is missing"),
         (lambda c: c.update(d_model=2**40), r"embedding\.weight has shape"),
     ],
@@ -352,6 +368,7 @@ def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) 
     with pytest.raises(CheckpointError, match=message) as caught:
         load_checkpoint(folder)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 2100
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])

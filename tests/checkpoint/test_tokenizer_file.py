@@ -1,13 +1,19 @@
 """Which tokenizer a checkpoint gets."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.tensor_files import CheckpointError
-from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary, without_limits
+from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.checkpoint.tokenizer_file import (
+    find_tokenizer,
+    read_tokenizer,
+    refuse_small_vocabulary,
+    without_limits,
+)
 from spscanner_rag.mamba2.config import Mamba2Config
 
 OFFLINE: dict[str, Any] = {"local_files_only": True}
@@ -151,3 +157,69 @@ def test_added_tokens_count(tiny_tokenizer: Tokenizer) -> None:
     more.add_tokens(["<one more>"])
     with pytest.raises(CheckpointError, match="vocab_size"):
         refuse_small_vocabulary(config, more, Path("config.json"))
+
+
+def edited(folder: Path, **parts: Any) -> Path:
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
+    return path
+
+
+def replacing(pattern: str, content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"String": pattern}, "content": content}
+
+
+def test_a_panic_of_the_library_names_the_file(folder: Path) -> None:
+    path = edited(folder, normalizer={"type": "Precompiled", "precompiled_charsmap": "AAAA"})
+    with pytest.raises(CheckpointError, match=rf"{path}: not a tokenizer \(.*precompiled_charsmap"):
+        read_tokenizer(path)
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        replacing("a", "b" * 65),
+        replacing("", "x"),
+        {"type": "Replace", "pattern": {"Regex": "."}, "content": "b" * 65},
+        {"type": "Prepend", "prepend": "x" * 64},
+        {"type": "Sequence", "normalizers": [replacing("a", "aa")] * 7},
+        {
+            "type": "Sequence",
+            "normalizers": [
+                {"type": "NFC"},
+                {"type": "Sequence", "normalizers": [replacing("a", "a" * 10)] * 2},
+            ],
+        },
+    ],
+)
+def test_a_normalizer_that_makes_a_text_many_times_as_long(folder: Path, normalizer: dict[str, Any]) -> None:
+    path = edited(folder, normalizer=normalizer)
+    with pytest.raises(
+        CheckpointError, match=r"its normalizer can make a text \S+ times as long, expected at"
+    ):
+        read_tokenizer(path)
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, replacing(" ", "▁")]},
+        {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "},
+        replacing("``", '"'),
+        {"type": "NFKC"},
+        {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+         "lowercase": True},
+    ],
+)  # fmt: skip
+def test_usual_normalizers_are_read(folder: Path, normalizer: dict[str, Any]) -> None:
+    assert read_tokenizer(edited(folder, normalizer=normalizer)).normalizer is not None
+
+
+def test_dropout_is_switched_off(folder: Path, tiny_tokenizer: Tokenizer) -> None:
+    text = "The keeper of the lighthouse wrote the date in his book every evening."
+    model = json.loads(tiny_tokenizer.to_str())["model"] | {"dropout": 0.5}
+    found = read_tokenizer(edited(folder, model=model))
+    assert [found.encode(text).ids for _ in range(5)] == [tiny_tokenizer.encode(text).ids] * 5
+    given = Tokenizer.from_str(json.dumps(json.loads(tiny_tokenizer.to_str()) | {"model": model}))
+    assert find_tokenizer(given, folder, False, **OFFLINE).model.dropout is None
+    assert given.model.dropout == 0.5  # the caller's is not changed

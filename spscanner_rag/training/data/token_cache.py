@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.files.whole_file import whole_file
+from spscanner_rag.text.encode import encode
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.training import Notify
 from spscanner_rag.training.data.text_files import SEPARATOR, content_key, read_texts, source_of
@@ -121,7 +122,7 @@ def _write(
     files: Sequence[Path], tokenizer: Tokenizer, out: BinaryIO, kind: str, notify: Notify, wanted: Wanted
 ) -> dict[str, int]:
     """Append the tokens of files to ``out``; returns their number by source."""
-    end = np.array(tokenizer.encode(SEPARATOR, add_special_tokens=False).ids, kind)
+    end = np.array(encode(tokenizer, SEPARATOR).ids, kind)
     tokens_by_source: dict[str, int] = {}
     for number, file in enumerate(files, 1):
         tokens = 0

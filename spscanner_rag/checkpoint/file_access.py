@@ -1,0 +1,102 @@
+"""Open and read the files of a checkpoint; whatever is wrong with one is a `CheckpointError`."""
+
+import json
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+LARGEST_JSON: Final = 2**24
+"""Bytes of a ``config.json`` or an index of shards; those of the largest published models have less than 2**20."""
+
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+_KINDS: Final = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+# What would break a message's line, or act on a terminal.
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kept
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be found, read, verified or written.
+
+    The message is one line. Names and values from files are part of it, so control characters are written as
+    Python escapes, and the middle of a very long message is left out.
+    """
+
+    def __init__(self, message: str) -> None:
+        message = _CONTROL.sub(lambda found: ascii(found.group())[1:-1], message)
+        if len(message) > _MESSAGE_START + _MESSAGE_END:
+            message = f"{message[:_MESSAGE_START]} [...] {message[-_MESSAGE_END:]}"
+        super().__init__(message)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or the error's type if it has no message."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading; refuse what is no regular file: opening a named pipe would wait for ever."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+        if kind != stat.S_IFREG:
+            raise CheckpointError(f"{path}: {_KINDS.get(kind, 'a special file')}; expected a regular file")
+        return path.open("rb")
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
+
+
+def refuse_pointer(path: Path) -> None:
+    """Refuse a git-LFS pointer in place of a file that a library will open, and what is no regular file."""
+    with open_file(path) as file:
+        _refuse_pointer(path, file.read(len(_LFS_POINTER)))
+
+
+def read_bytes(path: Path, largest: int) -> bytes:
+    """Read a file of at most ``largest`` bytes; refuse a git-LFS pointer in place of the file."""
+    with open_file(path) as file:
+        size = path.stat().st_size
+        if size > largest:
+            raise CheckpointError(
+                f"{path}: {size:,} bytes; expected at most {largest:,}: it is no file of a checkpoint"
+            )
+        try:
+            content = file.read(size)
+        except OSError as error:
+            raise CheckpointError(f"{path}: {error.strerror}; expected a file that can be read") from None
+    _refuse_pointer(path, content)
+    return content
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file that holds one JSON object, in which no object has a key twice."""
+    content = read_bytes(path, LARGEST_JSON)
+    try:
+        value = json.loads(content, object_pairs_hook=_without_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not JSON ({first_line(error)}); expected a JSON object") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: a JSON {type(value).__name__}; expected an object")
+    return value
+
+
+def _refuse_pointer(path: Path, content: bytes) -> None:
+    if content.startswith(_LFS_POINTER):
+        raise CheckpointError(f"{path}: a git-LFS pointer, not the file itself; run `git lfs pull` there")
+
+
+def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key[:100]!r} is there twice: remove one")
+        found[key] = value
+    return found

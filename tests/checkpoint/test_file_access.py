@@ -1,0 +1,85 @@
+"""The files of a checkpoint: opened only if they are regular files, read only up to a size."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.checkpoint.file_access import LARGEST_JSON, CheckpointError, read_bytes, read_json
+from tests.checkpoint.conftest import remove_digests
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json")
+KINDS = {
+    "a named pipe": os.mkfifo,
+    "a folder": os.mkdir,
+    "a device": lambda path: os.symlink("/dev/zero", path),
+    "Too many levels of symbolic links": lambda path: os.symlink(path.name, path),
+    "No such file": lambda path: os.symlink("absent", path),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("digests", [True, False])
+def test_what_is_no_regular_file_is_refused_by_name(
+    folder: Path, name: str, kind: str, digests: bool
+) -> None:
+    if not digests:
+        remove_digests(folder)
+    (folder / name).unlink()
+    KINDS[kind](folder / name)
+    with pytest.raises(CheckpointError, match=rf"{name}: ({kind}|missing)"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors.index.json"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_in_other_formats_too(folder: Path, name: str, kind: str) -> None:
+    remove_digests(folder)
+    (folder / "model.safetensors").unlink()
+    KINDS[kind](folder / name)
+    with pytest.raises(CheckpointError, match=rf"{name}: {kind}"):
+        load_checkpoint(folder)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_JSON + 1)
+    with pytest.raises(CheckpointError, match=r"config\.json: 16,777,217 bytes; expected at most 16,777,216"):
+        read_json(path)
+    with path.open("wb") as file:
+        file.truncate(2**40)  # a sparse file, which no memory holds
+    with pytest.raises(CheckpointError, match="bytes; expected at most"):
+        read_bytes(path, 2**28)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "word_vectors.safetensors"])
+def test_the_other_files_have_a_limit_too(folder: Path, name: str) -> None:
+    from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+    from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
+
+    with (folder / name).open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(CheckpointError, match=f"{name}: .* bytes; expected at most"):
+        (read_tokenizer if name == "tokenizer.json" else read_word_vectors)(folder / name)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "b": 2, "a": 1}', '{"outer": {"a": 1, "a": 2}}', '{"a": 1, "\\u0061": 2}']
+)
+def test_a_key_that_is_there_twice(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"config\.json: not JSON \(the key 'a' is there twice"):
+        read_json(tmp_path / "config.json")
+
+
+def test_a_message_is_one_short_line_whatever_a_file_holds() -> None:
+    message = str(CheckpointError("tensor a\nb\x1b[31m\u202ec\ud800 has no place"))
+    assert message == "tensor a\\nb\\x1b[31m\\u202ec\\ud800 has no place"
+    long = str(CheckpointError(f"{'9' * 100_000}; expected less"))
+    assert len(long) < 2100
+    assert long.endswith("9; expected less")
