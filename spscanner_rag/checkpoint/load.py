@@ -21,6 +21,7 @@ from spscanner_rag.checkpoint.digests import DIGESTS, Digests
 from spscanner_rag.checkpoint.file_access import CheckpointError, read_json
 from spscanner_rag.checkpoint.folders import locate
 from spscanner_rag.checkpoint.hub import HubOptions
+from spscanner_rag.checkpoint.replacing import current_files
 from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import (
     SAFETENSORS,
@@ -52,7 +53,7 @@ class Checkpoint:
     source : str
         As the caller named it; ``"default"`` for the bundled one.
     folder : Path
-        Where its files lie.
+        Where it was found.
     published : bool
         Whether it is a published scanner of the paper, rather than one of ours.
     has_head : bool, default True
@@ -72,6 +73,11 @@ class Checkpoint:
     has_head: bool = True
     word_vectors: WordVectors | None = None
     verified: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> Path:
+        """The folder that its files are in: ``folder``, or one within it after an interrupted save."""
+        return current_files(self.folder)
 
 
 def load_checkpoint(
@@ -112,13 +118,14 @@ def load_checkpoint(
         For torch.int8 on a device that cannot compute in it.
     """
     folder = locate(name, progress=progress, **hub)
-    config, settings, published, digests = _read_settings(folder)
-    with digests.checking(folder / SAFETENSORS):
+    files = current_files(folder)
+    config, settings, published, digests = _read_settings(files)
+    with digests.checking(files / SAFETENSORS):
         check = digests.check_content
-        found = find_tokenizer(tokenizer, folder, published, check=check, progress=progress, **hub)
-        refuse_small_vocabulary(config, found, folder / CONFIG)
-        word_vectors = read_word_vectors(folder / WORD_VECTORS, check) if settings.soft else None
-        model, has_head = _load_weights(folder, config, settings, device, dtype, require_head)
+        found = find_tokenizer(tokenizer, files, published, check=check, progress=progress, **hub)
+        refuse_small_vocabulary(config, found, files / CONFIG)
+        word_vectors = read_word_vectors(files / WORD_VECTORS, check) if settings.soft else None
+        model, has_head = _load_weights(files, config, settings, device, dtype, require_head)
     source = "default" if name is None else str(name)
     read = {SAFETENSORS: True, TOKENIZER: tokenizer is None, WORD_VECTORS: settings.soft}
     verified = tuple(name for name in digests.files if read[name])
@@ -156,7 +163,7 @@ def load_model(
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
-    folder = Path(folder)
+    folder = current_files(Path(folder))
     config, settings, _, digests = _read_settings(folder)
     with digests.checking(folder / SAFETENSORS):
         return _load_weights(folder, config, settings, device, dtype, require_head)[0]
@@ -176,7 +183,7 @@ def load_classifier(
     classifiers, with the backbone under ``backbone.`` or ``model.``). The arguments and errors are those of
     `load_checkpoint`; it also refuses a model without a head, with several labels, or with a lexical channel.
     """
-    folder = locate(name, **hub)
+    folder = current_files(locate(name, **hub))
     config, _, _, digests = _read_settings(folder)
     published = config.vocab_size == PUBLISHED_VOCAB_SIZE
     with digests.checking(folder / SAFETENSORS):

@@ -1,7 +1,6 @@
 """Save a checkpoint: a folder that appears, or changes, as a whole."""
 
 import json
-import os
 import shutil
 import uuid
 from pathlib import Path
@@ -14,6 +13,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint.config_file import CONFIG, HEAD_TENSORS, tensor_shapes
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests
 from spscanner_rag.checkpoint.file_access import CheckpointError, first_line
+from spscanner_rag.checkpoint.replacing import fsync_file, replace_files
 from spscanner_rag.checkpoint.settings import ScannerSettings
 from spscanner_rag.checkpoint.tensor_files import (
     SAFETENSORS,
@@ -39,8 +39,8 @@ def save_checkpoint(
     """Write ``config.json``, ``model.safetensors``, ``tokenizer.json`` and ``word_vectors.safetensors``.
 
     A new folder appears complete or not at all. In an existing one each of these files is replaced by a complete
-    one, and every other file is left alone. The configuration, which holds the SHA-256 of the others, is replaced
-    first: what a kill between two replacements leaves is refused when it is loaded.
+    one, and every other file is left alone; whenever the program is killed, either the old checkpoint or the new
+    one loads from the folder.
 
     Parameters
     ----------
@@ -100,15 +100,12 @@ def save_checkpoint(
 
 def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
     """Move complete files to the checkpoint's folder."""
-    for path in staging.iterdir():
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
-    if not inside:
-        staging.rename(folder)
+    if inside:
+        replace_files(staging, folder)
         return
-    for name in (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS):
-        if (staging / name).exists():
-            (staging / name).replace(folder / name)
+    for path in staging.iterdir():
+        fsync_file(path)
+    staging.rename(folder)
 
 
 def _tensors_to_save(

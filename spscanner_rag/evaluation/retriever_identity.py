@@ -58,7 +58,7 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         tokenizer = (
             scorer.checkpoint.tokenizer.to_str()
         )  # some published checkpoints have none in their folder
-        files = _digests([scorer.checkpoint.folder], _CHECKPOINT_FILES)
+        files = _digests([scorer.checkpoint.files], _CHECKPOINT_FILES)
         return identity | {"files": files, "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()}
     match kind:
         case "dense":

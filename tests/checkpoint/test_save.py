@@ -21,7 +21,6 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import remove_digests
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
 SETTINGS = ScannerSettings(
@@ -187,39 +186,3 @@ def test_a_weight_that_the_saved_precision_cannot_hold_is_not_saved(
         save_checkpoint(tmp_path / "new", model, SETTINGS, None, dtype=torch.float16)
     assert not (tmp_path / "new").exists()
     save_checkpoint(tmp_path / "new", model, SETTINGS, None)
-
-
-@pytest.mark.parametrize("digests", [True, False])
-@pytest.mark.parametrize("replaced", [1, 2])
-def test_what_a_kill_between_two_replacements_leaves_is_refused(
-    folder: Path, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, replaced: int, digests: bool
-) -> None:
-    if not digests:
-        remove_digests(folder)  # as an older version saved it
-    other = Tokenizer.from_str(tiny_tokenizer.to_str())
-    other.add_tokens(["lighthouse"])
-    model = ScannerModel(
-        replace(CONFIG, vocab_size=385), match_embedding=True, lexical_prior=True, surroundings=True
-    )
-    replace_file = Path.replace
-    left = [replaced]
-
-    class Killed(BaseException):
-        """Nothing handles it."""
-
-    def killed(self: Path, target: Path) -> Path:
-        if not left[0]:
-            raise Killed
-        left[0] -= 1
-        return replace_file(self, target)
-
-    monkeypatch.setattr(Path, "replace", killed)
-    with pytest.raises(Killed):
-        save_checkpoint(folder, model, SETTINGS, other)
-    monkeypatch.undo()
-    with pytest.raises(
-        CheckpointError, match=r"(model\.safetensors|tokenizer\.json): its SHA-256 is not the one in"
-    ):
-        load_checkpoint(folder)
-    save_checkpoint(folder, model, SETTINGS, other)
-    assert_same_weights(load_checkpoint(folder).model, model)

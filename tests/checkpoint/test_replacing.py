@@ -1,0 +1,187 @@
+"""Saving over a checkpoint: at every moment the old one or the new one loads, and nothing else is touched."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, load_model, save_checkpoint
+from spscanner_rag.checkpoint.replacing import current_files
+from spscanner_rag.mamba2.model import ScannerModel
+from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
+
+# every way in which saving changes a folder, as `os` offers it to pathlib, shutil and our own code
+CHANGES = ("mkdir", "rename", "replace", "link", "unlink", "rmdir", "fsync")
+
+
+class Killed(BaseException):
+    """Nothing handles it."""
+
+
+@pytest.fixture
+def other_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
+    other = Tokenizer.from_str(tiny_tokenizer.to_str())
+    other.add_tokens(["lighthouse"])
+    return other
+
+
+@pytest.fixture
+def other() -> ScannerModel:
+    config = replace(CONFIG, vocab_size=400)
+    return ScannerModel(config, match_embedding=True, lexical_prior=True, surroundings=True)
+
+
+def content(loaded: Checkpoint) -> tuple[float, str]:
+    """What tells one checkpoint from another, and any of them from a mixture."""
+    return float(loaded.model.backbone.embedding.weight.detach().sum()), loaded.tokenizer.to_str()
+
+
+def kill_at(patch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the change of this number, and all after it, fail as if the program were gone."""
+    numbers = count(1)
+
+    def counted(change: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if next(numbers) >= number:
+                raise Killed
+            return change(*arguments, **options)
+
+        return call
+
+    for name in CHANGES:
+        patch.setattr(os, name, counted(getattr(os, name)))
+
+
+def no_links(*_: Any, **__: Any) -> None:
+    raise OSError(95, "Operation not supported")
+
+
+def save_killed(
+    folder: Path, model: ScannerModel, tokenizer: Tokenizer | None, number: int, links: bool = True
+) -> bool:
+    """Save, and die at the change of this number; False if there are fewer."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not links:
+            patch.setattr(os, "link", no_links)
+        kill_at(patch, number)
+        try:
+            save_checkpoint(folder, model, SETTINGS, tokenizer)
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(("digests", "links"), [(True, True), (False, False)])
+def test_killed_at_every_change(
+    folder: Path, other: ScannerModel, other_tokenizer: Tokenizer, digests: bool, links: bool
+) -> None:
+    if not digests:
+        remove_digests(folder)  # as an older version saved it
+    (folder / "notes.md").write_text("mine")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "log").write_text("mine too")
+    old = content(load_checkpoint(folder))
+    save_checkpoint(folder.parent / "new", other, SETTINGS, other_tokenizer)
+    new = content(load_checkpoint(folder.parent / "new"))
+    seen = []
+    originals = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    for number in range(1, 100):
+        killed = save_killed(folder, other, other_tokenizer, number, links)
+        found = content(load_checkpoint(folder))
+        assert found in (old, new), number
+        weight = load_model(folder).backbone.embedding.weight.detach()
+        assert float(weight.sum()) == found[0]
+        seen.append(found == new)
+        assert (folder / "notes.md").read_text() == "mine"
+        assert (folder / "runs" / "log").read_text() == "mine too"
+        if not killed:
+            break
+        save_checkpoint(folder, other, SETTINGS, other_tokenizer)  # the next run saves again
+        assert content(load_checkpoint(folder)) == new
+        assert current_files(folder) == folder
+        for name, data in originals.items():  # back to the old one
+            (folder / name).write_bytes(data)
+    else:
+        pytest.fail("saving never ended")
+    assert seen == sorted(seen)  # first the old one, then the new one
+    assert 4 < sum(seen) < len(seen) - 4
+
+
+def test_killed_again_while_it_completes(
+    folder: Path, other: ScannerModel, other_tokenizer: Tokenizer, tiny_tokenizer: Tokenizer
+) -> None:
+    """A second save, which completes the first, is killed too: what loads is always one of the three."""
+    third = ScannerModel(CONFIG, match_embedding=True, lexical_prior=True, surroundings=True)
+    wholes = [content(load_checkpoint(folder))]
+    for whole, tokenizer in ((other, other_tokenizer), (third, tiny_tokenizer)):
+        save_checkpoint(folder.parent / "whole", whole, SETTINGS, tokenizer)
+        wholes.append(content(load_checkpoint(folder.parent / "whole")))
+    draw = random.Random(0)
+    for number in range(1, 30):
+        save_killed(folder, other, other_tokenizer, draw.randrange(8, 20))
+        assert content(load_checkpoint(folder)) in wholes
+        save_killed(folder, third, tiny_tokenizer, number)
+        assert content(load_checkpoint(folder)) in wholes
+    save_checkpoint(folder, third, SETTINGS, tiny_tokenizer)
+    assert content(load_checkpoint(folder)) == wholes[2]
+
+
+def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerModel) -> None:
+    tokenizer = (folder / "tokenizer.json").read_bytes()
+    with torch.no_grad():
+        model.backbone.norm_f.weight += 1
+    for number in range(1, 30):
+        save_killed(folder, model, None, number)
+        load_checkpoint(folder)
+        assert (folder / "tokenizer.json").read_bytes() == tokenizer
+
+
+def test_nothing_is_left_behind(folder: Path, other: ScannerModel, other_tokenizer: Tokenizer) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    save_checkpoint(folder, other, SETTINGS, other_tokenizer)
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert all(path.stat().st_nlink == 1 for path in folder.iterdir())
+
+
+PROGRAM = """
+import sys
+from spscanner_rag.checkpoint import load_checkpoint, save_checkpoint
+first, second = (load_checkpoint(folder) for folder in sys.argv[1:3])
+print("ready", flush=True)
+while True:
+    for loaded in (first, second):
+        save_checkpoint(sys.argv[3], loaded.model, loaded.settings, loaded.tokenizer)
+"""
+
+
+@pytest.mark.slow
+def test_sigkill_at_random_moments(
+    folder: Path,
+    other: ScannerModel,
+    other_tokenizer: Tokenizer,
+    model: ScannerModel,
+    tiny_tokenizer: Tokenizer,
+) -> None:
+    second, target = folder.parent / "second", folder.parent / "target"
+    save_checkpoint(second, other, SETTINGS, other_tokenizer)
+    save_checkpoint(target, model, SETTINGS, tiny_tokenizer)
+    wholes = [content(load_checkpoint(folder)), content(load_checkpoint(second))]
+    draw = random.Random(0)
+    for _ in range(8):
+        command = [sys.executable, "-c", PROGRAM, str(folder), str(second), str(target)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(draw.uniform(0, 0.2))
+            process.send_signal(signal.SIGKILL)
+        assert content(load_checkpoint(target)) in wholes
