@@ -184,7 +184,8 @@ class Scanner:
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
-            Called before a text is prepared and after every forward pass; True ends the scan.
+            Called before a text is prepared, between pieces of a long one, and after every forward pass; True ends
+            the scan.
 
         Returns
         -------

@@ -56,8 +56,8 @@ class Scored(NamedTuple):
 class Meter:
     """Reports progress in tokens to the caller, and stops if the caller cancels.
 
-    ``progress`` is called after every forward pass; ``cancelled`` is called then, and before every text is
-    prepared, which on an accelerator happens in another thread.
+    ``progress`` is called after every forward pass; ``cancelled`` is called then, before every text is
+    prepared and between its pieces, which on an accelerator happens in another thread.
     """
 
     progress: Progress | None = None
@@ -145,7 +145,7 @@ class Pipeline:
             if before and request.text is before.request.text and request.units is before.request.units:
                 text = before.asked.text
             else:
-                text = self.reading.prepare(request.text, request.units)
+                text = self.reading.prepare(request.text, request.units, meter.check)
             if collection is not None and request.query not in known:
                 known[request.query] = self.reading.statistics(request.query, collection)
             asked = self.reading.pair(request.query, text, known.get(request.query))

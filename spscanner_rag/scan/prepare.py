@@ -1,6 +1,6 @@
 """Prepare texts as a checkpoint was trained to read them: cut, tokenized and laid out with the question."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -113,10 +113,23 @@ class Reading:
             match_options=MatchOptions(settings.surroundings, settings.least_units, checkpoint.word_vectors),
         )
 
-    def prepare(self, text: str, units: Sequence[Unit] | None = None) -> PreparedText:
-        """Cut (unless ``units`` are given) and tokenize a text."""
-        units = self.segmenter.segment(text) if units is None else units
-        return tokenize_units(self.tokenizer, units, self.end_rule)
+    def prepare(
+        self,
+        text: str,
+        units: Sequence[Unit] | None = None,
+        between_pieces: Callable[[], None] = lambda: None,
+    ) -> PreparedText:
+        """Cut (unless ``units`` are given) and tokenize a text.
+
+        ``between_pieces`` is called between the pieces in which a long text is cut and tokenized, and may raise.
+        """
+        if units is not None:
+            cut = units
+        elif type(self.segmenter) is SentenceSegmenter:  # a subclass may have another `segment`
+            cut = self.segmenter.segment_in_pieces(text, between_pieces)
+        else:
+            cut = self.segmenter.segment(text)
+        return tokenize_units(self.tokenizer, cut, self.end_rule, between_pieces=between_pieces)
 
     @property
     def lexical(self) -> bool:

@@ -9,7 +9,7 @@ model's tokenizer is the last, which gives each token the class of its word.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ _LINEAR_Z = 4.0
 share a word with the question, so that the deviation is small, and the best z-score grows with the collection."""
 
 _IDF_SCALE = 5.0
+
+_TOKENS_AT_ONCE = 2**18
+"""Bounds memory: a text of emoji has millions of tokens."""
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +192,9 @@ def match_query(
     asked = QueryOnWords.on_text(query, words, options.vectors)
     scores = lexical_scores(asked, options, statistics)
     statistics, soft, columns = scores.statistics, scores.soft, asked.columns()
-    token_words = _words_of_tokens(words, token_starts, token_ends)  # (tokens,)
     classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
     class_of = np.append(classes, 0).astype(np.uint8)[columns]  # (vocabulary,); column -1 is class 0
-    token_classes = np.append(class_of, np.uint8(0))[token_words]
+    token_classes = _of_tokens(np.append(class_of, np.uint8(0)), words, token_starts, token_ends)
     standard = np.stack(scores.standardized(), axis=1)
     if options.vectors is None or soft is None or statistics.soft is None:
         return LexicalMatch(token_classes, standard.astype(np.float32))
@@ -203,10 +207,11 @@ def match_query(
         np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
     ]
     features = _word_features(asked.similar(options.vectors), soft.idf, columns >= 0)  # (vocabulary, 4)
+    features = np.append(features, np.zeros((1, MATCH_FEATURES), np.float32), axis=0)
     return LexicalMatch(
         token_classes,
         np.concatenate(columns_of_scores, axis=1).astype(np.float32),
-        np.append(features, np.zeros((1, MATCH_FEATURES), np.float32), axis=0)[token_words],
+        _of_tokens(features, words, token_starts, token_ends),
         soft.idf,
     )
 
@@ -235,8 +240,19 @@ def query_features(
     of_word = dict(zip(query_words(query), idf / _IDF_SCALE, strict=True))
     rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])
     features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
-    features[:, -1] = rarity[_words_of_tokens(words, token_starts, token_ends)]
+    features[:, -1] = _of_tokens(rarity, words, token_starts, token_ends)
     return features
+
+
+def _of_tokens(
+    values: NDArray[T], words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
+) -> NDArray[T]:
+    """The value of each token's word: (tokens, ...); ``values`` is (vocabulary + 1, ...), the last for no word."""
+    found = np.empty((len(token_starts), *values.shape[1:]), values.dtype)
+    for first in range(0, len(token_starts), _TOKENS_AT_ONCE):
+        some = slice(first, first + _TOKENS_AT_ONCE)
+        found[some] = values[_words_of_tokens(words, token_starts[some], token_ends[some])]
+    return found
 
 
 def _words_of_tokens(

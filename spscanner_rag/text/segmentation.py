@@ -1,8 +1,8 @@
 """Sentences as units, for this project's own checkpoints; `ReferenceSegmenter` is for the published scanners."""
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
 
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed
@@ -12,6 +12,11 @@ __all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
 # sentencex gets the text in pieces of this many characters, to bound its memory and its time, which is quadratic
 # for some texts (unclosed quotation marks).
 _PIECE_CHARACTERS = 8192
+
+# Its time also grows with the quotation marks of a piece: a megabyte of nested ones took 37 seconds. So a piece ends
+# after this many of the marks that cost time, an eighth of its characters; real texts have a third of that or less.
+_PIECE_MARKS = 1024
+_SLOW_MARKS = re.compile("[`‘’‚‛“”„‟«»‹›「」《》]")  # noqa: RUF001
 
 # Characters that are replaced for sentencex, one for one: its Rust code accepts no lone surrogate, and version
 # 1.0.32 panics on white-space characters longer than one byte.
@@ -81,38 +86,46 @@ class SentenceSegmenter:
 
     def segment(self, text: str) -> list[Unit]:
         """Cut any string into sentences, in document order; none for empty or white-space-only text."""
-        spans = list(self._spans(text))
+        return self.segment_in_pieces(text, lambda: None)
+
+    def segment_in_pieces(self, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
+        """As `segment`; calls ``between_pieces``, which may raise, between pieces of at most 8,192 characters."""
+        spans = list(self._spans(text, between_pieces))
         read_from = [0, *(start for start, _ in spans[1:]), len(text)]
         return [
             Unit(start, end, text[first:stop])
             for (start, end), (first, stop) in zip(spans, pairwise(read_from), strict=False)
         ]
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+    def _spans(self, text: str, between_pieces: Callable[[], None]) -> Iterator[tuple[int, int]]:
         """Trimmed spans of at most ``max_characters`` characters."""
-        for start, end in between(self._sentence_starts(text, 0, len(text)), len(text)):
+        for start, end in between(self._sentence_starts(text, 0, len(text), between_pieces), len(text)):
             span = trimmed(text, start, end)
             if span is None:
                 continue
             if span[1] - span[0] <= self.max_characters // 2:
                 yield span
                 continue
-            starts = self._sentence_starts(text, *span, mask=True)
+            starts = self._sentence_starts(text, *span, between_pieces, mask=True)
             for inner_start, inner_end in between(starts, span[1]):
                 inner = trimmed(text, inner_start, inner_end)
                 if inner is not None:
                     yield from cut_long(text, *inner, self.max_characters)
 
-    def _sentence_starts(self, text: str, begin: int, stop: int, mask: bool = False) -> Iterator[int]:
+    def _sentence_starts(
+        self, text: str, begin: int, stop: int, between_pieces: Callable[[], None], mask: bool = False
+    ) -> Iterator[int]:
         """Starts of the sentences of ``text[begin:stop]``, the first at ``begin``, increasing."""
         position = begin
         fresh = True  # whether a sentence starts at `position`
         while position < stop:
-            piece = _shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask)
+            if position > begin:
+                between_pieces()
+            piece = _bounded(_shadow(text[position : min(stop, position + _PIECE_CHARACTERS)], mask))
             complete = position + len(piece) >= stop
             if not complete:
                 # sentencex takes paragraphs one by one, so that a cut here changes nothing.
-                paragraph_end = piece.rfind("\n\n", _PIECE_CHARACTERS // 2) + 2
+                paragraph_end = piece.rfind("\n\n", len(piece) // 2) + 2
                 if paragraph_end >= 2:
                     piece, complete = piece[:paragraph_end], True
             starts = self._starts_in_piece(piece)
@@ -160,6 +173,12 @@ def _shadow(piece: str, mask: bool) -> str:
         shadow = _CLOSING_MARKS.sub(lambda match: match[1] * len(match[0]), shadow)
         return shadow.translate(_PAIRED_MARKS)
     return shadow
+
+
+def _bounded(piece: str) -> str:
+    """The start of a piece, up to `_PIECE_MARKS` quotation marks."""
+    surplus = next(islice(_SLOW_MARKS.finditer(piece), _PIECE_MARKS, None), None)
+    return piece if surplus is None else piece[: surplus.start()]
 
 
 def _last_space(piece: str) -> int:

@@ -1,6 +1,7 @@
 """Turn a question and units into the token ids that the model reads, and find each unit's last token."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal
@@ -18,7 +19,6 @@ from spscanner_rag.text.words import TextWords, index_words
 EndRule = Literal["contained", "last_character"]
 
 _PIECE_CHARACTERS = 32_768
-_NONE = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,18 @@ def encode_question(
 
 
 def tokenize_units(
-    tokenizer: Tokenizer, units: Sequence[Unit], end_rule: EndRule, piece_characters: int = _PIECE_CHARACTERS
+    tokenizer: Tokenizer,
+    units: Sequence[Unit],
+    end_rule: EndRule,
+    piece_characters: int = _PIECE_CHARACTERS,
+    between_pieces: Callable[[], None] = lambda: None,
 ) -> PreparedText:
     """Tokenize the units' joined ``model_text`` and find each unit's last token.
 
     The ids and offsets are those of one call on the joined string without special tokens, but the string is
-    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`).
+    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`). In a text without
+    a safe cut, such as a word of more than `LONGEST_PIECE` characters, they may differ near the cuts.
+    ``between_pieces`` is called between two pieces and may raise.
 
     ``end_rule`` says where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at
     or before the unit's end in the joined string, or the previous unit's if there is no later one.
@@ -87,11 +93,15 @@ def tokenize_units(
     if end_rule not in ("contained", "last_character"):
         raise ValueError(f'end_rule is {end_rule!r}, expected "contained" or "last_character"')
     text = "".join(unit.model_text for unit in units)
-    ids, spans = [_NONE], [_NONE.reshape(0, 2)]
-    for piece_ids, offsets in tokenize_in_pieces(tokenizer, text, piece_characters):
-        ids.append(piece_ids)
-        spans.append(offsets)
-    input_ids, (starts, ends) = np.concatenate(ids), np.ascontiguousarray(np.concatenate(spans).T)
+    # Arrays that grow in place, so that the tokens of a long text are never in memory twice.
+    ids, token_starts, token_ends = array("i"), array("i"), array("i")
+    for number, (piece_ids, offsets) in enumerate(tokenize_in_pieces(tokenizer, text, piece_characters)):
+        if number:
+            between_pieces()
+        ids.frombytes(piece_ids.tobytes())
+        token_starts.frombytes(offsets[:, 0].tobytes())
+        token_ends.frombytes(offsets[:, 1].tobytes())
+    input_ids, starts, ends = (np.frombuffer(each, np.int32) for each in (ids, token_starts, token_ends))
     if units and not len(input_ids):
         raise ValueError(
             f"the tokenizer gives no tokens for a text of {len(text)} characters, expected at least one; "
@@ -116,12 +126,17 @@ def _unit_ends(
     lengths = np.fromiter((len(unit.model_text) for unit in units), np.int64, len(units))
     unit_stops = np.cumsum(lengths)
     if end_rule == "contained":
-        found = np.searchsorted(np.maximum.accumulate(ends), unit_stops, side="right") - 1
+        found = np.searchsorted(_rising(ends), unit_stops, side="right") - 1
     else:
         kept = np.fromiter((len(unit.model_text.rstrip()) for unit in units), np.int64, len(units))
         last_characters = np.minimum(unit_stops - lengths + np.maximum(kept, 1), unit_stops) - 1
-        found = np.searchsorted(np.maximum.accumulate(starts), last_characters, side="right") - 1
+        found = np.searchsorted(_rising(starts), last_characters, side="right") - 1
     return np.maximum.accumulate(np.maximum(found, 0)).astype(np.int64)
+
+
+def _rising(positions: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The largest of each position and those before it; the same array if they never decrease."""
+    return positions if (positions[1:] >= positions[:-1]).all() else np.maximum.accumulate(positions)
 
 
 def _require_plain(tokenizer: Tokenizer) -> None:

@@ -1,7 +1,8 @@
 """Tokenize a long string piece by piece, with the same ids and offsets as in one call.
 
-One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes. A piece is cut only where a check
-shows that the cut changes nothing.
+One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes, or gigabytes if they are emoji. A piece
+is cut where a check shows that the cut changes nothing; only where there is no such place within `LONGEST_PIECE`
+characters, it is cut between any two tokens, and the tokens near the cut may be others than in one call.
 """
 
 import re
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from spscanner_rag.text.encode import encode
+
+LONGEST_PIECE = 49_152
+"""Characters without a safe cut, such as one word of this length, after which a text is cut anyway."""
 
 _MARGIN_CHARACTERS = 64  # after a cut, in which the tokens must agree
 _SEARCHED_CHARACTERS = 1024  # before a piece's end, where cuts are tried
@@ -28,12 +32,14 @@ def tokenize_in_pieces(
     """Yield the ids, (tokens,), and character offsets in ``text``, (tokens, 2), of one piece after the other.
 
     No special tokens are added; lone surrogates become U+FFFD. The tokenizer must not truncate or pad. A piece has
-    ``piece_characters`` characters, or more until it can be cut, up to the whole text.
+    ``piece_characters`` characters, or more until it can be cut, up to `LONGEST_PIECE`. A tokenizer that does not
+    take words one by one, or not always in the same way, gets the whole text as one piece.
     """
     longest_added = max(
         (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0
     )
     margin = max(_MARGIN_CHARACTERS, 2 * longest_added)
+    longest = max(LONGEST_PIECE, piece_characters)
     start, length = 0, piece_characters if _cuttable(tokenizer) else len(text)
     first_shift = np.zeros(2, np.int32)
     while start < len(text):
@@ -52,7 +58,12 @@ def tokenize_in_pieces(
                 start, length = place, piece_characters
                 break
         else:
-            length *= 2
+            if length < longest:
+                length = min(2 * length, longest)
+                continue
+            count, start = _any_cut(offsets, start, stop)
+            yield tokens[:count], offsets[:count]
+            first_shift = np.zeros(2, np.int32)  # the length stays: such a text mostly goes on like this
 
 
 def _candidates(text: str, start: int, stop: int) -> Iterator[int]:
@@ -86,6 +97,20 @@ def _tokens_before(
     if shifts[1:].any() or (shifts[0].any() and words[count] == words[-1]):
         return None
     return count, shifts[0]
+
+
+def _any_cut(offsets: NDArray[np.int32], start: int, stop: int) -> tuple[int, int]:
+    """Number of tokens before the last place between two of them, and that place; all if there is none.
+
+    ``offsets``, (tokens, 2), are those of the characters ``start`` to ``stop``. The tokens of the last few characters
+    are left to the next piece, unless that would be more than half of this one.
+    """
+    ends, nexts = offsets[:-1, 1], offsets[1:, 0]
+    between = (ends <= nexts) & (ends > (start + stop) // 2) & (ends <= stop - _MARGIN_CHARACTERS)
+    if not between.any():
+        return len(offsets), stop
+    last = int(np.flatnonzero(between)[-1])
+    return last + 1, int(ends[last])
 
 
 def _cuttable(tokenizer: Tokenizer) -> bool:

@@ -62,9 +62,9 @@ def test_consecutive_requests_on_one_text_prepare_it_once(
     prepared: list[tuple[str, object]] = []
     prepare = Reading.prepare
 
-    def counted(self: Reading, text: str, units: Any = None) -> Any:
+    def counted(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
         prepared.append((text[:3], units))
-        return prepare(self, text, units)
+        return prepare(self, text, units, *more)
 
     monkeypatch.setattr(Reading, "prepare", counted)
     others = [Unit(0, 3, "The")]
@@ -160,9 +160,9 @@ def test_preparing_in_a_thread_gives_the_same(tiny_scanner: Scanner, monkeypatch
     threaded, threads = logits_of(line, *requests), set()
     prepare = Reading.prepare
 
-    def seen(self: Reading, text: str, units: Any = None) -> Any:
+    def seen(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
         threads.add(threading.current_thread())
-        return prepare(self, text, units)
+        return prepare(self, text, units, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(Reading, "prepare", seen)
@@ -180,10 +180,10 @@ def test_an_error_in_the_thread_comes_after_the_answers_before_it(
 ) -> None:
     prepare = Reading.prepare
 
-    def failing(self: Reading, text: str, units: Any = None) -> Any:
+    def failing(self: Reading, text: str, units: Any = None, *more: Any) -> Any:
         if text == "bad":
             raise RuntimeError("cannot be cut")
-        return prepare(self, text, units)
+        return prepare(self, text, units, *more)
 
     monkeypatch.setattr(Reading, "prepare", failing)
     texts = [TEXT, f"1 {TEXT}", "bad", TEXT]
@@ -264,6 +264,20 @@ def test_cancelled(tiny_scanner: Scanner, allowed: int) -> None:
         list(run)
     assert calls == allowed + 1
     assert str(error.value).startswith("cancelled after 0 of 0") == (allowed < 3)
+
+
+@pytest.mark.parametrize("text", ["x" * 200_000, "“‘" * 20_000, "One sentence of many. " * 5000])
+def test_cancelled_between_the_pieces_of_a_text(tiny_scanner: Scanner, text: str) -> None:
+    calls = 0
+
+    def cancelled() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls == 4
+
+    run = pipeline_of(tiny_scanner).run([ScanRequest(QUERY, text)], Meter(cancelled=cancelled))
+    with pytest.raises(ScanCancelled, match="cancelled after 0 of 0 tokens"):
+        next(run)
 
 
 # One run ahead

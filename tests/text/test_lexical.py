@@ -43,6 +43,13 @@ def class_of(units: int, holding: int) -> int:
 # Classes of tokens
 
 
+def test_tokens_are_matched_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. "] * 5
+    together = match(units, "Who signed?").token_classes
+    monkeypatch.setattr(lexical, "_TOKENS_AT_ONCE", 4)
+    np.testing.assert_array_equal(match(units, "Who signed?").token_classes, together)
+
+
 def test_classes_by_hand() -> None:
     units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. ", "It rains."]
     tokens = "The keeper signed. Nobody knows the keeper. Signing is work. It rains.".split()

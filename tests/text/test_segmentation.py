@@ -219,6 +219,36 @@ def test_a_megabyte_is_seen_in_pieces_and_never_many_times(
     assert sum(seen) <= 4 * len(text) + 8192
 
 
+@pytest.mark.parametrize("marks", ["“‘", "„“「”", "「‚’", '‹《。"', "« ", "“a. "])
+def test_no_piece_has_many_quotation_marks(marks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sentencex takes the square of their number."""
+    seen: list[int] = []
+
+    def watch(language: str, text: str) -> Any:
+        seen.append(sum(text.count(mark) for mark in set(marks) & set("“”‘’„「‚‹《«")))
+        return boundaries(language, text)
+
+    boundaries = sentencex.get_sentence_boundaries
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", watch)
+    text = (marks * 30_000)[:30_000]
+    assert_exact(text, SentenceSegmenter().segment(text))
+    assert max(seen) <= 1024
+
+
+def test_what_is_called_between_pieces_may_stop() -> None:
+    calls: list[int] = []
+
+    def stop() -> None:
+        calls.append(0)
+        if len(calls) == 3:
+            raise InterruptedError
+
+    assert len(SentenceSegmenter().segment_in_pieces("One. Two.", stop)) == 2
+    assert not calls
+    with pytest.raises(InterruptedError):
+        SentenceSegmenter().segment_in_pieces("x" * 100_000, stop)
+
+
 @pytest.mark.parametrize("separator", [" ", "\n", "\n\n", "\r\n", "\xa0"])
 def test_long_texts_are_read_in_pieces_without_a_trace(separator: str) -> None:
     expected = [

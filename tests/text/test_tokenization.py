@@ -11,6 +11,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
+from spscanner_rag.text.tokenize_in_pieces import LONGEST_PIECE
 from spscanner_rag.text.units import Unit, readable
 
 PROSE = """The keeper of the lighthouse wrote the date in his book; he signed the treaty on 14 May 1911.
@@ -236,9 +237,32 @@ def test_ordinary_texts_are_never_tokenized_in_one_go(kind: str, text: str) -> N
 
 def test_a_text_that_cannot_be_cut_is_read_whole_without_waste() -> None:
     watched: Any = Watched(KINDS["gpt2"]())
-    tokenize_units(watched, as_units("a" * 50_000), "contained", 1000)
-    assert watched.lengths[-1] == 50_000
-    assert sum(watched.lengths) <= 3.2 * 50_000
+    tokenize_units(watched, as_units("a" * 40_000), "contained", 1000)
+    assert watched.lengths[-1] == 40_000
+    assert sum(watched.lengths) <= 3.2 * 40_000
+
+
+@pytest.mark.parametrize("kind", WITHOUT_SPACES)
+@pytest.mark.parametrize("run", ["a", "🇩🇪", "😀", "漢字", "\ud800", "\u0301", "#"])
+def test_a_text_without_words_is_cut_anyway(kind: str, run: str) -> None:
+    watched: Any = Watched(KINDS[kind]())
+    text = (run * 150_000)[:150_000] + " The end of it."
+    calls: list[int] = []
+    tokens = tokenize_units(watched, as_units(text), "contained", between_pieces=lambda: calls.append(0))
+    assert max(watched.lengths) <= LONGEST_PIECE + 200
+    assert sum(watched.lengths) <= 2 * len(text)
+    assert len(calls) >= 2
+    starts, ends = tokens.token_starts, tokens.token_ends
+    assert (starts[1:] >= starts[:-1]).all()
+    assert (ends[1:] >= ends[:-1]).all()
+    assert (starts <= ends).all()
+    assert ends[-1] == len(text)
+    if kind == "gpt2":  # every character is in a token
+        assert starts[0] == 0
+        assert (starts[1:] <= ends[:-1]).all()
+    whole = watched.encode(readable(text[:40_000]), add_special_tokens=False)
+    before = int(np.searchsorted(ends, 39_900)) if kind != "wordpiece" else 0
+    assert tokens.input_ids[:before].tolist() == whole.ids[:before]
 
 
 def test_random_tokenizers_are_not_asked_twice() -> None:

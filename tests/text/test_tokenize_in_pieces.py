@@ -179,16 +179,17 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from tokenizers import Tokenizer
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.tokenization import tokenize_units
 
 tokenizer = Tokenizer.from_file(sys.argv[1])
 text = Path(sys.argv[2]).read_text(encoding="utf-8")
 
 def read(characters):
     document = (text * (characters // len(text) + 1))[:characters]
-    tokens = tokenize_units(tokenizer, SentenceSegmenter().segment(document), "last_character")
-    assert len(tokens.input_ids) > characters / 10
+    read = Reading(tokenizer, SentenceSegmenter(), "last_character", lexical_match=True, lexical_prior=True)
+    asked = read.pair("Who is it?", read.prepare(document)).sequence()
+    assert len(asked.input_ids) > characters / 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 print(read(30_000), read(3_000_000))
@@ -197,12 +198,18 @@ print(read(30_000), read(3_000_000))
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts kilobytes on Linux only")
-def test_three_million_characters_take_little_memory(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("run", "megabytes"), [(None, 150), ("🇩🇪", 350), ("漢字", 350)])
+def test_three_million_characters_take_little_memory(
+    tiny_tokenizer: Tokenizer, tmp_path: Path, run: str | None, megabytes: int
+) -> None:
     document = Path(__file__).parents[2] / "examples" / "data" / "persuasion.txt"
+    if run is not None:
+        document = tmp_path / "run.txt"
+        document.write_text(run * 10_000, encoding="utf-8")
     file = tmp_path / "tokenizer.json"
     tiny_tokenizer.save(str(file))
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, file, document], check=True, capture_output=True, text=True
     )
     small, large = map(int, done.stdout.split())
-    assert large - small < 150 * 1024
+    assert large - small < megabytes * 1024
