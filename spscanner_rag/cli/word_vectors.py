@@ -33,6 +33,7 @@ def word_vectors(
     from spscanner_rag.training.data.teacher import short_name
     from spscanner_rag.training.word_table import check_request, make_word_vectors
     from spscanner_rag.views.progress import open_console
+    from spscanner_rag.views.terminal import line_of
 
     if not out.parent.is_dir():
         raise ValueError(f"{out.parent}: no such folder; expected one to write {out.name} in")
@@ -41,7 +42,7 @@ def word_vectors(
 
     def say(message: str) -> None:
         if progress:
-            console.print(message, soft_wrap=True)
+            console.print(line_of(console, message), soft_wrap=True)
 
     packaged = model in ("minilm", MINILM)
     source = f"{MINILM} (Apache-2.0)" if packaged else short_name(model)

@@ -13,8 +13,9 @@ __all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
 # for some texts (unclosed quotation marks).
 _PIECE_CHARACTERS = 8192
 
-# Its time also grows with the quotation marks of a piece: a megabyte of nested ones took 37 seconds. So a piece ends
-# after this many of the marks that cost time, an eighth of its characters; real texts have a third of that or less.
+# Its time also grows with the quotation marks in a piece: a megabyte of nested ones took 37 seconds. So a piece
+# ends after this many marks of the slow kinds, an eighth of its characters; in 35 megabytes of real texts, no
+# piece has more than a third of that.
 _PIECE_MARKS = 1024
 _SLOW_MARKS = re.compile("[`‘’‚‛“”„‟«»‹›「」《》]")  # noqa: RUF001
 

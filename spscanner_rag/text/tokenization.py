@@ -76,8 +76,8 @@ def tokenize_units(
     """Tokenize the units' joined ``model_text`` and find each unit's last token.
 
     The ids and offsets are those of one call on the joined string without special tokens, but the string is
-    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`). In a text without
-    a safe cut, such as a word of more than `LONGEST_PIECE` characters, they may differ near the cuts.
+    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`). In a text
+    without a safe cut, such as a word of more than `LONGEST_PIECE` characters, they may differ near the cuts.
     ``between_pieces`` is called between two pieces and may raise.
 
     ``end_rule`` says where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at

@@ -1,8 +1,8 @@
 """Tokenize a long string piece by piece, with the same ids and offsets as in one call.
 
-One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes, or gigabytes if they are emoji. A piece
-is cut where a check shows that the cut changes nothing; only where there is no such place within `LONGEST_PIECE`
-characters, it is cut between any two tokens, and the tokens near the cut may be others than in one call.
+One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes, or gigabytes if they are emoji. A text
+is cut where a check shows that the cut changes nothing. Only where `LONGEST_PIECE` characters have no such place,
+it is cut between any two tokens, and the tokens near the cut may be others than in one call.
 """
 
 import re
@@ -102,8 +102,8 @@ def _tokens_before(
 def _any_cut(offsets: NDArray[np.int32], start: int, stop: int) -> tuple[int, int]:
     """Number of tokens before the last place between two of them, and that place; all if there is none.
 
-    ``offsets``, (tokens, 2), are those of the characters ``start`` to ``stop``. The tokens of the last few characters
-    are left to the next piece, unless that would be more than half of this one.
+    ``offsets``, (tokens, 2), are those of the characters ``start`` to ``stop``. The tokens of the last few
+    characters are left to the next piece, unless that would be more than half of this one.
     """
     ends, nexts = offsets[:-1, 1], offsets[1:, 0]
     between = (ends <= nexts) & (ends > (start + stop) // 2) & (ends <= stop - _MARGIN_CHARACTERS)

@@ -1,5 +1,7 @@
 """The model card of a trained checkpoint: its model, its training data, its recipe and its validation."""
 
+import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.whole_file import write_whole
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.word_vectors import WordVectors
+from spscanner_rag.views.escaping import markdown_code, markdown_text, one_line
 
 MODEL_CARD = "README.md"
 
@@ -39,7 +42,7 @@ def write_model_card(
         "## Trained on",
         *_trained_on(training),
         "## Recipe",
-        _table(("", ""), [(key, f"`{value}`") for key, value in training["recipe"].items()]),
+        _table(("", ""), [(key, value) for key, value in training["recipe"].items()], as_code=True),
         *_measured(training),
     ]
     write_whole(folder / MODEL_CARD, "\n\n".join(parts) + "\n")
@@ -47,16 +50,21 @@ def write_model_card(
 
 def _opening(name: str, stage: str) -> list[str]:
     """Title, description and usage."""
+    shown = one_line(name)
     if stage == "language-model":
+        command = (
+            f"spscanner train RECIPE.toml --base {shlex.quote(shown)} --data QUESTIONS.jsonl --out my-scanner"
+        )
         return [
-            f"# {name}: a language model to train a scanner from",
+            f"# {markdown_text(name)}: a language model to train a scanner from",
             "Predicts the next token of plain text; its vocabulary matrix is its token embedding.",
-            f"```sh\nspscanner train RECIPE.toml --base {name} --data QUESTIONS.jsonl --out my-scanner\n```",
+            f"```sh\n{command}\n```",
         ]
+    call = f"scanner = Scanner.from_pretrained({json.dumps(shown)})"
     return [
-        f"# {name}: a single-pass scanner",
+        f"# {markdown_text(name)}: a single-pass scanner",
         "Reads a question and a whole document once and gives every sentence a relevance logit.",
-        f'```python\nfrom spscanner_rag import Scanner\n\nscanner = Scanner.from_pretrained("{name}")\n```',
+        f"```python\nfrom spscanner_rag import Scanner\n\n{call}\n```",
     ]
 
 
@@ -85,8 +93,9 @@ def _measured(training: dict[str, Any]) -> list[str]:
     return [title, _table(head, rows) if rows else "Not measured: no validation files were given."]
 
 
-def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join(
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]], as_code: bool = False) -> str:
+    """A table; ``as_code`` shows all cells but the first of each row as code."""
+    shown = markdown_code if as_code else markdown_text
+    body = [[markdown_text(str(first)), *(shown(str(cell)) for cell in cells)] for first, *cells in rows]
+    lines = [head, ("---",) * len(head), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -2,8 +2,11 @@
 
 import sys
 
+from rich.text import Text
+
 from spscanner_rag.training.loop import StepReport
 from spscanner_rag.training.stages.stage import Validation
+from spscanner_rag.views.escaping import encodable, unbroken
 from spscanner_rag.views.progress import open_console, progress_bars
 
 STEPS_PER_LINE = 20  # without a terminal
@@ -32,14 +35,19 @@ class TrainingView:
         )
         self.bar.update(self._task, completed=report.step, description=line)
         if self._enabled and self.bar.disable and report.step % STEPS_PER_LINE == 0:
-            self._console.print(f"step {report.step:,} of {self._steps:,}  {line}", soft_wrap=True)
+            self._print(f"step {report.step:,} of {self._steps:,}  {line}")
 
     def validated(self, step: int, validation: Validation) -> None:
         """Show what a validation found."""
         for line in validation.lines:
-            self._console.print(f"step {step:,}  {line}", soft_wrap=True)
+            self._print(f"step {step:,}  {line}")
 
     def preparing(self, message: str) -> None:
         """Show a message about work before the first step."""
         if self._enabled:
-            self._console.print(message, soft_wrap=True)
+            self._print(message)
+
+    def _print(self, line: str) -> None:
+        """Print a line, which may hold names of sources and files."""
+        shown = encodable(unbroken(line), self._console.encoding)
+        self._console.print(Text(shown), soft_wrap=True)

@@ -6,10 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.views.escaping import (
+    csv_cell,
     encodable,
     escaped,
     escaped_line,
+    markdown_code,
+    markdown_text,
     one_line,
+    unbroken,
     visible,
 )
 
@@ -35,6 +39,35 @@ def test_nothing_dangerous_is_left(text: str) -> None:
             *("LRE", "RLE", "LRO", "RLO", "PDF"),
             *("LRI", "RLI", "FSI", "PDI"),
         }
+
+
+def test_what_shows_as_nothing_is_written_out() -> None:
+    assert visible("a\u200bb\xadc\u034fd\u3164e\U000e0100") == r"a\u200bb\xadc\u034fd\u3164e\U000e0100"
+    assert (
+        visible("❤\ufe0f \u0646\u200c\u0647") == "❤\ufe0f \u0646\u200c\u0647"
+    )  # as emoji and Persian need them
+
+
+def test_a_line_keeps_its_spaces_and_has_no_end() -> None:
+    assert unbroken("a  b\tc\r\nd\re") == r"a  b\x09c\x0ad\x0de"
+
+
+def test_markdown() -> None:
+    assert markdown_text("a|b\n<i> & [x](y) `c` *d* recall_at_5") == (
+        r"a\|b &lt;i&gt; &amp; \[x\](y) \`c\` \*d\* recall_at_5"
+    )
+    assert markdown_code("a|b") == r"`a\|b`"
+    assert markdown_code("a``b\n`") == "``` a``b ` ```"
+    assert markdown_code("") == "`  `"
+
+
+def test_a_cell_of_a_spreadsheet_is_no_formula() -> None:
+    for text in ("=1", "@SUM(1)", "+1+1", "-2+3", "\t=1", "\r\n=1", "\n@x", "＝1"):
+        assert str(csv_cell(text)).startswith("'")
+    assert csv_cell("\r=1") == r"\x0d=1"
+    assert csv_cell("=a\nb") == "'=a b"
+    for kept in (-3.2, 5, None, "-3.2", "+1e5", "a=b", ""):
+        assert csv_cell(kept) == kept
 
 
 def test_markup_stays_text() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from spscanner_rag.evaluation.report.result import Result, macro_means, paired_tests, recalls
 from spscanner_rag.evaluation.report.tables import Table, shown
-from spscanner_rag.views.escaping import one_line
+from spscanner_rag.views.escaping import markdown_text
 
 
 def to_markdown(result: Result) -> str:
@@ -16,14 +16,14 @@ def to_markdown(result: Result) -> str:
 
 
 def _table(table: Table) -> str:
-    title = f"{table.title}. " if table.title else ""
+    title = f"{markdown_text(table.title)}. " if table.title else ""
     lines = [
-        table.head,
+        list(map(markdown_text, table.head)),
         ["---"] * len(table.head),
-        *([one_line(shown(cell)) for cell in cells] for cells in table.body),
+        *([markdown_text(shown(cell)) for cell in cells] for cells in table.body),
     ]
-    return f"{title}{one_line(table.about)}\n\n" + "".join(map(_line, lines))
+    return f"{title}{markdown_text(table.about)}\n\n" + "".join(map(_line, lines))
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    return "| " + " | ".join(cells) + " |\n"

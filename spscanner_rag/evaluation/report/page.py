@@ -1,6 +1,5 @@
 """The result of an evaluation as one self-contained HTML page: tables, and plots without a script."""
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 
 from spscanner_rag.evaluation.report.plots import Line, legend, line_chart
@@ -8,6 +7,7 @@ from spscanner_rag.evaluation.report.result import RECALLS, Result, metrics_of, 
 from spscanner_rag.evaluation.report.tables import Share, Table, interval, percent
 from spscanner_rag.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.evidence.metrics import CUTOFFS
+from spscanner_rag.views.escaping import escaped_line
 from spscanner_rag.views.html_page import page_head, resource
 
 AVERAGED = [*RECALLS, ("ndcg", 10), ("success", 1), ("mrr", None)]
@@ -21,7 +21,7 @@ def render_page(result: Result, facts: Mapping[str, str]) -> str:
     parts = [
         page_head("Retrieval of evidence", resource(__package__, "page.css")),
         "<body>\n<header>\n<h1>Retrieval of evidence</h1>\n",
-        *(f"<p>{html.escape(name)}: {html.escape(value)}</p>\n" for name, value in facts.items()),
+        *(f"<p>{escaped_line(name)}: {escaped_line(value)}</p>\n" for name, value in facts.items()),
         "</header>\n<main>\n<h2>All sources</h2>\n<p>Percent, with 95 % intervals. The best of each column is ",
         "marked, sentences and chunks apart. Macro: every source counts the same. Micro: every question does.",
         "</p>\n",
@@ -45,14 +45,14 @@ def _source_table(result: Result, source: str) -> str:
 
 
 def _table(table: Table, caption: bool = False) -> str:
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.head)
+    head = "".join(f'<th scope="col">{escaped_line(name)}</th>' for name in table.head)
     body = "".join(
-        f'<tr><th scope="row">{html.escape(str(name))}</th>'
+        f'<tr><th scope="row">{escaped_line(str(name))}</th>'
         + "".join(_cell(cell, (line, column) in table.best) for column, cell in enumerate(cells, start=1))
         + "</tr>\n"
         for line, (name, *cells) in enumerate(table.body)
     )
-    title, about = html.escape(table.title), html.escape(table.about)
+    title, about = escaped_line(table.title), escaped_line(table.about)
     above = "" if caption else f"<h2>{title}</h2>\n<p>{about}</p>\n"
     inside = f"<caption>{title}</caption>\n" if caption else ""
     content = f"{inside}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
@@ -61,7 +61,7 @@ def _table(table: Table, caption: bool = False) -> str:
 
 def _cell(cell: str | Share, best: bool) -> str:
     if isinstance(cell, str):
-        return f"<td>{html.escape(cell)}</td>"
+        return f"<td>{escaped_line(cell)}</td>"
     mark = ' class="best"' if best else ""
     small = f"<br><small>{interval(cell)}</small>" if interval(cell) else ""
     return f"<td{mark}>{percent(cell)}{small}</td>"

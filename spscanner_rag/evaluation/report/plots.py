@@ -1,11 +1,11 @@
 """Line charts as SVG."""
 
-import html
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from spscanner_rag.evaluation.report.tables import Share
+from spscanner_rag.views.escaping import escaped_line
 
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 44
@@ -26,13 +26,14 @@ def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[L
     step = _step(highest)
     top = min(1.0, step * math.ceil(highest / step - 1e-9))  # the next step above all values
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">',
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escaped_line(title)}">',
         *_grid(top),
         *(
-            f'<text class="tick" x="{_x(i, len(ticks)):.1f}" y="{HEIGHT - BOTTOM + 18}">{html.escape(tick)}</text>'
+            f'<text class="tick" x="{_x(i, len(ticks)):.1f}" y="{HEIGHT - BOTTOM + 18}">'
+            f"{escaped_line(tick)}</text>"
             for i, tick in enumerate(ticks)
         ),
-        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}">{html.escape(x_label)}</text>',
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}">{escaped_line(x_label)}</text>',
     ]
     for number, line in enumerate(lines):
         parts += _line(number, line, top)
@@ -43,7 +44,7 @@ def legend(labels: Sequence[str]) -> str:
     """The labels with the colours and strokes of their lines, as HTML."""
     items = (
         f'<li><svg viewBox="0 0 26 10" class="key" aria-hidden="true">'
-        f'<line class="{_class(number)}" x1="1" y1="5" x2="25" y2="5"/></svg>{html.escape(label)}</li>'
+        f'<line class="{_class(number)}" x1="1" y1="5" x2="25" y2="5"/></svg>{escaped_line(label)}</li>'
         for number, label in enumerate(labels)
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
@@ -78,7 +79,7 @@ def _line(number: int, line: Line, top: float) -> list[str]:
             parts.append(f'<line class="interval {name}" {ends}/>')
     parts.append(f'<polyline class="{name}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)}"/>')
     for x, y, value in points:
-        title = f"<title>{html.escape(line.label)}: {100 * value:.1f}%</title>"
+        title = f"<title>{escaped_line(line.label)}: {100 * value:.1f}%</title>"
         parts.append(f'<circle class="{name}" cx="{x:.1f}" cy="{y:.1f}" r="3.2">{title}</circle>')
     return parts
 

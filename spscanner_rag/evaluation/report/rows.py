@@ -12,6 +12,7 @@ from spscanner_rag.evaluation.positions import length_samples, position_samples
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evaluation.statistics import Estimate, Sample, estimate, paired_test
+from spscanner_rag.views.escaping import csv_cell
 
 TESTED = ("recall@10", "ndcg@10")
 """Metrics of the paired tests of retrievers of the same unit."""
@@ -159,11 +160,11 @@ def row_of(
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Rows as CSV, with a header."""
+    """Rows as CSV, with a header; a name is text in a spreadsheet, never a formula."""
     file = io.StringIO()
     writer = csv.DictWriter(file, list(Row.__annotations__), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return file.getvalue()
 
 
