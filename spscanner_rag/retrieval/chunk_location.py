@@ -13,6 +13,9 @@ NEARBY = 1024
 """A chunk is first searched for in this many characters plus four times its length. The whole source is searched
 only if it is not found there."""
 
+GRAM = 16
+"""Characters of the substrings that tell whether a chunk may be in the source at all."""
+
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
@@ -57,10 +60,11 @@ class ChunkLocator:
         after = max(after, 0)
         near = after + 4 * len(text) + NEARBY
         squeezed = "".join(text.split())
+        nearby = self._exact(text, after, near) or self._ignoring_white_space(squeezed, after, near)
+        if nearby or not self._may_hold(squeezed):
+            return nearby
         return (
-            self._exact(text, after, near)
-            or self._ignoring_white_space(squeezed, after, near)
-            or self._exact(text, after)
+            self._exact(text, after)
             or self._exact(text, 0, after + len(text))
             or self._ignoring_white_space(squeezed, after)
             or self._ignoring_white_space(squeezed)
@@ -78,6 +82,25 @@ class ChunkLocator:
         if at < 0:
             return None
         return Location(int(places[at]), int(places[at + len(wanted) - 1]) + 1, False)
+
+    def _may_hold(self, wanted: str) -> bool:
+        """Whether the source without white space may contain a string; False is certain.
+
+        Chunks that are not there would each be searched for in the whole source. A string of the source consists
+        of the source's substrings from each multiple of 16 to the next, except for less than 16 characters at
+        either end.
+        """
+        if len(wanted) < 2 * GRAM - 1:
+            return True
+        return any(
+            all(wanted[at : at + GRAM] in self._grams for at in range(start, len(wanted) - GRAM + 1, GRAM))
+            for start in range(GRAM)
+        )
+
+    @cached_property
+    def _grams(self) -> frozenset[str]:
+        squeezed = self._squeezed[0]
+        return frozenset(squeezed[start : start + GRAM] for start in range(0, len(squeezed), GRAM))
 
     @cached_property
     def _squeezed(self) -> tuple[str, NDArray[np.int64]]:

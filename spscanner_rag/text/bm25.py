@@ -10,6 +10,9 @@ from spscanner_rag.text.postings import QueryCounts
 
 BM25_K1, BM25_B = 1.5, 0.75
 
+_RARE = 4
+"""A stem is rare if its surroundings are less than a quarter of all units."""
+
 REACH = (1, 3, 8)
 """Three sizes of a unit's surroundings: this many units before it, the unit, and this many after it."""
 
@@ -69,10 +72,29 @@ def scores_around(
             pairs = order[of_stem[stem] : of_stem[stem + 1]]
             if not len(pairs):
                 continue
-            times = np.bincount(counts.units[pairs], counts.times[pairs], minlength=counts.n_units)
-            near = sums_around(times.astype(np.float64), reach, counts.text_starts)  # (units,)
-            scores += rarity * near * (BM25_K1 + 1) / (near + saturation)
+            units, near = _stem_around(counts, pairs, reach)
+            scores[units] += rarity * near * (BM25_K1 + 1) / (near + saturation[units])
         yield scores
+
+
+def _stem_around(
+    counts: QueryCounts, pairs: NDArray[np.int64], reach: int
+) -> tuple[NDArray[np.int64] | slice, NDArray[np.float64]]:
+    """The units that have a stem in them or near them, and how often: each (units,). ``pairs`` are the stem's.
+
+    For a rare stem the time does not depend on the number of all units, which a long question would multiply.
+    """
+    units, times = counts.units[pairs], counts.times[pairs]
+    if _RARE * len(pairs) * (2 * reach + 1) > counts.n_units:
+        everywhere = np.bincount(units, times, minlength=counts.n_units).astype(np.float64)
+        return slice(None), sums_around(everywhere, reach, counts.text_starts)
+    text = np.searchsorted(counts.text_starts, units, side="right") - 1
+    first, stop = counts.text_starts[text], np.append(counts.text_starts[1:], counts.n_units)[text]
+    around = units[:, None] + np.arange(-reach, reach + 1)  # (pairs, 2 reach + 1)
+    inside = (around >= first[:, None]) & (around < stop[:, None])
+    touched, place = np.unique(around[inside], return_inverse=True)
+    weights = np.broadcast_to(times[:, None], around.shape)[inside]
+    return touched, np.bincount(place, weights).astype(np.float64)
 
 
 def mean_words(lengths: NDArray[np.float64]) -> float:
