@@ -164,7 +164,7 @@ class Pipeline:
             if units is None:
                 units = cuts.get(request.text)
             if units is None:
-                units = cuts[request.text] = self.reading.segmenter.segment(request.text)
+                units = cuts[request.text] = self.reading.cut(request.text, meter.check)
             if request.text not in index:
                 index.add(request.text, [unit.model_text for unit in units])
             cut_requests.append(request._replace(units=units))

@@ -123,13 +123,14 @@ class Reading:
 
         ``between_pieces`` is called between the pieces in which a long text is cut and tokenized, and may raise.
         """
-        if units is not None:
-            cut = units
-        elif type(self.segmenter) is SentenceSegmenter:  # a subclass may have another `segment`
-            cut = self.segmenter.segment_in_pieces(text, between_pieces)
-        else:
-            cut = self.segmenter.segment(text)
-        return tokenize_units(self.tokenizer, cut, self.end_rule, between_pieces=between_pieces)
+        units = self.cut(text, between_pieces) if units is None else units
+        return tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
+
+    def cut(self, text: str, between_pieces: Callable[[], None] = lambda: None) -> Sequence[Unit]:
+        """Cut a text with the segmenter; ``between_pieces`` is as for `prepare`."""
+        if type(self.segmenter) is SentenceSegmenter:  # a subclass may have another `segment`
+            return self.segmenter.segment_in_pieces(text, between_pieces)
+        return self.segmenter.segment(text)
 
     @property
     def lexical(self) -> bool:

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,17 +106,17 @@ def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.Monke
     assert scanner.uses_collection
     cut: list[str] = []
     prepared: list[str] = []
-    segment, prepare = SentenceSegmenter.segment, Reading.prepare
+    segment, prepare = SentenceSegmenter.segment_in_pieces, Reading.prepare
 
-    def counted_segment(self: SentenceSegmenter, text: str) -> list[Unit]:
+    def counted_segment(self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
         cut.append(text)
-        return segment(self, text)
+        return segment(self, text, between_pieces)
 
-    def counted_prepare(self: Reading, text: str, units: Any = None) -> Any:
+    def counted_prepare(self: Reading, text: str, units: Any = None, *others: Any) -> Any:
         prepared.append(text)
-        return prepare(self, text, units)
+        return prepare(self, text, units, *others)
 
-    monkeypatch.setattr(SentenceSegmenter, "segment", counted_segment)
+    monkeypatch.setattr(SentenceSegmenter, "segment_in_pieces", counted_segment)
     monkeypatch.setattr(Reading, "prepare", counted_prepare)
     other = "The date is on the stone."
     requests = [ScanRequest(query, text) for text in (TEXT, other) for query in (QUERY, "the date", "stone")]
@@ -124,7 +124,7 @@ def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.Monke
     together = [scored.logits for scored in line.run(requests, Meter(), together=True)]
     assert cut == prepared == [TEXT, other]
     words = CollectionIndex.of(
-        [unit.model_text for unit in segment(SentenceSegmenter(), t)] for t in (TEXT, other)
+        [unit.model_text for unit in SentenceSegmenter().segment(t)] for t in (TEXT, other)
     )
     for ours, alone in zip(together, line.run(requests, Meter(), words), strict=True):
         np.testing.assert_array_equal(ours, alone.logits)
@@ -133,13 +133,13 @@ def test_requests_together_cut_and_prepare_a_text_once(monkeypatch: pytest.Monke
 def test_cancelled_between_cutting_two_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     scanner = Scanner.from_pretrained(device="cpu", dtype="float32", local_files_only=True)
     cut: list[str] = []
-    segment = SentenceSegmenter.segment
+    segment = SentenceSegmenter.segment_in_pieces
 
-    def counted(self: SentenceSegmenter, text: str) -> list[Unit]:
+    def counted(self: SentenceSegmenter, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
         cut.append(text)
-        return segment(self, text)
+        return segment(self, text, between_pieces)
 
-    monkeypatch.setattr(SentenceSegmenter, "segment", counted)
+    monkeypatch.setattr(SentenceSegmenter, "segment_in_pieces", counted)
     requests = [ScanRequest(QUERY, f"{number} {TEXT}") for number in range(5)]
     with pytest.raises(ScanCancelled):
         list(pipeline_of(scanner).run(requests, Meter(cancelled=lambda: len(cut) == 2), together=True))
