@@ -225,8 +225,9 @@ def _asked(plan: Plan, out: Path) -> Iterator[tuple[str, Path]]:
 
 def _records(folder: Path) -> list[Record]:
     from spscanner_rag.evaluation.records import Record
+    from spscanner_rag.files.json_lines import complete_lines
 
-    return [Record.read(line) for line in (folder / RECORDS).read_text(encoding="utf-8").splitlines()]
+    return [Record.read(line) for _, line in complete_lines(folder / RECORDS)]
 
 
 def _setting(records: Sequence[Record]) -> Setting:

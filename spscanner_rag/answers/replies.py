@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.strict_json import parse_json
 
 if sys.platform != "win32":
     import fcntl
@@ -33,7 +34,7 @@ class ReplyFile:
     ----------
     path : Path
         Created with its folder if it is not there. A last line without its ``\n``, which a killed program leaves,
-        is cut off.
+        counts as absent, and is cut off by the next reply.
 
     Raises
     ------
@@ -107,7 +108,7 @@ class ReplyFile:
 
     def _take(self, line: bytes, number: int) -> None:
         try:
-            record = json.loads(line)
+            record = parse_json(line)
             digest, reply = digest_of(record["model"], record["prompt"]), record.get("reply")
             if digest != record["digest"] or not isinstance(reply, str | None):
                 raise ValueError("the digest is not that of its model and prompt")

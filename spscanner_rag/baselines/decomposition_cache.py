@@ -1,12 +1,12 @@
 """Cache the propositions of passages, in memory and optionally in a file of JSON lines."""
 
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 from spscanner_rag.baselines.decomposers import Source
 from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.strict_json import parse_json
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ class DecompositionCache(dict[Source, tuple[str, ...]]):
     """Maps passages to the propositions that the named decomposer made of them.
 
     The file is read if it exists, and appended to. Lines of other decomposers are ignored, unreadable lines are
-    skipped and logged, and an incomplete last line, left by a killed process, is removed.
+    skipped and logged, and an incomplete last line, left by a killed process, is left out.
     """
 
     def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
@@ -39,7 +39,7 @@ class DecompositionCache(dict[Source, tuple[str, ...]]):
         broken: list[int] = []
         for number, line in complete_lines(path):
             try:
-                record = json.loads(line)
+                record = parse_json(line)
                 source = Source(record["title"], record["section"], record["content"])
                 propositions = tuple(record["propositions"])
                 own = record["decomposer"] == self.decomposer

@@ -1,6 +1,5 @@
 """The records of a run: a line for each setting and question, so that an interrupted run can resume."""
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -9,6 +8,7 @@ from typing import Any, Self
 
 from spscanner_rag.evaluation.run_file import RECORDS, RunMismatchError, check_arguments, write_arguments
 from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.strict_json import parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Record:
     @classmethod
     def read(cls, line: str | bytes) -> Self:
         """Read a line of JSON; ``ValueError`` for anything but what `as_dict` gives."""
-        content = json.loads(line)
+        content = parse_json(line)
         if not isinstance(content, dict):
             raise ValueError(f"a JSON {type(content).__name__}")
         if unknown := sorted(content.keys() - {own.name for own in fields(cls)}):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from spscanner_rag.files.strict_json import parse_json
 from spscanner_rag.files.whole_file import write_whole
 
 _RUN, RECORDS = "run.json", "records.jsonl"
@@ -79,7 +80,7 @@ def _before(folder: Path) -> dict[str, Any] | None:
             )
         return None
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes())
         if not isinstance(content, dict):
             raise ValueError(f"got a JSON {type(content).__name__}")
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spscanner_rag.files.documents import STANDARD_INPUT
-from spscanner_rag.files.whole_file import is_special, write_whole
+from spscanner_rag.files.whole_file import is_special, remove_leftovers, write_whole
 
 
 def check_output(out: Path | None, inputs: Sequence[str]) -> None:
@@ -28,6 +28,8 @@ def check_output(out: Path | None, inputs: Sequence[str]) -> None:
 def write_output(content: str, out: Path | None, *, is_page: bool) -> None:
     """Write a result to a file, or to standard output; a page as UTF-8, which its head declares."""
     if out is not None:
+        if not is_special(out):
+            remove_leftovers(out.resolve().parent)
         write_whole(out, content)
     elif is_page and hasattr(sys.stdout, "buffer"):
         sys.stdout.flush()

@@ -1,11 +1,19 @@
 """Files written whole or not at all: a temporary file replaces the target once it is complete."""
 
+import errno
 import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
+
+_LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
+"""Unfinished files, and folders of checkpoints, that have a name of their own."""
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @contextmanager
@@ -44,6 +52,45 @@ def write_whole(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
+def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
+    """Remove what killed programs left of files that they were writing, and return the names.
+
+    Only names that `write_whole`, `whole_file` with ``shared`` and saved checkpoints give to what is unfinished
+    count, and only if they have not changed for ``older_than`` seconds: others may still be written.
+    """
+    names: list[str] = []
+    with suppress(OSError):  # no such folder, or one that cannot be listed
+        names = [name for name in os.listdir(folder) if _LEFTOVER.fullmatch(name)]
+    limit, removed = time.time() - older_than, []
+    for name in names:
+        path = folder / name
+        with suppress(OSError):  # another program may be removing it
+            if path.lstat().st_mtime > limit:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            removed.append(name)
+    return removed
+
+
+@contextmanager
+def telling_of_full_disks(path: Path) -> Iterator[None]:
+    """Turn the error of a write without room into one that names the file and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        told = OSError(
+            f"{path}: cannot be written ({error.strerror}); what it held before is still there: make room, then "
+            "give the same command again"
+        )
+        told.errno = error.errno
+        raise told from None
+
+
 def is_special(path: Path) -> bool:
     """Whether a path is a device, a named pipe or a folder: there is no content to protect."""
     return path.exists() and not path.is_file()
@@ -57,8 +104,20 @@ def _own_unfinished(target: Path) -> Path:
 def _replacing(target: Path, unfinished: Path) -> Iterator[None]:
     """Let an unfinished file take the place of the target after the block, or remove it after an error."""
     try:
-        yield
-        os.replace(unfinished, target)
+        with telling_of_full_disks(target):
+            yield
+            os.replace(unfinished, target)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a replacement last through a power failure, where the system can sync a folder."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

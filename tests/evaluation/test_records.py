@@ -26,6 +26,7 @@ GOOD = Record("r", "sentence", "s", "dev", "d", "q", 9, {"mrr": 1.0}).as_dict()
         ("{}", "no 'retriever'"),
         ("[]", "a JSON list"),
         ("\0\0", "Expecting value"),
+        (json.dumps(GOOD)[:-1] + ', "qid": "other"}', "the key 'qid' twice"),
         ("[" * 100_000, "recursion"),
         (json.dumps(GOOD | {"more": 1}), "the unknown key 'more'"),
         (json.dumps({name: value for name, value in GOOD.items() if name != "metrics"}), "no 'metrics'"),

@@ -34,15 +34,18 @@ def test_no_file_and_an_empty_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", ["{", '{"number": 2}', "x" * 100_000])
-def test_a_torn_line_is_cut_off(tmp_path: Path, torn: str) -> None:
+@pytest.mark.parametrize("before", [[], [{"number": 1}]])
+def test_a_torn_line_is_left_out_and_cut_off_by_the_next_record(
+    tmp_path: Path, before: list[dict[str, int]], torn: str
+) -> None:
     path = tmp_path / "records.jsonl"
-    append_records(path, [{"number": 1}])
+    append_records(path, before)
     whole = path.read_bytes()
     path.write_bytes(whole + torn.encode())
-    assert records(path) == [{"number": 1}]
-    assert path.read_bytes() == whole
+    assert records(path) == before
+    assert path.read_bytes() == whole + torn.encode(), "reading changes nothing"
     append_records(path, [{"number": 2}])
-    assert records(path) == [{"number": 1}, {"number": 2}]
+    assert path.read_bytes() == whole + b'{"number": 2}\n'
 
 
 def test_a_file_that_is_read_in_part_stays_as_it_is(tmp_path: Path) -> None:
@@ -83,6 +86,33 @@ append_records(path, [{{"number": 3}}])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("full\n", "")
     assert records(path) == [{"number": 1}, {"number": 2}, {"text": "y"}, {"number": 3}]
+
+
+def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"number": 1}\n{"number"')
+    lines = complete_lines(path)
+    assert next(lines) == (1, b'{"number": 1}\n')
+    assert next(lines, None) is None
+    with path.open("ab") as file:
+        file.write(b': 2}\n{"number": 3}\n')
+    assert next(lines, None) is None
+    assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
+
+
+def test_another_program_may_read_while_one_writes(tmp_path: Path) -> None:
+    path, lines = tmp_path / "records.jsonl", 200
+    code = f"""
+from pathlib import Path
+from spscanner_rag.files.json_lines import append_records
+for number in range({lines}):
+    append_records(Path({str(path)!r}), [{{"number": number, "text": "x" * 200_000}}])
+"""
+    with subprocess.Popen([sys.executable, "-c", code]) as writer:
+        while writer.poll() is None:
+            numbers = [json.loads(line)["number"] for _, line in complete_lines(path)]
+            assert numbers == list(range(len(numbers)))
+    assert len(records(path)) == lines
 
 
 def test_records_of_several_writers_stay_apart(tmp_path: Path) -> None:

@@ -50,3 +50,12 @@ def test_json_is_ascii_and_strict() -> None:
     assert json.loads(json_text(content)) == content
     with pytest.raises(ValueError, match="nan"):
         json_text({"number": float("nan")})
+
+
+def test_old_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
+    old, fresh = (tmp_path / f".out.html.{digit * 32}.part" for digit in "01")
+    old.touch()
+    fresh.touch()
+    os.utime(old, (0, 0))
+    write_output("page", tmp_path / "out.html", is_page=True)
+    assert {path.name for path in tmp_path.iterdir()} == {fresh.name, "out.html"}

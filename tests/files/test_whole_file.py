@@ -1,5 +1,6 @@
 """Files written whole or not at all."""
 
+import errno
 import os
 import stat
 import threading
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.files.whole_file import whole_file, write_whole
+from spscanner_rag.files.whole_file import remove_leftovers, whole_file, write_whole
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,3 +119,58 @@ def test_a_writer_that_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "out"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_file_and_folder_are_on_the_disk_in_this_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    replace, sync = os.replace, os.fsync
+
+    def noted_sync(descriptor: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted_sync)
+    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replaced"), replace(*paths)))
+    write_whole(tmp_path / "a", "x")
+    with whole_file(tmp_path / "b") as unfinished:
+        unfinished.write_text("x")
+    assert done == ["file", "replaced", "folder"] * 2
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_told_with_the_file_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=f"{os.strerror(number)}.*make room") as caught:
+        write_whole(tmp_path / "out", "x")
+    assert str(caught.value).startswith(f"{tmp_path / 'out'}: ")
+    assert caught.value.errno == number
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leftovers_of_killed_programs_are_removed(tmp_path: Path) -> None:
+    number = "0123456789abcdef" * 2
+    leftovers = {f".results.csv.{number}.part", f".out-{number}.partial"}
+    kept = {
+        "a.part",
+        f".{number}.part",
+        f"results.{number}.part",
+        ".results.csv.part",
+        f".fresh.{number}.part",
+    }
+    for name in (*leftovers, *kept):
+        (tmp_path / name).touch()
+    (tmp_path / f".out-{number}.partial").unlink()
+    (tmp_path / f".out-{number}.partial" / "deep").mkdir(parents=True)
+    for name in leftovers:
+        os.utime(tmp_path / name, (0, 0))
+    assert set(remove_leftovers(tmp_path)) == leftovers
+    assert {path.name for path in tmp_path.iterdir()} == kept
+    assert remove_leftovers(tmp_path, 0) == [f".fresh.{number}.part"]
+    assert remove_leftovers(tmp_path / "absent") == []
