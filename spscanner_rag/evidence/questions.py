@@ -13,13 +13,22 @@ import hashlib
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+
+from spscanner_rag.files.strict_json import parse_json
 
 MOST_CHOICES = 26
 """Options of a multiple-choice question, which are named by letters."""
+
+MEANS = frozenset({"macro", "micro"})
+"""Results give means over sources these names, so no source may have one."""
+
+MOST_EXPANSION, LEAST_LIMIT = 100, 2**27
+"""A compressed file may expand to so many times its size, and to so many bytes in any case. Text expands three to
+ten times; what goes beyond this is made to fill the memory."""
 
 
 class DataError(ValueError):
@@ -103,13 +112,15 @@ def read_documents(
         left out, too. By default the first error is raised.
     distinct : bool, default False
         Whether a line is bad if it repeats a question, the same source, ``doc_id`` and ``qid`` as before in any of
-        the files. Results are kept by these, so of such questions only one would count.
+        the files, or its source is called "macro" or "micro". Results are kept by these, so of such questions only
+        one would count.
 
     Raises
     ------
     DataError
-        For a line that is not UTF-8 or not JSON, lacks a key, has evidence outside its text, or repeats a
-        question (with ``distinct``), and for a damaged ``.gz`` file.
+        For a line that is not UTF-8 or not JSON, lacks a key or has it twice, has evidence outside its text, a
+        source or split with a lone surrogate, or names that ``distinct`` refuses. For a compressed file that is
+        damaged or expands beyond `MOST_EXPANSION`.
     OSError
         For a file that cannot be read, with or without ``on_bad``.
     """
@@ -121,6 +132,8 @@ def read_documents(
                 number, line = next(lines)
                 if line.strip():
                     document = _document(line, where := f"{path}, line {number}")
+                    if places is not None:
+                        refuse_names_of_means([document.source], where)
                     if places is not None and (repeated := places.add(document, where)):
                         raise DataError(
                             f"{where}: got {repeated.name} again, first in {repeated.first}; expected each once: "
@@ -135,16 +148,27 @@ def read_documents(
                 on_bad(error)
 
 
+def refuse_names_of_means(sources: Iterable[str], where: str, means: Collection[str] = MEANS) -> None:
+    """Raise `DataError` for a source that has the name of a mean over sources; ``where`` starts the message."""
+    for source in sources:
+        if source in means:
+            raise DataError(
+                f"{where}: got the source {source!r}, the name of a mean over sources in results; expected "
+                "another name: rename the source"
+            )
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Lines of a file, which may be compressed (``.gz``, ``.xz``), with their numbers from 1.
 
-    Raises `DataError` for a damaged compressed file; names file and line.
+    Raises `DataError` for a compressed file that is damaged, with its line, or expands beyond `MOST_EXPANSION`.
     """
     number = 0
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+    is_compressed = path.suffix in openers
     with openers.get(path.suffix, open)(path, "rb") as file:
         try:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(_bounded(file, path) if is_compressed else file, 1):
                 yield number, line
         except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
             raise DataError(
@@ -152,9 +176,23 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             ) from None
 
 
+def _bounded(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines of a compressed file, of which never more than the limit is read."""
+    size = path.stat().st_size
+    left = most = max(LEAST_LIMIT, MOST_EXPANSION * size)
+    while line := file.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise DataError(
+                f"{path}: got a compressed file of {size:,} bytes that expands to more than {most:,}; expected "
+                "text, which shrinks far less: if you trust the file, decompress it and give the result"
+            )
+        yield line
+
+
 def _document(line: bytes, where: str) -> Document:
     try:
-        record = json.loads(line.decode("utf-8"))
+        record = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: expected UTF-8, got {error}") from None
     except (ValueError, RecursionError) as error:  # not JSON, or too long a number or too deep a nesting
@@ -167,11 +205,11 @@ def _document(line: bytes, where: str) -> Document:
         raise DataError(f"{where}: expected 'questions' to be a list of objects, got {questions!r:.60}")
     return Document(
         doc_id=_string(record, "doc_id", where),
-        source=str(record.get("source") or ""),
+        source=_name(record, "source", where),
         title=str(record.get("title") or ""),
         text=text,
         questions=tuple(_question(question, len(text), where) for question in questions),
-        split=str(record.get("split") or ""),
+        split=_name(record, "split", where),
     )
 
 
@@ -207,6 +245,18 @@ def _question(record: dict[str, Any], characters: int, where: str) -> Question:
         answers=answers,
         choices=choices,
     )
+
+
+def _name(record: dict[str, Any], key: str, where: str) -> str:
+    """A name that results contain, and that UTF-8 must therefore hold."""
+    name = str(record.get(key) or "")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{where}: got {name!r:.60} under {key!r}, expected text that UTF-8 can hold ({error.reason})"
+        ) from None
+    return name
 
 
 def _strings(record: dict[str, Any], key: str, where: str) -> tuple[str, ...]:

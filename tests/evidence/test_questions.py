@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import lzma
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spscanner_rag.evidence.questions import DataError, Document, Question, read_documents
+from spscanner_rag.evidence import questions
+from spscanner_rag.evidence.questions import DataError, Document, Question, numbered_lines, read_documents
 
 RECORD: dict[str, Any] = {
     "doc_id": "d1",
@@ -133,6 +136,12 @@ def test_last_line_without_end(tmp_path: Path) -> None:
 # Errors
 
 BAD_LINES = [
+    ('{"doc_id": "d1", "doc_id": "d2"}', "expected one JSON object, got the key 'doc_id' twice"),
+    (
+        json.dumps(RECORD | {"source": "\ud800"}),
+        r"got '\\ud800' under 'source', expected text that UTF-8 can hold",
+    ),
+    (json.dumps(RECORD | {"split": "\ud800"}), r"got '\\ud800' under 'split'"),
     ("{broken", "expected one JSON object"),
     ('{"doc_id": "d1"} {"doc_id": "d2"}', "expected one JSON object"),
     ("[1, 2]", "expected a JSON object, got list"),
@@ -209,6 +218,44 @@ def test_gzip_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"line 1: .*gzip") as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}, ")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("line", [b" " * 20_000_000, b" " * 999 + b"\n"])
+def test_a_small_file_that_expands_to_a_huge_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Any, line: bytes
+) -> None:
+    monkeypatch.setattr(questions, "LEAST_LIMIT", 3_000_000)
+    path = tmp_path / f"data.jsonl.{'gz' if pack is gzip.compress else 'xz'}"
+    path.write_bytes(pack(line * (20_000_000 // len(line))))
+    tracemalloc.start()
+    with pytest.raises(
+        DataError, match=r"expands to more than .*decompress it and give the result"
+    ) as caught:
+        for _ in numbered_lines(path):
+            pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert str(caught.value).startswith(f"{path}: got a compressed file of {path.stat().st_size:,} bytes")
+    assert peak < 20_000_000
+    errors: list[DataError] = []
+    assert list(read_documents([path], errors.append)) == []
+    assert len(errors) == 1
+
+
+def test_text_that_shrinks_well_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.jsonl.gz", *[RECORD] * 20_000)
+    assert len(read(path)) == 20_000
+
+
+@pytest.mark.parametrize("name", ["macro", "micro"])
+def test_a_source_has_no_name_of_a_mean_where_results_are_kept(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "data.jsonl", RECORD, RECORD | {"doc_id": "d2", "source": name})
+    with pytest.raises(DataError, match=f"line 2: got the source '{name}', the name of a mean over sources"):
+        list(read_documents([path], distinct=True))
+    errors: list[DataError] = []
+    assert len(list(read_documents([path], errors.append, distinct=True))) == 1
+    assert len(read(path)) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
