@@ -61,9 +61,11 @@ def train(
     import os
     from dataclasses import replace
 
+    from spscanner_rag.files.folder_lock import folder_lock
+    from spscanner_rag.files.whole_file import remove_leftovers
     from spscanner_rag.scan.devices import choose
     from spscanner_rag.training.recipe_file import read_recipe
-    from spscanner_rag.training.run import TrainingRun
+    from spscanner_rag.training.run import SNAPSHOTS, TrainingRun
     from spscanner_rag.training.start import RunFiles
     from spscanner_rag.training.view import TrainingView
 
@@ -83,6 +85,9 @@ def train(
         word_vectors,
     )
     view = TrainingView(numbers.steps, progress)
-    with view.bar:
+    with folder_lock(out) as leftovers, view.bar:
+        leftovers += remove_leftovers(out / SNAPSHOTS, 0) + remove_leftovers(files.teacher_cache)
+        if leftovers:
+            view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
         run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
         run.train(view.step, view.validated)

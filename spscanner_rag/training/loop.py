@@ -2,7 +2,6 @@
 
 import json
 import math
-import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -12,17 +11,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.files.whole_file import whole_file
+from spscanner_rag.checkpoint.tensor_files import first_line
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.training.ahead import drawn_steps
+from spscanner_rag.training.inputs import Inputs
 from spscanner_rag.training.log import LOG_FILE, TrainingLog
 from spscanner_rag.training.optimizer import new_optimizers
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.stage import Objective
-
-STATE_FILE = "training_state.pt"
+from spscanner_rag.training.state_file import (
+    START_AGAIN,
+    STATE_FILE,
+    read_state,
+    refuse_other_shapes,
+    write_tensors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +59,26 @@ class Trainer:
         Folder for the state and the log; made if absent. A state found there is resumed.
     workers : int, default 0
         Processes that draw the sequences of coming steps; 0 draws each when it is due.
+    inputs : Inputs, optional
+        What the run learns from, which must be that of a resumed state. Default: it is not compared.
 
     Raises
     ------
     ValueError
-        If the folder holds the state of another recipe or model.
+        If the folder holds the state of another recipe, model or input, or a damaged one.
     """
 
     def __init__(
-        self, model: ScannerModel, objective: Objective, recipe: Recipe, out: Path, workers: int = 0
+        self,
+        model: ScannerModel,
+        objective: Objective,
+        recipe: Recipe,
+        out: Path,
+        workers: int = 0,
+        inputs: Inputs | None = None,
     ) -> None:
         self.model, self.recipe, self.out = model, recipe, out
+        self._inputs = inputs
         self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
@@ -105,13 +119,13 @@ class Trainer:
             "step": self.step,
             "seconds": self.seconds,
             "recipe": json.dumps(self.recipe.to_dict()),
+            "inputs": json.dumps(self._inputs),
             "model": self.model.state_dict(),
             "extra": self._extra.state_dict(),
             "average": self.average,
             **{name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
         }
-        with whole_file(self.out / STATE_FILE) as unfinished:
-            torch.save(state, unfinished)
+        write_tensors(self.out / STATE_FILE, state)
 
     def _one_step(self, examples: list[Any], started: float) -> StepReport:
         """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""
@@ -150,27 +164,20 @@ class Trainer:
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE
+        state = read_state(self.out, self.recipe, self._inputs, self.model.device, self.optimizers)
+        refuse_other_shapes(path, state["model"], self.model.state_dict())
+        refuse_other_shapes(path, state["average"], self.average)
+        refuse_other_shapes(path, state["extra"], self._extra.state_dict())
         try:
-            state = torch.load(path, map_location=self.model.device, weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            for name, optimizer in self.optimizers.items():
+                optimizer.load_state_dict(state[name])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
-                f"{path} cannot be read ({str(error).splitlines()[0]}); delete it to start again"
+                f"{path} is the state of another optimizer ({first_line(error)}); {START_AGAIN}"
             ) from None
-        difference = self.recipe.difference(json.loads(state["recipe"]))
-        if difference is not None:
-            raise ValueError(
-                f"{path} is the state of a run with another recipe: {difference}; give that recipe to resume it, "
-                "or another --out to start again"
-            )
-        try:
-            self.model.load_state_dict(state["model"])
-        except RuntimeError as error:
-            reason = str(error).splitlines()[-1].strip()
-            raise ValueError(f"{path} is the state of another model: {reason}") from None
+        self.model.load_state_dict(state["model"])
         self._extra.load_state_dict(state["extra"])
         self.average = state["average"]
-        for name, optimizer in self.optimizers.items():
-            optimizer.load_state_dict(state[name])
         self.step, self.seconds = state["step"], state["seconds"]
 
 

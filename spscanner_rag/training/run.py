@@ -16,6 +16,7 @@ from spscanner_rag.training import Notify
 from spscanner_rag.training.ahead import check_workers
 from spscanner_rag.training.best_weights import BestWeights
 from spscanner_rag.training.data.teacher import short_name
+from spscanner_rag.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.training.loop import StepReport, Trainer
 from spscanner_rag.training.model_card import write_model_card
 from spscanner_rag.training.recipe import Recipe
@@ -23,6 +24,7 @@ from spscanner_rag.training.stages.evidence_stage import EvidenceStage
 from spscanner_rag.training.stages.language_model_stage import LanguageModelStage
 from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, check_start
+from spscanner_rag.training.state_file import check_state
 
 SNAPSHOTS = "snapshots"
 
@@ -63,6 +65,8 @@ class TrainingRun:
             recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
         self.files, self.recipe = files, recipe
         check_start(files, recipe)
+        inputs = inputs_of(files)
+        check_state(files.out, recipe, inputs)
         self.stage = _STAGES[recipe.stage](files, recipe, device, notify)
         if recipe.keep_best and not any(True for _ in self.stage.held_out):
             raise ValueError(
@@ -70,8 +74,14 @@ class TrainingRun:
                 "held_out_sources that the data has, or keep_best = false"
             )
         self.start = self.stage.start()
-        self.trainer = Trainer(self.start.model, self.stage.objective(self.start), recipe, files.out, workers)
-        self._best = BestWeights(files.out, recipe, self.trainer.step) if recipe.keep_best else None
+        inputs = with_tokenizer(inputs, self.start.tokenizer)
+        objective = self.stage.objective(self.start)
+        self.trainer = trainer = Trainer(self.start.model, objective, recipe, files.out, workers, inputs)
+        if trainer.step:
+            notify(f"found the state of step {trainer.step:,}, from which the run goes on")
+        self._best = None
+        if recipe.keep_best:
+            self._best = BestWeights(files.out, recipe, trainer.step, inputs, trainer.average)
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, then validate, save the checkpoint and write its model card.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.files.whole_file import telling_of_full_disks
 
 
 class DocumentStore:
@@ -31,12 +32,13 @@ class DocumentStore:
             tuple[Document, int, int]
         ] = []  # without text; its first byte, its length in bytes
         position = 0
-        for document in documents:
-            encoded = document.text.encode("utf-8", "surrogatepass")  # lone surrogates are text too
-            self._texts.write(encoded)
-            self._entries.append((replace(document, text=""), position, len(encoded)))
-            position += len(encoded)
-        self._texts.flush()
+        with telling_of_full_disks(folder or Path(tempfile.gettempdir())):
+            for document in documents:
+                encoded = document.text.encode("utf-8", "surrogatepass")  # lone surrogates are text too
+                self._texts.write(encoded)
+                self._entries.append((replace(document, text=""), position, len(encoded)))
+                position += len(encoded)
+            self._texts.flush()
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -136,9 +136,8 @@ class TeacherScores:
     def of_question(self, document: Document, units: Sequence[Unit], place: int) -> NDArray[np.float32]:
         """Scores of a document's units for its question number ``place``: (units,)."""
         path = self.folder / f"{self._key(document, units)}.npy"
-        if path.exists():
-            scores = np.load(path)
-        else:
+        scores = _kept(path, (len(document.questions), len(units)))
+        if scores is None:
             scores = np.full((len(document.questions), len(units)), np.nan, np.float16)
         if np.isnan(scores[place]).any():
             if self._teacher is None:
@@ -162,6 +161,16 @@ class TeacherScores:
         for question in document.questions:
             digest.update(question.text.encode("utf-8", "surrogatepass") + b"\n")
         return digest.hexdigest()[:32]
+
+
+def _kept(path: Path, shape: tuple[int, int]) -> NDArray[np.float16] | None:
+    """Scores in a file; None if there is none, or a damaged one: they are computed again."""
+    try:
+        scores = np.load(path)
+    except (FileNotFoundError, EOFError, ValueError):
+        return None
+    fits = isinstance(scores, np.ndarray) and scores.dtype == np.float16 and scores.shape == shape
+    return scores if fits else None
 
 
 def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

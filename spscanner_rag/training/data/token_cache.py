@@ -112,10 +112,23 @@ def open_token_cache(
         with whole_file(path) as unfinished, unfinished.open("wb") as out:
             tokens = _write(files, tokenizer, out, kind, notify, wanted)
             counts.write_text(json.dumps(tokens), encoding="utf-8")
-    tokens_by_source = json.loads(counts.read_text(encoding="utf-8"))
+    tokens_by_source = _counted(counts, path)
     if sum(tokens_by_source.values()) < 2:
         raise ValueError(f"{files[0]}: got no text to learn from; expected documents")
     return TokenCache(path, tokens_by_source)
+
+
+def _counted(counts: Path, path: Path) -> dict[str, int]:
+    """Tokens by source; ``ValueError`` if they are not those of the token file."""
+    try:
+        found: dict[str, int] = json.loads(counts.read_text(encoding="utf-8"))
+        if sum(found.values()) * np.dtype(path.suffix[1:]).itemsize == path.stat().st_size:
+            return found
+    except (OSError, ValueError, TypeError, AttributeError):
+        pass
+    raise ValueError(
+        f"{path}: damaged, or not as long as {counts.name} says; delete both, and they are made again"
+    )
 
 
 def _write(

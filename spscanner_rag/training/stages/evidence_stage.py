@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.evidence.questions import Document, read_documents
+from spscanner_rag.evidence.questions import Document, read_documents, refuse_names_of_means
 from spscanner_rag.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.training import Notify
@@ -47,6 +47,7 @@ class EvidenceStage(Stage):
         training = set_aside(read_documents(data), recipe.held_out_sources, self._held_out)
         self._documents = DocumentStore(training, files.out)
         self._held_out += read_documents(files.validation)
+        refuse_names_of_means((document.source for document in self._held_out), "validation")
         self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
         self._documents.leave_out(self._shared)
         self._pseudo_sources = {source_of(path) for path in files.text}

@@ -16,6 +16,9 @@ from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.next_token_loss import next_token_loss
 
+ALL_SOURCES = "all"
+"""The name of the mean over the tokens of all sources."""
+
 
 class LanguageModelObjective:
     """Mean cross entropy of the next token over the sequences of a step."""
@@ -71,11 +74,11 @@ def held_out_loss(
             continue
         alone = passes([len(sequence) - 1], recipe.tokens_per_pass, compiled=False)[0]
         loss = summed_loss(model, [sequence], recipe.dtype, alone).item()
-        for name in (source, "all"):
+        for name in (source, ALL_SOURCES):
             entry = sums.setdefault(name, [0.0, 0.0])
             entry[0] += loss
             entry[1] += len(sequence) - 1
-    order = [*sorted(sums.keys() - {"all"}), "all"]
+    order = [*sorted(sums.keys() - {ALL_SOURCES}), ALL_SOURCES]
     means = {name: sums[name][0] / sums[name][1] for name in order}
     # exp(710) overflows
     return {name: {"nats": mean, "perplexity": math.exp(min(mean, 700.0))} for name, mean in means.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.evidence.questions import Document
+from spscanner_rag.evidence.questions import Document, refuse_names_of_means
 from spscanner_rag.evidence.sampling import is_set_aside
 from spscanner_rag.training import Notify
 from spscanner_rag.training.data.decontamination import find_shared
@@ -18,10 +18,15 @@ from spscanner_rag.training.data.text_files import (
     read_texts,
     refuse_other_files,
     sampled_documents,
+    source_of,
 )
 from spscanner_rag.training.data.token_cache import TokenCache, open_token_cache
 from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.stages.language_model_objective import LanguageModelObjective, held_out_loss
+from spscanner_rag.training.stages.language_model_objective import (
+    ALL_SOURCES,
+    LanguageModelObjective,
+    held_out_loss,
+)
 from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, start_language_model
 
@@ -48,6 +53,9 @@ class LanguageModelStage(Stage):
         if not files.data:
             raise ValueError("got nothing to train on; expected --data with plain text")
         refuse_other_files((*files.data, *files.validation), (*TEXT_SUFFIXES, *QUESTION_SUFFIXES))
+        refuse_names_of_means(map(source_of, files.validation), "validation", {ALL_SOURCES})
+        if recipe.held_out_sources:
+            refuse_names_of_means(map(source_of, files.data), "--data", {ALL_SOURCES})
         self._shared: Collection[tuple[str, str]] = ()  # until it is known, `_trained_on` leaves out none
         self._shared = find_shared(self._trained_on, self.held_out, recipe.max_shared_share, notify)
         self._tokens: TokenCache | None = None

@@ -89,6 +89,26 @@ def test_scores_are_computed_once_and_kept(at_once: bool, tmp_path: Path, docume
     )
 
 
+@pytest.mark.parametrize("damage", [b"", b"hello", "cut", "other shape", "other type"])
+def test_a_damaged_file_is_computed_again(
+    damage: bytes | str, tmp_path: Path, documents: list[Document]
+) -> None:
+    document, loader = documents[0], Lengths(True)
+    units = SentenceSegmenter().segment(document.text)
+    computed = TeacherScores("lengths", tmp_path, loader).of_question(document, units, 1)
+    (path,) = tmp_path.glob("*.npy")
+    whole = path.read_bytes()
+    if damage == "other shape":
+        np.save(path, np.zeros((1, 1), np.float16))
+    elif damage == "other type":
+        np.save(path, np.zeros((len(document.questions), len(units)), np.int64))
+    else:
+        path.write_bytes(whole[:-10] if isinstance(damage, str) else damage)
+    again = TeacherScores("lengths", tmp_path, loader).of_question(document, units, 1)
+    np.testing.assert_array_equal(again, computed)
+    assert path.read_bytes() == whole
+
+
 def test_another_teacher_text_or_segmentation_is_computed_again(
     tmp_path: Path, documents: list[Document]
 ) -> None:

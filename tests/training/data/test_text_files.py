@@ -1,5 +1,6 @@
 import gzip
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,10 @@ def test_other_files_are_refused_with_a_hint(tmp_path: Path) -> None:
 def test_question_files_are_called_by_their_folder(tmp_path: Path) -> None:
     assert source_of(Path("qa/squad11/train.jsonl.gz")) == "squad11/train"
     assert source_of(Path("text/novels-000.txt.xz")) == "novels-000"
+
+
+def test_a_file_name_that_is_not_utf8_makes_a_source_that_results_can_hold() -> None:
+    assert source_of(Path(os.fsdecode(b"text/caf\xe9.txt"))) == r"caf\udce9"
 
 
 def test_a_sample_takes_from_every_file(tmp_path: Path) -> None:

@@ -66,6 +66,24 @@ def test_a_killed_write_is_done_again(tmp_path: Path, texts: list[Path], tiny_to
     np.testing.assert_array_equal(again.read(0, len(again)), fresh.read(0, len(fresh)))
 
 
+@pytest.mark.parametrize("damage", ["cut", "no counts", "empty counts", "other counts"])
+def test_a_damaged_cache_is_told(
+    damage: str, tmp_path: Path, texts: list[Path], tiny_tokenizer: Tokenizer
+) -> None:
+    folder = tmp_path / "tokens"
+    open_token_cache(texts, tiny_tokenizer, folder)
+    (path,), (counts,) = folder.glob("*.uint16"), folder.glob("*.json")
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-2])
+    elif damage == "no counts":
+        counts.unlink()
+    else:
+        counts.write_text("" if damage == "empty counts" else '{"walks": 3}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"damaged, or not as long as .*; delete both") as caught:
+        open_token_cache(texts, tiny_tokenizer, folder)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
 def test_large_vocabularies_are_stored_whole(tmp_path: Path) -> None:
     vocabulary = {"\x1e": 0} | {f"w{i}": i for i in range(1, 70_000)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="\x1e"))
