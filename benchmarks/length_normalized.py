@@ -68,6 +68,7 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     from spscanner_rag.evaluation.study import study_of
     from spscanner_rag.evidence.questions import read_documents
     from spscanner_rag.evidence.sampling import sample_questions
+    from spscanner_rag.files.folder_lock import folder_lock
     from spscanner_rag.scan.prepare import bundled_token_counter
     from spscanner_rag.scanner import Scanner
 
@@ -75,10 +76,14 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     weight = fitted_weight(scanner, sample_questions(read_documents([fit_on])))
     setting = Setting(f"scanner:{checkpoint} + {weight} log tokens")
     study = study_of([setting], list(read_documents([questions])))
-    file = RecordFile(folder, study.arguments | {"weight": weight, "model": identity_of("scanner", scanner)})
-    for ask in study.asks:
-        run_setting(setting, LengthNormalized(scanner, weight), ask.questions, bundled_token_counter(), file)
-    write_result(study.result(list(file.records.values())), folder, {"Weight": str(weight)})
+    arguments = study.arguments | {"weight": weight, "model": identity_of("scanner", scanner)}
+    with folder_lock(folder):
+        file = RecordFile(folder, arguments)
+        for ask in study.asks:
+            run_setting(
+                setting, LengthNormalized(scanner, weight), ask.questions, bundled_token_counter(), file
+            )
+        write_result(study.result(list(file.records.values())), folder, {"Weight": str(weight)})
 
 
 class _Reading(NamedTuple):

@@ -130,6 +130,7 @@ def evaluate(
     from spscanner_rag.evaluation.run_file import check_arguments
     from spscanner_rag.evaluation.settings import settings_of
     from spscanner_rag.evaluation.study import Study, study_of
+    from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
 
     names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
     check_names(names)
@@ -167,6 +168,7 @@ def evaluate(
         "version": __version__,
         **study.arguments,
     }
+    refuse_in_use(out)
     check_arguments(out, run_arguments)
     titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
     options = Options("sentence", device, dtype, trust_remote_code, titles)
@@ -183,11 +185,12 @@ def evaluate(
         scorers |= ablated(device, dtype)
         loaded.setdefault("scanner", scorer_of("scanner", options))  # whose variants they are
     identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
-    # the first write, after everything is loaded
-    file = RecordFile(out, run_arguments | {"retrievers": identities})
-    _run(study, scorers, file, titles)
-    result = study.result(list(file.records.values()))
-    write_result(result, out, _facts(bad))
+    with folder_lock(out) as leftovers:  # the first write, after everything is loaded
+        file = RecordFile(out, run_arguments | {"retrievers": identities})
+        _tell_found(out, len(file.records), len(leftovers))
+        _run(study, scorers, file, titles)
+        result = study.result(list(file.records.values()))
+        write_result(result, out, _facts(bad))
     show_result(result, out)
 
 
@@ -219,6 +222,15 @@ def _first_stages(
             if NameParts.of(name).kind == "scanner":
                 raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
     return names
+
+
+def _tell_found(out: Path, records: int, leftovers: int) -> None:
+    if records:
+        told = f"found {records:,} records of an earlier run, which are kept"
+        sys.stderr.write(f"spscanner: {one_line(str(out))}: {told}\n")
+    if leftovers:
+        told = f"removed {leftovers:,} unfinished files of a run that was killed"
+        sys.stderr.write(f"spscanner: {one_line(str(out))}: {told}\n")
 
 
 def _facts(bad: int) -> dict[str, str]:
