@@ -10,7 +10,9 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.config_file import CONFIG
 from spscanner_rag.checkpoint.digests import DIGESTS
-from spscanner_rag.checkpoint.tensor_files import PICKLED, SAFETENSORS, SAFETENSORS_INDEX, read_json
+from spscanner_rag.checkpoint.file_access import read_json
+from spscanner_rag.checkpoint.replacing import current_files
+from spscanner_rag.checkpoint.tensor_files import PICKLED, SAFETENSORS, SAFETENSORS_INDEX
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
 from spscanner_rag.training.data.text_files import TEXT_SUFFIXES, source_of
@@ -31,7 +33,7 @@ def inputs_of(files: RunFiles) -> Inputs:
         "--data": _files(files.data),
         "--validation": _files(files.validation),
         "--text": _files(files.text),
-        "--base": {} if files.base is None else _checkpoint(locate(files.base)),
+        "--base": {} if files.base is None else _checkpoint(current_files(locate(files.base))),
         "--config": _files([files.config] if files.config else ()),
         "--word-vectors": _files([files.word_vectors] if files.word_vectors else ()),
     }

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.checkpoint.tensor_files import first_line
+from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.training.ahead import drawn_steps

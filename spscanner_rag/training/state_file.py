@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spscanner_rag.checkpoint.tensor_files import first_line
+from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.training.inputs import Inputs, input_difference
 from spscanner_rag.training.recipe import Recipe
