@@ -1,10 +1,12 @@
 """SHA-256 of a checkpoint's files, kept in its ``config.json`` and checked when they are read.
 
 A file of at most 256 MiB has one digest, the one that ``sha256sum`` shows. A larger one has a list with the digest
-of every 256 MiB of it, so that several threads can compute them.
+of every 256 MiB of it, so that several threads can compute them. ``config.json`` cannot hold the digest of its own
+bytes, so the entry "config" is the digest of its parsed content without that entry.
 """
 
 import hashlib
+import json
 import mmap
 import os
 import re
@@ -28,6 +30,7 @@ _PIECE_BYTES: Final = 2**28
 _BLOCK_BYTES: Final = 2**24
 _MOST_THREADS: Final = 8
 _FILES: Final = (SAFETENSORS, TOKENIZER, WORD_VECTORS)
+_CONTENT: Final = "config"
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -39,6 +42,8 @@ class Digests:
     ----------
     files : dict of str to tuple of str
         File names with the SHA-256 of their pieces, in hexadecimal; empty for a checkpoint without digests.
+    content : str, default ""
+        The SHA-256 of the content of ``config.json``; empty if it has none.
 
     Raises
     ------
@@ -47,6 +52,7 @@ class Digests:
     """
 
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    content: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no digest of a checkpoint looks like."""
@@ -60,6 +66,11 @@ class Digests:
                     f"spscanner.{DIGESTS}.{name} holds no SHA-256; expected 64 hexadecimal digits, or a list of"
                     " them; download or save the checkpoint again"
                 )
+        if not isinstance(self.content, str):
+            raise ValueError(
+                f"spscanner.{DIGESTS}.{_CONTENT} holds no SHA-256; expected 64 hexadecimal digits; download or"
+                " save the checkpoint again"
+            )
 
     @classmethod
     def from_config(cls, value: object) -> "Digests":
@@ -68,7 +79,9 @@ class Digests:
             raise ValueError(
                 f"spscanner.{DIGESTS} is {value!r}; expected an object of file names and digests"
             )
-        return cls({name: tuple(v) if isinstance(v, list) else (v,) for name, v in value.items()})
+        files = {name: v for name, v in value.items() if name != _CONTENT}
+        pieces = {name: tuple(v) if isinstance(v, list) else (v,) for name, v in files.items()}
+        return cls(pieces, value.get(_CONTENT, ""))
 
     @classmethod
     def of_files(cls, paths: Iterable[Path]) -> "Digests":
@@ -78,6 +91,15 @@ class Digests:
     def to_config(self) -> dict[str, Any]:
         """Return the object to write; `from_config` reads it back."""
         return {name: v[0] if len(v) == 1 else list(v) for name, v in self.files.items()}
+
+    def check_config(self, config: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` if a parsed ``config.json`` with digests is not the one that was saved."""
+        if _CONTENT in config["spscanner"][DIGESTS] and _digest_of_config(config) != self.content:
+            raise ValueError(
+                f"its content is not the one of spscanner.{DIGESTS}.{_CONTENT}, so it was damaged or edited;"
+                f" download or save the checkpoint again (if you changed it on purpose, remove"
+                f" spscanner.{DIGESTS}.{_CONTENT})"
+            )
 
     def check_content(self, path: Path, content: bytes) -> None:
         """Raise `CheckpointError` if this is not the content that a file had when it was saved."""
@@ -122,6 +144,21 @@ class Digests:
             " of another checkpoint, or saving was interrupted; download or save the checkpoint again (if you"
             f" changed it on purpose, remove spscanner.{DIGESTS} from config.json)"
         )
+
+
+def with_own_digest(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with digests of files as JSON holds it, and the digest of its content added."""
+    parsed: dict[str, Any] = json.loads(json.dumps(config))
+    parsed["spscanner"][DIGESTS][_CONTENT] = _digest_of_config(parsed)
+    return parsed
+
+
+def _digest_of_config(config: Mapping[str, Any]) -> str:
+    """The SHA-256 of a parsed ``config.json`` without that entry, whatever its white space and order of keys."""
+    section = config["spscanner"]
+    others = {name: value for name, value in section[DIGESTS].items() if name != _CONTENT}
+    content = {**config, "spscanner": {**section, DIGESTS: others}}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _pieces_of(path: Path) -> list[str]:

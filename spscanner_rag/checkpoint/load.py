@@ -128,7 +128,7 @@ def load_checkpoint(
         model, has_head = _load_weights(files, config, settings, device, dtype, require_head)
     source = "default" if name is None else str(name)
     read = {SAFETENSORS: True, TOKENIZER: tokenizer is None, WORD_VECTORS: settings.soft}
-    verified = tuple(name for name in digests.files if read[name])
+    verified = (CONFIG,) * bool(digests.content) + tuple(name for name in digests.files if read[name])
     return Checkpoint(model, settings, found, source, folder, published, has_head, word_vectors, verified)
 
 
@@ -229,10 +229,13 @@ def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, D
         config = read_config(raw)
         if "spscanner" in raw:
             section = raw["spscanner"]
-            digests = Digests()
-            if isinstance(section, dict) and DIGESTS in section:
-                digests = Digests.from_config(section.pop(DIGESTS))
-            return config, ScannerSettings.from_dict(section), False, digests
+            if not isinstance(section, dict) or DIGESTS not in section:
+                return config, ScannerSettings.from_dict(section), False, Digests()
+            digests = Digests.from_config(section[DIGESTS])
+            plain = {key: value for key, value in section.items() if key != DIGESTS}
+            settings = ScannerSettings.from_dict(plain)
+            digests.check_config(raw)
+            return config, settings, False, digests
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:
         return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True, Digests()
     return config, ScannerSettings(), False, Digests()

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint.config_file import CONFIG, HEAD_TENSORS, tensor_shapes
-from spscanner_rag.checkpoint.digests import DIGESTS, Digests
+from spscanner_rag.checkpoint.digests import DIGESTS, Digests, with_own_digest
 from spscanner_rag.checkpoint.file_access import CheckpointError, first_line
 from spscanner_rag.checkpoint.replacing import fsync_file, replace_files
 from spscanner_rag.checkpoint.settings import ScannerSettings
@@ -85,7 +85,7 @@ def save_checkpoint(
             write_word_vectors(staging / WORD_VECTORS, word_vectors)
         save_file(tensors, staging / SAFETENSORS, metadata={"format": "pt"})
         section = settings.to_dict() | {DIGESTS: Digests.of_files(sorted(staging.iterdir())).to_config()}
-        config = json.dumps(model.config.to_dict() | {"spscanner": section}, indent=2)
+        config = json.dumps(with_own_digest(model.config.to_dict() | {"spscanner": section}), indent=2)
         (staging / CONFIG).write_text(config + "\n", encoding="utf-8")
         shutil.copymode(staging / CONFIG, staging / SAFETENSORS)  # safetensors makes it private
         _publish(staging, folder, inside=inside)

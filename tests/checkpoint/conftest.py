@@ -20,7 +20,7 @@ SETTINGS = ScannerSettings(
 def remove_digests(folder: Path) -> None:
     """Make a checkpoint one without digests, so that its files can be changed."""
     config = json.loads((folder / "config.json").read_text())
-    config["spscanner"].pop("sha256", None)
+    config.get("spscanner", {}).pop("sha256", None)
     (folder / "config.json").write_text(json.dumps(config))
 
 

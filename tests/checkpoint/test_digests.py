@@ -62,13 +62,15 @@ def refused(
 
 
 def test_saved_digests_are_those_of_the_files(soft: Path) -> None:
-    assert written(soft) == {name: hashlib.sha256((soft / name).read_bytes()).hexdigest() for name in FILES}
-    assert load_checkpoint(soft).verified == FILES
+    found = written(soft)
+    del found["config"]
+    assert found == {name: hashlib.sha256((soft / name).read_bytes()).hexdigest() for name in FILES}
+    assert load_checkpoint(soft).verified == ("config.json", *FILES)
 
 
 def test_the_bundled_checkpoint_has_digests() -> None:
-    assert set(written(locate(None))) == {"model.safetensors", "tokenizer.json"}
-    assert load_checkpoint().verified == ("model.safetensors", "tokenizer.json")
+    assert set(written(locate(None))) == {"config", "model.safetensors", "tokenizer.json"}
+    assert load_checkpoint().verified == ("config.json", "model.safetensors", "tokenizer.json")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -121,7 +123,46 @@ def test_a_permuted_tokenizer_is_refused(folder: Path, tiny_tokenizer: Tokenizer
     vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     refused(folder, "tokenizer.json")
-    assert load_checkpoint(folder, tokenizer=tiny_tokenizer).verified == ("model.safetensors",)
+    assert load_checkpoint(folder, tokenizer=tiny_tokenizer).verified == ("config.json", "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        ('"reanchor_tokens": 256', '"reanchor_tokens": 257'),
+        ('"window_tokens": null', '"window_tokens": 2048'),
+        ('"norm_before_gate": false', '"norm_before_gate": true'),
+        ('"rms_norm": true', '"norm_epsilon": 1e-3, "rms_norm": true'),
+        ('"steps": 3', '"steps": 4'),
+    ],
+)
+def test_an_edited_configuration_is_refused(folder: Path, value: str, other: str) -> None:
+    path = folder / "config.json"
+    before = path.read_text()
+    assert value in before
+    path.write_text(before.replace(value, other))
+    message = r"its content is not the one of spscanner\.sha256\.config, .*remove spscanner\.sha256\.config"
+    refused(folder, path.name, message)
+    with pytest.raises(CheckpointError, match=message):
+        load_model(folder)
+    changed = json.loads(path.read_text())
+    del changed["spscanner"]["sha256"]["config"]  # changed on purpose; the other files are still checked
+    path.write_text(json.dumps(changed))
+    assert load_checkpoint(folder).verified == FILES[:2]
+
+
+def test_white_space_and_order_of_the_configuration_do_not_matter(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(dict(reversed(config.items())), indent=7))
+    load_checkpoint(folder)
+
+
+def test_notes_that_json_changes_have_the_digest_of_what_is_written(
+    tmp_path: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
+) -> None:
+    training = {3: (1, 2), "a": 1e-5, "nan": float("nan"), "ω": "\ud800"}
+    save_checkpoint(tmp_path / "notes", model, replace(SETTINGS, training=training), tiny_tokenizer)
+    assert load_checkpoint(tmp_path / "notes").settings.training["3"] == [1, 2]
 
 
 def test_other_word_vectors_are_refused(soft: Path) -> None:
@@ -202,6 +243,9 @@ def test_content_and_file_have_the_same_digests(
         ({"tokenizer.json": 3}, "holds no SHA-256"),
         ({"tokenizer.json": []}, "holds no SHA-256"),
         ({"tokenizer.json": ["0" * 64, None]}, "holds no SHA-256"),
+        ({"config": ["0" * 64]}, r"spscanner\.sha256\.config holds no SHA-256"),
+        ({"config": "0" * 64}, r"its content is not the one of spscanner\.sha256\.config"),
+        ({"config": ""}, r"its content is not the one of spscanner\.sha256\.config"),
     ],
 )
 def test_digests_that_are_none(folder: Path, value: object, message: str) -> None:
@@ -217,4 +261,8 @@ def test_an_error_in_the_files_comes_first(folder: Path) -> None:
 
 def test_a_copy_of_the_folder_loads(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "copy")
-    assert load_checkpoint(tmp_path / "copy").verified == ("model.safetensors", "tokenizer.json")
+    assert load_checkpoint(tmp_path / "copy").verified == (
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    )

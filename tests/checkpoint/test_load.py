@@ -36,6 +36,7 @@ Edit = Callable[[dict[str, Any]], None]
 
 
 def edit_config(folder: Path, edit: Edit) -> None:
+    remove_digests(folder)
     config = json.loads((folder / "config.json").read_text())
     edit(config)
     (folder / "config.json").write_text(json.dumps(config))
@@ -45,8 +46,7 @@ def edit_weights(folder: Path, edit: Edit) -> None:
     tensors = load_file(folder / "model.safetensors")
     edit(tensors)
     save_file(tensors, folder / "model.safetensors")
-    if "spscanner" in json.loads((folder / "config.json").read_text()):
-        remove_digests(folder)
+    remove_digests(folder)
 
 
 def drop_head(tensors: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def test_saved_files(folder: Path) -> None:
     ]
     config = json.loads((folder / "config.json").read_text())
     digests = config["spscanner"].pop("sha256")
-    assert sorted(digests) == ["model.safetensors", "tokenizer.json"]
+    assert sorted(digests) == ["config", "model.safetensors", "tokenizer.json"]
     assert config["spscanner"] == SETTINGS.to_dict()
     assert config["ssm_cfg"]["layer"] == "Mamba2"
     assert not any(stat.S_IMODE(path.stat().st_mode) & 0o111 for path in folder.iterdir())

@@ -35,7 +35,7 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["re-anchoring"] == "question repeated every 64 tokens"
     assert facts["lexical channel"] == "BM25 prior"
     assert facts["word vectors"] == "none"
-    assert facts["SHA-256"] == "checked: model.safetensors, tokenizer.json"
+    assert facts["SHA-256"] == "checked: config.json, model.safetensors, tokenizer.json"
     assert facts["sources"] == "stories, contracts"
     assert facts["validation.recall@10"] == "0.25"
     assert facts["[red]"] == "\\x1b[31m"
