@@ -1,0 +1,130 @@
+"""Hostile texts and questions: exact spans, finite scores, and outputs in which nothing of them has an effect."""
+
+import io
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core.schema import Document, NodeWithScore
+
+from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
+from spscanner_rag.comparison.page import render_comparisons
+from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.comparison.terminal import render_text
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.output import json_text
+from spscanner_rag.results import ScanResult
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.views.report import render_report
+from spscanner_rag.views.scanned_document import ScannedDocument
+from spscanner_rag.views.terminal import render_documents
+from tests.attack.conftest import Attempt
+from tests.attack.hostile_texts import KINDS
+from tests.views.test_all_outputs import INVISIBLE, check_page
+
+pytestmark = pytest.mark.timeout(120)
+TRIES = pytest.mark.parametrize("tries", [1, pytest.param(15, marks=pytest.mark.slow)])
+EACH_KIND = pytest.mark.parametrize("kind", KINDS)
+Span = tuple[int, int]
+
+
+def drawn(kind: str, seed: int, size: int) -> tuple[str, str]:
+    """A question and a text; the question is a plain one or hostile itself."""
+    rng = random.Random(f"{kind} {seed}")
+    text = KINDS[kind](rng, size)
+    hostile = KINDS[kind](rng, 20)[:60]
+    return (hostile if hostile.strip() and rng.random() < 0.5 else "Who signed the treaty?"), text
+
+
+def check_result(result: ScanResult, text: str) -> None:
+    end = 0
+    for sentence in result.sentences:
+        assert end <= sentence.start < sentence.end <= len(text)
+        assert text[sentence.start : sentence.end] == sentence.text
+        assert not text[end : sentence.start].strip()  # nothing but white space is left out
+        end = sentence.end
+    assert not text[end:].strip()
+    assert np.isfinite(result.logits).all()
+    assert ((result.scores >= 0) & (result.scores <= 1)).all()
+
+
+@TRIES
+@EACH_KIND
+def test_scan(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) -> None:
+    for seed in range(tries):
+        query, text = drawn(kind, seed, 20_000 if seed == 1 else 2_000)
+        with attempt(f"scan: {kind}"):
+            check_result(tiny_scanner.scan(query, text), text)
+
+
+def from_llama_index(found: list[NodeWithScore], text: str) -> set[Span]:
+    spans = set()
+    for result in found:
+        node: Any = result.node
+        assert text[node.start_char_idx : node.end_char_idx] == node.text
+        assert np.isfinite(result.score)
+        spans.add((node.start_char_idx, node.end_char_idx))
+    return spans
+
+
+def from_langchain(found: list[LangChainDocument], text: str) -> set[Span]:
+    spans = set()
+    for result in found:
+        start, end = result.metadata["start_index"], result.metadata["end_index"]
+        assert text[start:end] == result.page_content
+        assert np.isfinite(result.metadata["relevance_score"])
+        spans.add((start, end))
+    return spans
+
+
+@TRIES
+@EACH_KIND
+def test_classes_of_both_frameworks(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) -> None:
+    for seed in range(tries):
+        query, text = drawn(kind, seed, 600)
+        with attempt(f"frameworks: {kind}"):
+            expected = {(s.start, s.end) for s in tiny_scanner.scan(query, text).sentences}
+            node = Document(text=text, id_="d", metadata={"title": text[:30]})
+            document = LangChainDocument(text, id="d", metadata={"source": text[:30]})
+            post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None, documents=[node])
+            llama = LlamaRetriever([node], scanner=tiny_scanner, similarity_top_k=None)
+            compressor = SPScannerCompressor(scanner=tiny_scanner, k=None, documents=[document])
+            retriever = SPScannerRetriever.from_documents([document], scanner=tiny_scanner, k=None)
+            asked = post.postprocess_nodes([NodeWithScore(node=node)], query_str=query)
+            assert from_llama_index(asked, text) == expected
+            assert from_llama_index(llama.retrieve(query), text) == expected
+            assert from_langchain(list(compressor.compress_documents([document], query)), text) == expected
+            assert from_langchain(retriever.invoke(query), text) == expected
+
+
+@TRIES
+@EACH_KIND
+def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt) -> None:
+    for seed in range(tries):
+        query, text = drawn(kind, seed, 600)
+        result = tiny_scanner.scan(query, text)
+        picks = result.select(top_k=5, order="score")
+        scanned = ScannedDocument(TextFile(text[:40], text), result, picks, picks)
+        shown = tuple(Pick(p.start, p.end, p.score, n, 3, False) for n, p in enumerate(picks, 1))
+        both = (Retrieval(text[:20], 9, shown, 0.1, ()), Retrieval("b", 9, shown[:1], 0.1, ()))
+        compared = Retrievals(text[:20], text, both, (), (), query, query)
+        with attempt(f"writers: {kind}"):
+            for terminal in (
+                render_documents([scanned], 1, io.StringIO()),
+                render_text([compared], io.StringIO()),
+            ):
+                assert not INVISIBLE.search(terminal)
+            check_page(render_report(query, text[:20], [scanned]))
+            check_page(render_comparisons([compared]), scripts=1)
+            written = json_text({"query": query, "texts": [p.text for p in picks]})
+            assert written.isascii()
+            assert json.loads(written)["texts"] == [p.text for p in picks]
+
+
+def test_there_are_two_hundred_hostile_texts() -> None:
+    assert 15 * len(KINDS) >= 200
