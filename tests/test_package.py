@@ -293,7 +293,7 @@ def test_install_lines_name_extras_that_exist() -> None:
 
 
 PAGES = [
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted((REPOSITORY / "docs").glob("*.md")),
     REPOSITORY / "spscanner_rag" / "checkpoint" / "bundled" / "README.md",
 ]
@@ -310,6 +310,17 @@ def test_pages_name_what_exists(page: Path) -> None:
     assert [path for path in paths if not (REPOSITORY / path).exists()] == []
     for name in re.findall(r"`(spscanner_rag\.[\w.]+\w)", text):
         pkgutil.resolve_name(name)
+    for file, test in re.findall(r"(tests/[\w/.-]+\.py)::(\w+)", text):
+        content = (REPOSITORY / file).read_text(encoding="utf-8")
+        assert re.search(rf"^ *(async )?def {test}\(", content, re.MULTILINE), f"{file}::{test}"
+
+
+def test_every_promise_names_tests() -> None:
+    page = (REPOSITORY / "docs" / "reliability.md").read_text(encoding="utf-8")
+    *promises, attacks = page.split("\n## ")[1:]
+    assert len(promises) > 5
+    assert [promise for promise in promises if "::test_" not in promise] == []
+    assert "pytest tests/attack" in attacks
 
 
 def section(title: str) -> str:
