@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spscanner_rag.mamba2.kernels import Kernels
     from spscanner_rag.mamba2.model import ScannerModel
 
-OURS = ("mamba-ssm", "torch")
+OURS = ("mamba-ssm", "numba", "torch")
 COMPILED = "torch-compiled"
 """Our model after torch.compile. The package does not offer it; `docs/performance.md` says why."""
 

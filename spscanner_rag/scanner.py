@@ -95,7 +95,7 @@ class Scanner:
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "auto",
-        backend: Literal["auto", "torch", "mamba-ssm"] = "auto",
+        backend: Literal["auto", "torch", "numba", "mamba-ssm"] = "auto",
         window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
         segment_tokens: int | None = None,
         segmenter: Segmenter | str | None = None,
@@ -114,12 +114,12 @@ class Scanner:
         device : str or torch.device, default "auto"
             "auto" takes CUDA, then MPS, then the CPU.
         dtype : str or torch.dtype, default "auto"
-            "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively. On a CPU
-            also "int8", for the large matrix products only: faster than float32, less memory, and slightly
-            different scores (docs/performance.md).
-        backend : "auto", "torch" or "mamba-ssm", default "auto"
-            What computes the layers: plain torch, or mamba-ssm's Triton kernels. "auto" takes the latter on an
-            NVIDIA GPU if they are installed.
+            "float32" or "bfloat16"; "auto" takes bfloat16 where the hardware multiplies it natively and faster.
+            On a CPU also "int8", for the large matrix products only: faster than float32, less memory, and
+            slightly different scores (docs/performance.md).
+        backend : "auto", "torch", "numba" or "mamba-ssm", default "auto"
+            What computes the layers: plain torch, kernels that numba compiles for the CPU, or mamba-ssm's Triton
+            kernels. "auto" takes numba on a CPU and mamba-ssm on an NVIDIA GPU, each where it is installed.
         window_tokens, segment_tokens, segmenter
             As for `Scanner`.
         tokenizer : tokenizers.Tokenizer, str or Path, optional
@@ -140,7 +140,7 @@ class Scanner:
         ValueError
             For an argument that is out of range, a missing device, or a backend that does not run on it.
         ImportError
-            If mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
+            If numba or mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
         check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
         choice = choose(device, dtype, int8=True)

@@ -314,19 +314,21 @@ def test_pairs_are_prepared_a_few_passes_ahead(tiny_checkpoint: Path) -> None:
     assert segmenter.count == 60
 
 
-def test_similar_lengths_share_a_pass(tiny_scanner: Scanner) -> None:
+@pytest.mark.parametrize(("backend", "rows"), [("torch", 8), ("numba", 1)])
+def test_short_texts_share_a_pass(tiny_checkpoint: Path, backend: str, rows: int) -> None:
+    scanner = load(tiny_checkpoint, backend=backend)
     shapes: list[tuple[int, ...]] = []
 
     def watch(layer: object, args: tuple[torch.Tensor, ...]) -> None:
         shapes.append(tuple(args[0].shape))
 
-    handle = tiny_scanner.checkpoint.model.backbone.embedding.register_forward_pre_hook(watch)
+    handle = scanner.checkpoint.model.backbone.embedding.register_forward_pre_hook(watch)
     try:
-        tiny_scanner.scan_many([(f"question {n}?", "It was the sentence of the day.") for n in range(8)])
+        scanner.scan_many([(f"question {n}?", "It was the sentence of the day.") for n in range(8)])
     finally:
         handle.remove()
     assert len(shapes) == 1
-    assert shapes[0][0] == 8
+    assert shapes[0][0] == rows  # numba's kernels read one row, without padding
 
 
 def test_score_units_equals_scan(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
@@ -541,8 +543,8 @@ def test_numbers_of_tokens(tiny_checkpoint: Path, name: str, value: Any) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": "x"}, "backend is 'x'; expected 'auto', 'torch' or 'mamba-ssm'"),
-        ({"backend": None}, "backend is None; expected 'auto', 'torch' or 'mamba-ssm'"),
+        ({"backend": "x"}, "backend is 'x'; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"),
+        ({"backend": None}, "backend is None; expected 'auto', 'torch', 'numba' or 'mamba-ssm'"),
         ({"device": "tpu"}, "device is 'tpu'; expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"),
         ({"device": 0}, "device is 0; expected"),
         ({"dtype": "int4"}, "dtype is 'int4'; expected 'auto', 'float32', 'bfloat16' or 'int8'"),
@@ -690,7 +692,7 @@ def test_scanner_of_a_loaded_checkpoint(tiny_checkpoint: Path, tiny_scanner: Sca
 def test_attributes(tiny_checkpoint: Path) -> None:
     scanner = load(tiny_checkpoint)
     assert repr(scanner) == f"Scanner({str(tiny_checkpoint)!r}, device='cpu', dtype='float32')"
-    assert (scanner.backend, scanner.backend_reason) == ("torch", "mamba-ssm's kernels are for NVIDIA GPUs")
+    assert (scanner.backend, scanner.backend_reason) == ("numba", "numba is installed")
     assert load(tiny_checkpoint, backend="torch").backend_reason == "as asked for"
     assert scanner.segment_tokens == default_segment_tokens("cpu", scanner.checkpoint.model.config)
     assert load(tiny_checkpoint, segment_tokens=7).segment_tokens == 7

@@ -71,7 +71,8 @@ class Block(nn.Module):
         self, residual: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None
     ) -> tuple[Tensor, LayerState]:
         """``residual``: (batch, tokens, d_model); with ``at``, the output is (units, d_model)."""
-        mixed, state = self.mixer(self.norm(residual), state, sequence_index, at)
+        normed = self.mixer.kernels.norm(self.norm, residual)
+        mixed, state = self.mixer(normed, state, sequence_index, at)
         return (residual if at is None else residual[at]) + mixed, state
 
 

@@ -1,5 +1,6 @@
 """Which kernels compute a model's layers, and why."""
 
+import importlib.util
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,9 @@ from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.mamba_ssm_operators import INSTALL, interpreting
 from spscanner_rag.mamba2.triton_kernels import load_kernels
 
-BACKENDS = ("auto", "torch", "mamba-ssm")
+BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
+
+_INSTALL_NUMBA = 'pip install "spscanner-rag[cpu]"'
 
 
 class BackendChoice(NamedTuple):
@@ -19,15 +22,24 @@ class BackendChoice(NamedTuple):
 
 
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Load a backend's kernels for a device; "auto" is mamba-ssm on an NVIDIA GPU if installed, else torch.
+    """Load a backend's kernels for a device.
 
-    Raises ``ValueError`` for an unknown backend or a device that mamba-ssm's kernels do not run on, and
-    ``ImportError`` if mamba-ssm was asked for by name and cannot be loaded.
+    "auto" is mamba-ssm on an NVIDIA GPU and numba on a CPU, each where it is installed, else torch.
+
+    Raises ``ValueError`` for an unknown backend or a device that its kernels do not run on, and ``ImportError``
+    if a backend was asked for by name and cannot be loaded.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch' or 'mamba-ssm'")
+        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch', 'numba' or 'mamba-ssm'")
     if backend == "torch":
         return BackendChoice(TORCH_KERNELS, "as asked for")
+    if backend == "numba":
+        if device.type != "cpu":
+            raise ValueError(
+                f"backend is 'numba', which runs on CPUs only; got the device {str(device)!r}: "
+                "use backend='auto'"
+            )
+        return BackendChoice(_numba_kernels(), "as asked for")
     if backend == "mamba-ssm":
         if device.type != "cuda" and not (device.type == "cpu" and interpreting()):
             raise ValueError(
@@ -35,9 +47,25 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
                 f"use backend='torch'; on a machine with an NVIDIA GPU, {INSTALL}"
             )
         return BackendChoice(load_kernels(), "as asked for")
-    if device.type != "cuda" or torch.version.cuda is None:
-        return BackendChoice(TORCH_KERNELS, "mamba-ssm's kernels are for NVIDIA GPUs")
+    return _automatic(device)
+
+
+def _automatic(device: torch.device) -> BackendChoice:
     try:
-        return BackendChoice(load_kernels(), "the device is CUDA and mamba-ssm is installed")
+        if device.type == "cpu":
+            return BackendChoice(_numba_kernels(), "numba is installed")
+        if device.type == "cuda" and torch.version.cuda is not None:
+            return BackendChoice(load_kernels(), "the device is CUDA and mamba-ssm is installed")
     except ImportError as error:
         return BackendChoice(TORCH_KERNELS, str(error))
+    return BackendChoice(TORCH_KERNELS, "the other kernels are for NVIDIA GPUs and CPUs")
+
+
+def _numba_kernels() -> Kernels:
+    if importlib.util.find_spec("numba") is None:
+        raise ImportError(f"numba is not installed; {_INSTALL_NUMBA}")
+    try:
+        from spscanner_rag.mamba2.numba_kernels import NumbaKernels
+    except Exception as error:  # numba refuses to load beside a numpy that it does not know, for example
+        raise ImportError(f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}") from error
+    return NumbaKernels()

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.mamba2.kernels import Kernels, ScanOperands
+from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels, ScanOperands, tail_after
 from spscanner_rag.mamba2.mamba_ssm_operators import Operators, load_operators
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.norms import GatedRMSNorm
+    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 
 OFFSETS = 2**31
 """The kernels count elements in 32 bits: past this many they return wrong numbers without an error
@@ -74,7 +74,7 @@ class MambaKernels:
         """With causal-conv1d where it supports the tensors, else with our own kernel."""
         from spscanner_rag.mamba2.triton_convolution import convolve
 
-        after = _tail_after(xBC, tail, sequence_index)
+        after = tail_after(xBC, tail, sequence_index)
         if self._fast_convolution is not None and sequence_index is None and _fits(xBC, tail):
             out = self._fast_convolution(
                 xBC.transpose(1, 2),
@@ -130,6 +130,10 @@ class MambaKernels:
         )
         return normed
 
+    def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
+        """In plain torch."""
+        return TORCH_KERNELS.norm(norm, x)
+
 
 def _fits(xBC: Tensor, tail: Tensor) -> bool:
     """Whether causal-conv1d supports the tensors: at most 4 taps, and rows aligned for reads of 8 numbers."""
@@ -141,21 +145,6 @@ def _chunk_tokens(config: Mamba2Config) -> int:
     """The checkpoint's chunk size, rounded down to a power of 2 within the supported range."""
     power: int = 2 ** int(math.log2(config.chunk_size))
     return min(max(power, SMALLEST_CHUNK), LARGEST_CHUNK)
-
-
-def _tail_after(xBC: Tensor, tail: Tensor, sequence_index: Tensor | None) -> Tensor:
-    """The last inputs that belong to the last token's sequence: (batch, d_conv - 1, conv_dim)."""
-    kept, tokens = tail.shape[1], xBC.shape[1]
-    recent = torch.cat((tail.to(xBC.dtype), xBC[:, max(0, tokens - kept) :]), dim=1)
-    first = recent.shape[1] - kept
-    recent = recent[:, first:]
-    if sequence_index is not None:
-        index = torch.cat(
-            (sequence_index.new_zeros(tail.shape[:2]), sequence_index[:, max(0, tokens - kept) :]), dim=1
-        )
-        others = index[:, first:] != sequence_index[:, -1:]  # (batch, d_conv - 1)
-        recent = recent.masked_fill(others[..., None], 0.0)
-    return recent.clone()  # so that the state does not keep the whole segment in memory
 
 
 @contextmanager

@@ -1,0 +1,273 @@
+"""The steps between a Mamba-2 layer's projections, each in one pass over memory, compiled by numba.
+
+A flat array holds the rows of a matrix, one for each token, at a distance of ``stride`` numbers, which is more
+than their width where they are a part of a projection's output. Numbers are float32, or bfloat16 given as uint16;
+sums are float32.
+"""
+
+# numba compiles these functions: their types are those of their arguments.
+# ruff: noqa: ANN001, ANN201, ANN202
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from spscanner_rag.mamba2.numba_vectors import LANES, load, product, repeated, store, total
+
+BLOCK_TOKENS = 32
+"""Tokens for which the inputs of a head are kept in the cache while its state is advanced, some rows at a time."""
+
+STATE_ROWS = 8
+"""Rows of the state that stay in registers over the tokens of a block; `scan_head` is written for this number."""
+
+SMALLEST_STATE = np.float32(1e-30)
+"""Smaller numbers in the state are set to 0 between blocks, before they become denormal numbers, with which a
+processor computes many times slower."""
+
+_LOG2_E = np.float32(1.44269504)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_EXP_MOST = np.float32(87.0)
+_E1, _E2, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
+_E4, _E5, _E6 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+_HALF, _ONE, _ZERO = np.float32(0.5), np.float32(1.0), np.float32(0.0)
+
+_CONTRACT = {"contract", "nsz"}
+_SUMS = {"contract", "nsz", "reassoc"}  # sums in any order, so that they can be vectors
+
+
+def as_float32(number):
+    """A number of either kind as float32."""
+    raise NotImplementedError("compiled functions alone call this")
+
+
+def as_kind_of(array, number):
+    """A float32 number as the kind of number that the array has."""
+    raise NotImplementedError("compiled functions alone call this")
+
+
+def _compiled(flags, *, inline="never", keep=False):
+    """Compile a function when it is first called; ``keep`` the code on disk for the processes that follow."""
+
+    def compile_function(function):
+        options = {"nogil": True, "error_model": "numpy", "fastmath": flags, "inline": inline}
+        try:
+            return njit(function, cache=keep, **options)
+        except RuntimeError:  # neither this folder nor the user's cache can be written
+            return njit(function, **options)
+
+    return compile_function
+
+
+@overload(as_float32, inline="always")
+def _as_float32(number):
+    if number == types.float32:
+        return lambda number: number
+    return lambda number: np.uint32(np.uint32(number) << np.uint32(16)).view(np.float32)
+
+
+@overload(as_kind_of, inline="always")
+def _as_kind_of(array, number):
+    if array.dtype == types.float32:
+        return lambda array, number: number
+
+    def rounded(array, number):  # to the nearest bfloat16, ties to even
+        bits = np.float32(number).view(np.uint32)
+        odd = (bits >> np.uint32(16)) & np.uint32(1)
+        return np.uint16(np.uint32(bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
+
+    return rounded
+
+
+@_compiled(_CONTRACT, inline="always")
+def exponential(x):
+    """exp(x) between -87 and 87, in operations that vectorize; relative error below 2e-7 (Cephes, expf)."""
+    x = min(max(x, -_EXP_MOST), _EXP_MOST)
+    power = np.floor(x * _LOG2_E + _HALF)
+    x = x - power * _LN2_HIGH
+    x = x - power * _LN2_LOW
+    series = ((((_E1 * x + _E2) * x + _E3) * x + _E4) * x + _E5) * x + _E6
+    series = series * x * x + x + _ONE
+    return series * np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+@_compiled(_CONTRACT, inline="always")
+def silu(x):
+    """SiLU: x / (1 + exp(-x))."""
+    return x / (_ONE + exponential(-x))
+
+
+@_compiled(_CONTRACT, keep=True)
+def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, last):
+    """Causal depthwise convolution and SiLU of the tokens ``first`` to ``last`` of one row of the batch.
+
+    ``before`` (taps - 1, channels) has the inputs before token 0, ``weight`` is (taps, channels), float32, ``out``
+    (tokens, channels). With ``sequence``, (tokens,) or empty, a token reads only tokens with its own number;
+    ``before`` has number 0.
+    """
+    taps, channels = weight.shape
+    sums = np.empty(channels, np.float32)
+    for token in range(first, last):
+        for c in range(channels):
+            sums[c] = bias[c]
+        for tap in range(taps):
+            source = token + tap - taps + 1
+            if len(sequence) and sequence[token] != (sequence[source] if source >= 0 else 0):
+                continue
+            start = source * stride
+            read = inputs[start : start + channels] if source >= 0 else before[source + taps - 1]
+            factors = weight[tap]
+            for c in range(channels):
+                sums[c] += factors[c] * as_float32(read[c])
+        written = out[token]
+        for c in range(channels):
+            written[c] = as_kind_of(out, silu(sums[c]))
+
+
+@_compiled(_CONTRACT, keep=True)
+def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, state, out, first, last):
+    """The state-space operator (`spscanner_rag.mamba2.ssd`) of the heads ``first`` to ``last``, token by token.
+
+    ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt`` and ``decay``, exp(dt A),
+    (tokens, heads), ``skip`` (heads, headdim), ``state`` (heads, headdim, d_state), float32, changed in place,
+    ``out`` (tokens, heads, headdim).
+    """
+    tokens, heads = dt.shape
+    _, headdim, d_state = state.shape
+    width = (headdim + LANES - 1) // LANES * LANES
+    rows = (d_state + STATE_ROWS - 1) // STATE_ROWS * STATE_ROWS
+    h = np.zeros(
+        (last - first) * rows * width, np.float32
+    )  # (heads, rows, width): the states, headdim innermost
+    driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x
+    y = np.zeros(BLOCK_TOKENS * width, np.float32)
+    pairs = np.zeros(rows * BLOCK_TOKENS * 2, np.float32)  # B and C, by rows of the state
+    decays = decay.reshape(-1)
+    for head in range(first, last):
+        at = (head - first) * rows * width
+        for n in range(d_state):
+            for p in range(headdim):
+                h[at + n * width + p] = state[head, p, n]
+    for start in range(0, tokens, BLOCK_TOKENS):
+        count = min(BLOCK_TOKENS, tokens - start)
+        group = -1
+        for head in range(first, last):
+            if group != head * groups // heads:
+                group = head * groups // heads
+                for t in range(count):
+                    B_at = (start + t) * B_stride + group * d_state
+                    C_at = (start + t) * C_stride + group * d_state
+                    _interleave(B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t)
+            for t in range(count):
+                x_at = (start + t) * x_stride + head * headdim
+                step, read = dt[start + t, head], x[x_at : x_at + headdim]
+                for p in range(headdim):
+                    number = as_float32(read[p])
+                    driven[t * width + p] = number * step
+                    y[t * width + p] = number * skip[head, p]
+            own = h[(head - first) * rows * width : (head - first + 1) * rows * width]
+            for i in range(len(own)):
+                own[i] = own[i] if abs(own[i]) > SMALLEST_STATE else _ZERO
+            for n in range(0, rows, STATE_ROWS):
+                for p in range(0, width, LANES):
+                    _advance(own, n, width, driven, y, p, pairs, decays, start * heads + head, heads, count)
+            for t in range(count):
+                written = out[start + t, head]
+                for p in range(headdim):
+                    written[p] = as_kind_of(out, y[t * width + p])
+    for head in range(first, last):
+        at = (head - first) * rows * width
+        for n in range(d_state):
+            for p in range(headdim):
+                state[head, p, n] = h[at + n * width + p]
+
+
+@_compiled(_CONTRACT)
+def _interleave(B, C, pairs, t):
+    """Put B and C of token ``t`` of a block where `_advance` reads them: in turn `STATE_ROWS` of each."""
+    for n in range(0, len(B), STATE_ROWS):
+        to = (n * BLOCK_TOKENS + t * STATE_ROWS) * 2
+        for i in range(min(STATE_ROWS, len(B) - n)):
+            pairs[to + i] = as_float32(B[n + i])
+            pairs[to + STATE_ROWS + i] = as_float32(C[n + i])
+
+
+@_compiled(_CONTRACT)
+def _advance(h, n, width, driven, y, p, pairs, decay, decay_at, heads, count):
+    """Advance `STATE_ROWS` times `LANES` numbers of a state over a block: h = decay h + B dt x, y += C h."""
+    at, pair = n * width + p, n * BLOCK_TOKENS * 2
+    h0, h1 = load(h, at), load(h, at + width)
+    h2, h3 = load(h, at + 2 * width), load(h, at + 3 * width)
+    h4, h5 = load(h, at + 4 * width), load(h, at + 5 * width)
+    h6, h7 = load(h, at + 6 * width), load(h, at + 7 * width)
+    for t in range(count):
+        a, u = repeated(decay, decay_at + t * heads), load(driven, t * width + p)
+        h0 = total(product(a, h0), product(repeated(pairs, pair), u))
+        h1 = total(product(a, h1), product(repeated(pairs, pair + 1), u))
+        h2 = total(product(a, h2), product(repeated(pairs, pair + 2), u))
+        h3 = total(product(a, h3), product(repeated(pairs, pair + 3), u))
+        h4 = total(product(a, h4), product(repeated(pairs, pair + 4), u))
+        h5 = total(product(a, h5), product(repeated(pairs, pair + 5), u))
+        h6 = total(product(a, h6), product(repeated(pairs, pair + 6), u))
+        h7 = total(product(a, h7), product(repeated(pairs, pair + 7), u))
+        even = total(load(y, t * width + p), product(repeated(pairs, pair + 8), h0))
+        odd = product(repeated(pairs, pair + 9), h1)
+        even = total(even, product(repeated(pairs, pair + 10), h2))
+        odd = total(odd, product(repeated(pairs, pair + 11), h3))
+        even = total(even, product(repeated(pairs, pair + 12), h4))
+        odd = total(odd, product(repeated(pairs, pair + 13), h5))
+        even = total(even, product(repeated(pairs, pair + 14), h6))
+        odd = total(odd, product(repeated(pairs, pair + 15), h7))
+        store(y, t * width + p, total(even, odd))
+        pair += 2 * STATE_ROWS
+    store(h, at, h0)
+    store(h, at + width, h1)
+    store(h, at + 2 * width, h2)
+    store(h, at + 3 * width, h3)
+    store(h, at + 4 * width, h4)
+    store(h, at + 5 * width, h5)
+    store(h, at + 6 * width, h6)
+    store(h, at + 7 * width, h7)
+
+
+@_compiled(_SUMS, keep=True)
+def gated_norm_rows(y, z, z_stride, weight, groups, epsilon, norm_before_gate, out, first, last):
+    """RMS norm with a SiLU gate of the rows ``first`` to ``last``, each of ``groups`` parts normed by itself.
+
+    ``y`` and ``out`` are (rows, d_inner), ``weight`` is (d_inner,), float32.
+    """
+    d_inner = len(weight)
+    width = d_inner // groups
+    gate, value = np.empty(d_inner, np.float32), np.empty(d_inner, np.float32)
+    for row in range(first, last):
+        ys, zs, written = y[row], z[row * z_stride : row * z_stride + d_inner], out[row]
+        for c in range(d_inner):
+            gate[c] = silu(as_float32(zs[c]))
+        for c in range(d_inner):
+            value[c] = as_float32(ys[c]) * (_ONE if norm_before_gate else gate[c])
+        for start in range(0, d_inner, width):
+            part = value[start : start + width]
+            squares = _ZERO
+            for c in range(width):
+                squares += part[c] * part[c]
+            scale = np.float32(_ONE / np.sqrt(squares / np.float32(width) + epsilon))
+            for c in range(width):
+                part[c] *= scale
+        for c in range(d_inner):
+            after = gate[c] if norm_before_gate else _ONE
+            written[c] = as_kind_of(out, value[c] * weight[c] * after)
+
+
+@_compiled(_SUMS, keep=True)
+def norm_rows(x, weight, epsilon, out, first, last):
+    """RMS norm of the rows ``first`` to ``last`` of ``x``, (rows, size)."""
+    size = len(weight)
+    for row in range(first, last):
+        read, written = x[row], out[row]
+        squares = _ZERO
+        for c in range(size):
+            squares += as_float32(read[c]) * as_float32(read[c])
+        scale = np.float32(_ONE / np.sqrt(squares / np.float32(size) + epsilon))
+        for c in range(size):
+            written[c] = as_kind_of(out, as_float32(read[c]) * scale * weight[c])
