@@ -59,7 +59,8 @@ class ScanFields(BaseModel):
     """"auto" takes CUDA, then MPS, then the CPU."""
 
     dtype: str = "auto"
-    """"float32", "bfloat16", "int8" on a CPU, or "auto": bfloat16 where the hardware multiplies it natively."""
+    """"float32", "bfloat16", "int8" on a CPU, or "auto": bfloat16 where the hardware multiplies it natively and
+    faster."""
 
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of `Scanner.from_pretrained`. A ``token`` among them is never shown or stored."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.scan.product_rates import product_rates
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 WITH_INT8 = DTYPES | {"int8": torch.int8}
@@ -14,6 +15,10 @@ WITH_INT8 = DTYPES | {"int8": torch.int8}
 SEGMENT_TOKENS = {"cpu": 512, "mps": 4096, "cuda": 32768}
 """Tokens per forward pass by kind of device: enough to keep it busy, few enough for its memory. On a CPU this is
 the minimum; narrow models read more (`default_segment_tokens`)."""
+
+WORTH_ROUNDING = 1.25
+"""On a CPU, bfloat16 must be this many times as fast as float32. It rounds more; and where both are about as fast,
+the choice, and with it the scores, would change from one process to the next."""
 
 _CPU_PROJECTION = 2**22
 """Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the overhead of the many small
@@ -35,7 +40,8 @@ def choose(
     """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``).
 
     "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU; and bfloat16 where the hardware
-    multiplies it natively, else float32. ``int8`` also allows "int8", which only scanners on a CPU support.
+    multiplies it natively and, on a CPU, faster than float32 when measured (`product_rates`), else float32.
+    ``int8`` also allows "int8", which only scanners on a CPU support.
     """
     found, device_reason = _device(device)
     if dtype == "auto":
@@ -81,14 +87,16 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
     if device.type == "mps":
         return torch.float32, "always used on MPS"
     if device.type == "cuda":
-        what, native = "the GPU", torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        # private functions of torch; without them float32 is a safe choice
-        probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        what, native = "the CPU", any(getattr(torch.cpu, probe, bool)() for probe in probes)
-    if native:
-        return torch.bfloat16, f"{what} multiplies it natively"
-    return torch.float32, f"{what} has no native bfloat16"
+        if torch.cuda.is_bf16_supported(including_emulation=False):
+            return torch.bfloat16, "the GPU multiplies it natively"
+        return torch.float32, "the GPU has no native bfloat16"
+    # private functions of torch; without them float32 is a safe choice
+    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    if not any(getattr(torch.cpu, probe, bool)() for probe in probes):
+        return torch.float32, "the CPU has no native bfloat16"
+    bfloat16, float32 = product_rates(torch.bfloat16, torch.float32)
+    rates = f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at {float32:.0f} in float32"
+    return (torch.bfloat16 if bfloat16 > WORTH_ROUNDING * float32 else torch.float32), rates
 
 
 def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.scan import devices
 from spscanner_rag.scan.devices import SEGMENT_TOKENS, choose, default_segment_tokens
 
 
@@ -56,9 +57,24 @@ def test_auto_takes_the_cpu_last(machine: Any) -> None:
 
 
 @pytest.mark.parametrize("probe", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
-def test_auto_takes_bfloat16_on_a_cpu_that_multiplies_it(machine: Any, probe: str) -> None:
+@pytest.mark.parametrize(
+    ("bfloat16", "expected"), [(163.0, torch.float32), (301.0, torch.float32), (900.0, torch.bfloat16)]
+)
+def test_auto_takes_the_faster_arithmetic_of_a_cpu_with_bfloat16(
+    machine: Any, monkeypatch: pytest.MonkeyPatch, probe: str, bfloat16: float, expected: torch.dtype
+) -> None:
+    rates = {torch.bfloat16: bfloat16, torch.float32: 300.0}
+    monkeypatch.setattr(devices, "product_rates", lambda *dtypes: tuple(rates[dtype] for dtype in dtypes))
     machine(cpu=(probe,))
-    assert choose("cpu").dtype == torch.bfloat16
+    choice = choose("cpu")
+    assert choice.dtype == expected
+    assert choice.dtype_reason == f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at 300 in float32"
+
+
+def test_a_cpu_without_bfloat16_is_not_measured(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "product_rates", None)
+    machine()
+    assert choose("cpu").dtype == torch.float32
 
 
 def test_old_gpu_takes_float32(machine: Any) -> None:
