@@ -41,7 +41,7 @@ def test_how_a_scan_that_stops_ends(
     def stop(*arguments: Any, **options: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Scanner, "scan_many", stop)
+    monkeypatch.setattr(Scanner, "score_units_many", stop)
     ended = scan(document, "--out", tmp_path / "out.txt")
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
@@ -53,7 +53,7 @@ def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: py
     def defect(*arguments: Any, **options: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Scanner, "scan_many", defect)
+    monkeypatch.setattr(Scanner, "score_units_many", defect)
     with pytest.raises(ZeroDivisionError):
         scan(document)
 
