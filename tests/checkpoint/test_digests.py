@@ -69,8 +69,9 @@ def test_saved_digests_are_those_of_the_files(soft: Path) -> None:
 
 
 def test_the_bundled_checkpoint_has_digests() -> None:
-    assert set(written(locate(None))) == {"config", "model.safetensors", "tokenizer.json"}
-    assert load_checkpoint().verified == ("config.json", "model.safetensors", "tokenizer.json")
+    files = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")
+    assert set(written(locate(None))) == {"config", *files}
+    assert load_checkpoint().verified == ("config.json", *files)
 
 
 @pytest.mark.parametrize("name", FILES)
