@@ -1,4 +1,7 @@
-"""Reading opens no connection, starts no program and writes no file, as the interpreter's audit events show."""
+"""Reading opens no connection, starts no program and writes no file, as the interpreter's audit events show.
+
+The exception is the code that numba compiles, once, for ``backend="numba"``.
+"""
 
 import os
 import subprocess
@@ -15,10 +18,11 @@ ACTS = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system",
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
+CACHE = os.environ["NUMBA_CACHE_DIR"]  # where numba keeps the code that it compiles
+
 def watch(event, arguments):
-    if event in ACTS:
-        told.append((event, arguments))
-    elif event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES:
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES
+    if (event in ACTS or writes) and not str(arguments[0]).startswith(CACHE):
         told.append((event, arguments))
 
 from langchain_spscanner import SPScannerRetriever
@@ -30,7 +34,7 @@ sys.addaudithook(watch)
 from spscanner_rag import Scanner
 
 text = "Anne was born in 1787. She signed the treaty. <script src='http://x.example/a.js'></script> http://x.example"
-scanner = Scanner.from_pretrained()
+scanner = Scanner.from_pretrained(backend=sys.argv[1])
 scanner.scan("Who signed it?", text).context(max_tokens=50)
 scanner.rank("Who signed it?", [text, "The well was dry."])
 SPScannerRetriever.from_texts([text], scanner=scanner).invoke("Who signed it?")
@@ -40,13 +44,16 @@ sys.exit(str(told) if told else 0)
 
 
 @pytest.mark.slow
-def test_reading_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_reading_connects_to_nothing_and_writes_nothing(tmp_path: Path, backend: str) -> None:
+    cache, here = tmp_path / "cache", tmp_path / "here"
+    here.mkdir()
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache)}
     environment.pop("HF_HUB_OFFLINE", None)  # nothing is asked for, rather than forbidden
     environment.pop("TRANSFORMERS_OFFLINE", None)
     done = subprocess.run(
-        [sys.executable, "-c", WATCHED],
-        cwd=tmp_path,
+        [sys.executable, "-c", WATCHED, backend],
+        cwd=here,
         env=environment,
         capture_output=True,
         text=True,
@@ -54,4 +61,5 @@ def test_reading_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
+    assert cache.exists() == (backend == "numba")
