@@ -1,5 +1,6 @@
 """Saving over a checkpoint: at every moment the old one or the new one loads, and nothing else is touched."""
 
+import errno
 import os
 import random
 import signal
@@ -15,7 +16,14 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, load_model, save_checkpoint
+from spscanner_rag.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    load_checkpoint,
+    load_model,
+    save,
+    save_checkpoint,
+)
 from spscanner_rag.checkpoint.replacing import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
@@ -185,3 +193,24 @@ def test_sigkill_at_random_moments(
             time.sleep(draw.uniform(0, 0.2))
             process.send_signal(signal.SIGKILL)
         assert content(load_checkpoint(target)) in wholes
+
+
+@pytest.mark.parametrize(("place", "name"), [(save, "save_file"), (os, "fsync"), (os, "rename")])
+def test_a_full_disk_leaves_the_old_checkpoint(
+    folder: Path,
+    other: ScannerModel,
+    other_tokenizer: Tokenizer,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Any,
+    name: str,
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    old, files = content(load_checkpoint(folder)), sorted(folder.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, full)
+        with pytest.raises(CheckpointError, match=r"cannot write the checkpoint \(No space left on device"):
+            save_checkpoint(folder, other, SETTINGS, other_tokenizer)
+    assert content(load_checkpoint(folder)) == old
+    assert sorted(folder.iterdir()) == files  # nothing unfinished is left
