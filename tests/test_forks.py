@@ -95,6 +95,7 @@ def test_a_child_scans_with_a_scanner_that_was_only_loaded() -> None:
     """)
 
 
+@pytest.mark.slow
 def test_a_child_scans_beside_its_event_loop() -> None:
     run("""
     import asyncio
@@ -153,6 +154,7 @@ def test_a_child_computes_with_a_baseline(
     run(BASELINES, make, save_bert(tmp_path / "bert", labels))
 
 
+@pytest.mark.slow
 def test_a_child_computes_with_a_reranker_that_was_only_loaded(
     tiny_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
