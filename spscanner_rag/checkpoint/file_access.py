@@ -1,6 +1,7 @@
 """Open and read the files of a checkpoint; whatever is wrong with one is a `CheckpointError`."""
 
 import json
+import os
 import re
 import stat
 from collections.abc import Iterable
@@ -63,7 +64,7 @@ def refuse_pointer(path: Path) -> None:
 def read_bytes(path: Path, largest: int) -> bytes:
     """Read a file of at most ``largest`` bytes; refuse a git-LFS pointer in place of the file."""
     with open_file(path) as file:
-        size = path.stat().st_size
+        size = os.fstat(file.fileno()).st_size
         if size > largest:
             raise CheckpointError(
                 f"{path}: {size:,} bytes; expected at most {largest:,}: it is no file of a checkpoint"

@@ -8,7 +8,10 @@ the place is removed. A killed program leaves the place behind, and the next sav
 
 import os
 import shutil
+import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +19,9 @@ from spscanner_rag.checkpoint.config_file import CONFIG
 from spscanner_rag.checkpoint.tensor_files import SAFETENSORS
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
+
+if sys.platform != "win32":
+    import fcntl
 
 FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS)
 _PLACE: Final = ".new-checkpoint"
@@ -30,24 +36,41 @@ def current_files(folder: Path) -> Path:
 def replace_files(complete: Path, folder: Path) -> None:
     """Replace the files of the checkpoint in ``folder`` by those of another folder within it, which disappears.
 
-    Raises ``OSError`` if that fails; what can be loaded then is the old checkpoint or the new one.
+    If several programs save to the folder, each waits for the one before. Raises ``OSError`` if saving fails; what
+    can be loaded then is the old checkpoint or the new one.
     """
-    _finish(folder)
-    for path in complete.iterdir():
-        fsync_file(path)
-    for name in FILES:  # a file that the new checkpoint does not replace stays, for example the tokenizer
-        if not (complete / name).exists() and (folder / name).is_file():
-            _link(folder / name, complete / name)
-    _fsync_folder(complete)
-    complete.rename(folder / _PLACE)
-    _fsync_folder(folder)
-    _finish(folder)
+    with _one_at_a_time(folder):
+        _finish(folder)
+        for path in complete.iterdir():
+            fsync_file(path)
+        for name in FILES:  # a file that the new checkpoint does not replace stays, for example the tokenizer
+            if not (complete / name).exists() and (folder / name).is_file():
+                _link(folder / name, complete / name)
+        _fsync_folder(complete)
+        complete.rename(folder / _PLACE)
+        _fsync_folder(folder)
+        _finish(folder)
 
 
 def fsync_file(path: Path) -> None:
     """Let a file's content reach the disk before a rename makes the file count."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other program replaces files in the folder, where the system has such locks."""
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _finish(folder: Path) -> None:

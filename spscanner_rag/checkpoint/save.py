@@ -105,7 +105,12 @@ def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
         return
     for path in staging.iterdir():
         fsync_file(path)
-    staging.rename(folder)
+    try:
+        staging.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        replace_files(staging.rename(folder / staging.name), folder)  # another program was first
 
 
 def _tensors_to_save(

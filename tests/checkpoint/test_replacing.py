@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -214,3 +215,30 @@ def test_a_full_disk_leaves_the_old_checkpoint(
             save_checkpoint(folder, other, SETTINGS, other_tokenizer)
     assert content(load_checkpoint(folder)) == old
     assert sorted(folder.iterdir()) == files  # nothing unfinished is left
+
+
+def test_several_programs_save_to_one_folder(
+    tmp_path: Path,
+    model: ScannerModel,
+    other: ScannerModel,
+    tiny_tokenizer: Tokenizer,
+    other_tokenizer: Tokenizer,
+) -> None:
+    folder, wholes = tmp_path / "one", []  # who comes first creates it
+    for whole, tokenizer in ((model, tiny_tokenizer), (other, other_tokenizer)):
+        save_checkpoint(tmp_path / "whole", whole, SETTINGS, tokenizer)
+        wholes.append(content(load_checkpoint(tmp_path / "whole")))
+
+    def save_often(number: int) -> None:  # threads, each with a lock of its own, as processes have
+        for _ in range(10):
+            whole, tokenizer = ((model, tiny_tokenizer), (other, other_tokenizer))[number % 2]
+            save_checkpoint(folder, whole, SETTINGS, tokenizer)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save_often, range(4)))
+    assert content(load_checkpoint(folder)) in wholes
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
