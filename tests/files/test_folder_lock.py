@@ -62,7 +62,11 @@ def test_the_lock_of_a_process_that_was_killed_is_no_obstacle(tmp_path: Path, ki
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path: Path) -> None:
-    child = "sys.stdout.flush()\n    if not os.fork(): sys.stdout.close(); os.close(1); time.sleep(3); os._exit(0)"
+    child = (
+        "r, w = os.pipe()\n"
+        "    if not os.fork(): os.close(1); os.write(w, b'.'); time.sleep(3); os._exit(0)\n"
+        "    os.read(r, 1)"  # from now on the child does not hold it
+    )
     with held_by_another(tmp_path, child) as process:
         process.kill()
         process.wait()
