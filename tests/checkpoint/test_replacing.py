@@ -186,7 +186,7 @@ def test_sigkill_at_random_moments(
     save_checkpoint(target, model, SETTINGS, tiny_tokenizer)
     wholes = [content(load_checkpoint(folder)), content(load_checkpoint(second))]
     draw = random.Random(0)
-    for _ in range(8):
+    for _ in range(20):
         command = [sys.executable, "-c", PROGRAM, str(folder), str(second), str(target)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
