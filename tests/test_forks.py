@@ -84,6 +84,7 @@ def test_a_child_scans_as_its_parent() -> None:
     """)
 
 
+@pytest.mark.slow
 def test_a_child_scans_with_a_scanner_that_was_only_loaded() -> None:
     run("""
     from spscanner_rag import Scanner
@@ -181,6 +182,7 @@ def test_a_child_computes_with_a_reranker_that_was_only_loaded(
     )
 
 
+@pytest.mark.slow
 def test_programs_that_only_import_fork_as_ever() -> None:
     run("""
     import spscanner_rag, spscanner_rag.scanner, spscanner_rag.baselines, spscanner_rag.retrieval

@@ -62,6 +62,7 @@ def import_name(distribution: str) -> str:
     return others.get(distribution, distribution.replace("-", "_"))
 
 
+@cache
 def imported_by_the_code() -> set[str]:
     """Modules that the package, the integrations and the examples import, and packages that hold these.
 

@@ -242,6 +242,7 @@ def test_the_policy_allows_the_own_style_and_script_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("ending", ["\n", " ", ""])
+@pytest.mark.slow
 def test_the_page_of_three_million_characters_is_small(ending: str) -> None:
     sentence = "A sentence of some words stands here, and it is as long as most" + ("." if ending else "")
     text = ending.join([sentence] * 46_000)

@@ -395,6 +395,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have other rules")
+@pytest.mark.slow
 def test_memory_is_not_cleared_for_every_tensor() -> None:
     # in a process of its own: glibc learns from all that was freed before
     answer = subprocess.run([sys.executable, "-c", SCRIPT], check=True, stdout=subprocess.PIPE, text=True)

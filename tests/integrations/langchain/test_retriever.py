@@ -91,6 +91,7 @@ def test_ids_are_deterministic_and_differ(word_scorer: Any, documents: list[Docu
     assert {d.id for d in first if d.metadata["source"] == "harbour.txt"} >= {"h:0-30"}
 
 
+@pytest.mark.slow
 def test_ids_without_document_ids_are_the_same_in_every_process() -> None:
     script = (
         "import runpy\n"  # the module alone, without torch
