@@ -19,6 +19,7 @@ from spscanner_rag.checkpoint.config_file import CONFIG
 from spscanner_rag.checkpoint.tensor_files import SAFETENSORS
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
+from spscanner_rag.files.whole_file import sync_folder
 
 if sys.platform != "win32":
     import fcntl
@@ -46,9 +47,9 @@ def replace_files(complete: Path, folder: Path) -> None:
         for name in FILES:  # a file that the new checkpoint does not replace stays, for example the tokenizer
             if not (complete / name).exists() and (folder / name).is_file():
                 _link(folder / name, complete / name)
-        _fsync_folder(complete)
+        sync_folder(complete)
         complete.rename(folder / _PLACE)
-        _fsync_folder(folder)
+        sync_folder(folder)
         _finish(folder)
 
 
@@ -84,7 +85,7 @@ def _finish(folder: Path) -> None:
             second.unlink(missing_ok=True)
             _link(place / name, second)
             second.replace(folder / name)
-    _fsync_folder(folder)
+    sync_folder(folder)
     done = folder / f"{_PLACE}-{uuid.uuid4().hex}.partial"
     place.rename(done)
     shutil.rmtree(done, ignore_errors=True)
@@ -98,17 +99,3 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
         fsync_file(target)
         shutil.copymode(source, target)
-
-
-def _fsync_folder(folder: Path) -> None:
-    """Make renames in a folder last, where the system lets a folder be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # some file systems of other machines
-        pass
-    finally:
-        os.close(handle)

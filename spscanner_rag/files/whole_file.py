@@ -110,10 +110,10 @@ def _replacing(target: Path, unfinished: Path) -> Iterator[None]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a replacement last through a power failure, where the system can sync a folder."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

@@ -20,7 +20,7 @@ BLOCK_TOKENS = 32
 """Tokens for which the inputs of a head are kept in the cache while its state is advanced, some rows at a time."""
 
 STATE_ROWS = 8
-"""Rows of the state that stay in registers over the tokens of a block; `scan_head` is written for this number."""
+"""Rows of the state that stay in registers over the tokens of a block; `_advance` is written for this number."""
 
 SMALLEST_STATE = np.float32(1e-30)
 """Smaller numbers in the state are set to 0 between blocks, before they become denormal numbers, with which a
@@ -82,7 +82,7 @@ def _as_kind_of(array, number):
 
 @_compiled(_CONTRACT, inline="always")
 def exponential(x):
-    """exp(x) between -87 and 87, in operations that vectorize; relative error below 2e-7 (Cephes, expf)."""
+    """exp(x) between -87 and 87, in operations that vectorize; relative error below 3e-7 (Cephes, expf)."""
     x = min(max(x, -_EXP_MOST), _EXP_MOST)
     power = np.floor(x * _LOG2_E + _HALF)
     x = x - power * _LN2_HIGH
@@ -137,9 +137,8 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
     _, headdim, d_state = state.shape
     width = (headdim + LANES - 1) // LANES * LANES
     rows = (d_state + STATE_ROWS - 1) // STATE_ROWS * STATE_ROWS
-    h = np.zeros(
-        (last - first) * rows * width, np.float32
-    )  # (heads, rows, width): the states, headdim innermost
+    # the states, (heads, rows, width): headdim is innermost
+    h = np.zeros((last - first) * rows * width, np.float32)
     driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x
     y = np.zeros(BLOCK_TOKENS * width, np.float32)
     pairs = np.zeros(rows * BLOCK_TOKENS * 2, np.float32)  # B and C, by rows of the state

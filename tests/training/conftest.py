@@ -1,4 +1,4 @@
-"""A small question-answering corpus: every question's answer is the sentence that holds its key word."""
+"""A small question-answering corpus and a recipe. A question's answer is the sentence that holds its key word."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -18,6 +18,19 @@ from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.teacher import Teacher
 
 ANIMALS = ("badger", "heron", "otter", "lynx", "marten", "stoat", "plover", "weasel", "beaver", "curlew")
+
+RECIPE = """
+steps = 4
+sequence_tokens = [128]
+sequences_per_step = 2
+learning_rate = 1e-3
+vocab_size = 300
+validate_every = 2
+validation_questions = 2
+final_validation_questions = 4
+save_every = 2
+"""
+SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
 
 
 def corpus_lines(source: str, documents: int, first: int = 0) -> list[dict[str, object]]:

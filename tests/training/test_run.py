@@ -24,19 +24,7 @@ from spscanner_rag.training.run import SNAPSHOTS, TrainingRun
 from spscanner_rag.training.stages.evidence_stage import set_aside
 from spscanner_rag.training.stages.stage import Validation
 from spscanner_rag.training.start import RunFiles
-
-RECIPE = """
-steps = 4
-sequence_tokens = [128]
-sequences_per_step = 2
-learning_rate = 1e-3
-vocab_size = 300
-validate_every = 2
-validation_questions = 2
-final_validation_questions = 4
-save_every = 2
-"""
-SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
+from tests.training.conftest import RECIPE, SHAPE
 
 
 @pytest.fixture
