@@ -33,11 +33,12 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> None:
+def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
     """Append JSON objects in one write: all of them or, for example on a full disk, none.
 
     Half a line that a killed program left at the end is cut off. Several threads and programs may append to the
-    same file; their lines do not mix (on Windows, those of several programs may).
+    same file; their lines do not mix (on Windows, those of several programs may). Returns the place of the first
+    new line, in bytes from the start of the file.
     """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0
@@ -52,6 +53,7 @@ def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> None:
             if written:
                 file.truncate(whole)
             raise
+    return whole
 
 
 @contextmanager

@@ -62,6 +62,9 @@ def scores_around(
     counts: QueryCounts, idf: NDArray[np.float64], means: tuple[float, ...]
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the BM25 of the text around each unit, with the units' idf, for each size in `REACH`: (units,)."""
+    if not len(counts.units):  # no unit has a word of the query
+        yield from (np.zeros(counts.n_units) for _ in means)
+        return
     order = np.argsort(counts.stems, kind="stable")
     of_stem = np.searchsorted(counts.stems[order], np.arange(len(idf) + 1))
     for reach, mean in zip(REACH, means, strict=True):

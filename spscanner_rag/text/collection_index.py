@@ -75,6 +75,13 @@ class CollectionIndex:
             return sum(part.n_units for part in (*self._parts, *self._pending.values()))
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes of the counts, without the words themselves."""
+        with self._lock:
+            parts = (*self._parts, *self._pending.values())
+            return sum(array.nbytes for part in parts for array in part)
+
+    @property
     def vocabulary(self) -> list[str]:
         """All lowercase words ever counted, numbered in this order; new ones are appended."""
         with self._lock:

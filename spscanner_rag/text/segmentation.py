@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from itertools import islice
 
 from spscanner_rag.text.reference_segmentation import ReferenceSegmenter
-from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed
+from spscanner_rag.text.units import Segmenter, Unit, between, cut_long, trimmed, units_of
 
 __all__ = ["ReferenceSegmenter", "Segmenter", "SentenceSegmenter", "Unit"]
 
@@ -91,12 +91,7 @@ class SentenceSegmenter:
 
     def segment_in_pieces(self, text: str, between_pieces: Callable[[], None]) -> list[Unit]:
         """As `segment`; calls ``between_pieces``, which may raise, between pieces of at most 8,192 characters."""
-        spans = list(self._spans(text, between_pieces))
-        read_from = [0, *(start for start, _ in spans[1:]), len(text)]
-        return [
-            Unit(start, end, text[first:stop])
-            for (start, end), (first, stop) in zip(spans, pairwise(read_from), strict=False)
-        ]
+        return units_of(text, list(self._spans(text, between_pieces)))
 
     def _spans(self, text: str, between_pieces: Callable[[], None]) -> Iterator[tuple[int, int]]:
         """Trimmed spans of at most ``max_characters`` characters."""

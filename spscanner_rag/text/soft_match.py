@@ -76,17 +76,18 @@ def soft_scores(
     idf: NDArray[np.float64] | None = None,
 ) -> SoftScores:
     """Soft scores of every unit of some texts, with these idf or else those of the texts themselves."""
-    windows = _Windows.of(parts)
-    n = max(windows.n_units, least_units)
+    n_units = sum(part.n_units for part in parts)
+    n, windows = max(n_units, least_units), None
     found = np.zeros(len(words.query)) if idf is None else idf
-    own, around = np.zeros(windows.n_units), np.zeros((len(REACH), windows.n_units))
+    own, around = np.zeros(n_units), np.zeros((len(REACH), n_units))
     for first, similar in words.similarities():
         for column in range(similar.shape[1]):
-            frequency, best = _best_of_units(similar[:, column], parts, windows.n_units)
+            frequency, best = _best_of_units(similar[:, column], parts, n_units)
             if idf is None:
                 df = min(n, frequency)
                 found[first + column] = np.log1p((n - df + 0.5) / (df + 0.5))
             if frequency:
+                windows = windows or _Windows.of(parts)
                 own += found[first + column] * best
                 for sums, largest in zip(around, windows.largest(best), strict=True):
                     sums += found[first + column] * largest
@@ -146,10 +147,6 @@ class _Windows(NamedTuple):
         n_units = sum(part.n_units for part in parts)
         text = np.searchsorted(starts, np.arange(n_units), side="right")  # counted from 1
         return cls(np.arange(n_units) + text * REACH[-1], n_units + (len(starts) + 1) * REACH[-1])
-
-    @property
-    def n_units(self) -> int:
-        return len(self.places)
 
     def largest(self, values: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
         """The largest value among each unit and those around it in the same text, by `REACH`: (units,)."""

@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple, Protocol
 
 _NOT_SPACE = re.compile(r"\S")
@@ -42,6 +42,19 @@ class Segmenter(Protocol):
     def segment(self, text: str) -> list[Unit]:
         """Cut ``text`` into units."""
         ...
+
+
+def units_of(text: str, spans: Sequence[tuple[int, int]]) -> list[Unit]:
+    """Units with given spans, in document order, that together read the whole text.
+
+    The ``model_text`` of a unit is its span and the white space up to the next one; the first unit also reads what
+    precedes it.
+    """
+    read_from = [0, *(start for start, _ in spans[1:]), len(text)]
+    return [
+        Unit(start, end, text[first:stop])
+        for (start, end), (first, stop) in zip(spans, pairwise(read_from), strict=False)
+    ]
 
 
 def readable(text: str) -> str:

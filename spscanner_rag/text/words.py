@@ -4,6 +4,7 @@ import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import Stemmer
@@ -67,15 +68,17 @@ def stems_of(words: list[str]) -> list[str]:
     return list(Stemmer.Stemmer("english").stemWords(words))  # a new one, since it is not thread-safe
 
 
-def query_words(query: str) -> list[str]:
+@lru_cache(maxsize=16)  # one question is asked of many texts
+def query_words(query: str) -> tuple[str, ...]:
     """The distinct lowercase words of a query without stop words, in order; with them if it has no others."""
-    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))
-    return [word for word in words if word not in STOP_WORDS] or words
+    words = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(query)))
+    return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
-def query_stems(query: str) -> list[str]:
+@lru_cache(maxsize=16)
+def query_stems(query: str) -> tuple[str, ...]:
     """The distinct stems of a query's words, in order."""
-    return list(dict.fromkeys(stems_of(query_words(query))))
+    return tuple(dict.fromkeys(stems_of(list(query_words(query)))))
 
 
 def stem_columns(

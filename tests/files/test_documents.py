@@ -1,58 +1,10 @@
-"""Document files: what is refused, what is read, and positions in it."""
+"""Documents: lines and columns, pages and headings of a position."""
 
-import io
-import sys
-from pathlib import Path
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.documents import TextFile, name_of, read_text_files
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "got an empty file; expected text to scan"),
-        (b"\xef\xbb\xbf", "got an empty file"),
-        (b" \r\n\t\n", "got only white space"),
-        (b"caf\xe9", r"got byte 0xe9 at 3, not UTF-8; expected UTF-8 text: .*iconv"),
-        (b"ok \xed\xa0\x80", "got byte 0xed at 3"),  # a surrogate
-        (b"ELF\0\1", r"got binary data \(a zero byte at 3\); expected UTF-8 text"),
-        (b"%PDF-1.7 \n", "got a PDF; expected UTF-8 text: extract it first, for example with pdftotext"),
-        ("text".encode("utf-16"), "got UTF-16; expected UTF-8"),
-        ("text".encode("utf-16-be"), "got binary data"),
-    ],
-)
-def test_files_that_are_not_text_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
-    (tmp_path / "file").write_bytes(data)
-    with pytest.raises(ValueError, match=message):
-        read_text_files([str(tmp_path / "file")])
-
-
-def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="got a folder; expected a text file"):
-        read_text_files([str(tmp_path)])
-    with pytest.raises(ValueError, match="no such file; expected a text file"):
-        read_text_files([str(tmp_path / "absent")])
-    with pytest.raises(ValueError, match="cannot be read"):
-        read_text_files(["a\0b"])
-    with pytest.raises(ValueError, match="cannot be read"):
-        read_text_files(["x" * 5000])
-    with pytest.raises(ValueError, match="got standard input more than once"):
-        read_text_files(["-", "-"])
-
-
-def test_text_is_as_it_was_but_for_a_byte_order_mark(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n")
-    (document,) = read_text_files([str(tmp_path / "a")])
-    assert document.text == "one\r\ntwo\rthree\n"
-
-
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Ωμέγα\r\n".encode())))
-    assert read_text_files(["-"]) == [TextFile("-", "Ωμέγα\r\n")]
+from spscanner_rag.files.documents import TextFile, name_of
+from spscanner_rag.files.structure import Block, PageStart
 
 
 def test_lines_end_at_lf_crlf_and_cr() -> None:
@@ -77,6 +29,36 @@ def test_positions_against_universal_newlines(text: str) -> None:
         assert document.position(offset) == (len(lines), len(lines[-1]) + 1)
 
 
-def test_names_and_places(tmp_path: Path) -> None:
+def test_names_and_places() -> None:
     assert [name_of(path) for path in ("-", "a.txt", "")] == ["standard input", "a.txt", ""]
     assert TextFile("a", "one\ntwo").place(5, 7) == {"start": 5, "end": 7, "line": 2, "column": 2}
+
+
+def test_headings_above_a_position() -> None:
+    text = "Before. A. One. B. Two. C. Three. D. Four."
+    levels = {"A.": 1, "B.": 2, "C.": 3, "D.": 2}
+    blocks = tuple(
+        Block(text.index(title), text.index(title) + 2, "heading", level=level, title=title)
+        for title, level in levels.items()
+    )
+    document = TextFile("a.md", text, blocks)
+    found = [document.headings(text.index(word)) for word in ("Before", "One", "Two", "Three", "Four")]
+    assert found == [(), ("A.",), ("A.", "B."), ("A.", "B.", "C."), ("A.", "D.")]
+    assert document.section(text.index("Three")) == "C."
+    assert document.place(0, 6)["headings"] == []
+    assert document.place(text.index("Two"), len(text))["headings"] == ["A.", "B."]
+    assert document.page(3) is None
+    assert document.page_texts() == []
+
+
+def test_the_page_of_a_position() -> None:
+    pages = (PageStart(0, 1, "i"), PageStart(4, 2, "ii"), PageStart(4, 3, "1"), PageStart(9, 4, "4"))
+    document = TextFile("a.pdf", "One.\nTwo.\nLast.", pages=pages)
+    assert [document.page(offset) for offset in (0, 3, 4, 8, 9, 14)] == [
+        pages[0], pages[0], pages[2], pages[2], pages[3], pages[3]
+    ]  # fmt: skip
+    assert [document.section(offset) for offset in (0, 9)] == ["page i (1)", "page 4"]
+    assert document.place(5, 8) == {
+        "start": 5, "end": 8, "line": 2, "column": 1, "page": "1", "page_number": 3
+    }  # fmt: skip
+    assert [text for _, text in document.page_texts()] == ["One.", "", "\nTwo.", "\nLast."]

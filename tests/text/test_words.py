@@ -27,7 +27,7 @@ from spscanner_rag.text.words import STOP_WORDS, index_words, query_stems, query
     ],
 )
 def test_query_stems(query: str, stems: list[str]) -> None:
-    assert query_stems(query) == stems
+    assert list(query_stems(query)) == stems
 
 
 def test_stop_words_are_lower_case_words() -> None:
@@ -37,7 +37,7 @@ def test_stop_words_are_lower_case_words() -> None:
 
 
 def test_query_words_keep_their_form() -> None:
-    assert query_words("Who signed, SIGNED or signs the Treaty?") == ["signed", "signs", "treaty"]
+    assert query_words("Who signed, SIGNED or signs the Treaty?") == ("signed", "signs", "treaty")
 
 
 # The words of a text

@@ -1,0 +1,83 @@
+"""Collects paragraphs, headings, fences and rows of tables to one text."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spscanner_rag.files.structure import Block, BlockKind, Converted
+
+BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
+LONGEST_TITLE = 300
+"""A longer heading, in characters, is a paragraph in large letters."""
+
+LONGEST_ROW = 2_000
+"""A longer row, in characters, lays out a page; its cells are paragraphs."""
+
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def readable(text: str) -> str:
+    """The text with U+FFFD for zero characters and lone surrogates, which no file can hold."""
+    return _UNREADABLE.sub("\ufffd", text)
+
+
+@dataclass
+class Table:
+    """What is known of a table whose rows are added one by one."""
+
+    first_row_is_header: bool = False
+    rows: int = 0
+    header: tuple[int, int] | None = None  # the span of its last header
+
+
+class TextBuilder:
+    """Collects the parts of a text, in order."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._blocks: list[Block] = []
+        self._length = 0
+
+    def _append(self, text: str, gap: str) -> tuple[int, int]:
+        if self._length:
+            self._parts.append(gap)
+            self._length += len(gap)
+        start = self._length
+        self._parts.append(text)
+        self._length += len(text)
+        return start, self._length
+
+    def paragraph(self, text: str) -> None:
+        """Add a paragraph."""
+        self._append(text, BETWEEN_PARAGRAPHS)
+
+    def heading(self, text: str, level: int) -> None:
+        """Add a heading on one line."""
+        title = " ".join(text.split())
+        if len(title) > LONGEST_TITLE:
+            self.paragraph(text)
+        else:
+            span = self._append(title, BETWEEN_PARAGRAPHS)
+            self._blocks.append(Block(*span, "heading", level=level, title=title))
+
+    def fence(self, text: str) -> None:
+        """Add text that is no prose."""
+        self._blocks.append(Block(*self._append(text, BETWEEN_PARAGRAPHS), "fence"))
+
+    def row(self, table: "Table", cells: Sequence[str], *, is_header: bool = False) -> None:
+        """Add a row of a table; cells of one that is no row of data are paragraphs."""
+        text = BETWEEN_CELLS.join(cells)
+        if sum(map(bool, cells)) < 2 or len(text) > LONGEST_ROW:
+            for cell in filter(None, cells):
+                self.paragraph(cell)
+            return
+        is_header = is_header or (table.first_row_is_header and not table.rows)
+        span = self._append(text, BETWEEN_ROWS if table.rows else BETWEEN_PARAGRAPHS)
+        kind: BlockKind = "header" if is_header else "row"
+        self._blocks.append(Block(*span, kind, header=None if is_header else table.header))
+        table.header = span if is_header else table.header
+        table.rows += 1
+
+    def converted(self, notes: tuple[str, ...] = ()) -> Converted:
+        """The text and its blocks."""
+        return Converted(readable("".join(self._parts)), tuple(self._blocks), notes=notes)

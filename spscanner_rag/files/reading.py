@@ -1,0 +1,168 @@
+"""Reads documents from files of several kinds, and from folders of them."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spscanner_rag.files.documents import STANDARD_INPUT, TextFile, name_of
+from spscanner_rag.files.kinds import KINDS, MOST_BYTES, Kind, kind_of, named_kind
+from spscanner_rag.files.structure import Converted
+
+
+def read(path: str | Path) -> TextFile:
+    """Read a document from a file: plain text, Markdown, HTML, PDF or DOCX.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is standard input. Its ending says what it is, or else how it begins.
+
+    Returns
+    -------
+    TextFile
+        Its text, and where pages, headings, list items, fences and rows of tables are in it. Offsets of a scan of
+        ``text`` are those of the document: ``document.page(start)``, ``document.headings(start)``.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, is of another kind than its ending says, is broken, encrypted, without text or too
+        large.
+    ImportError
+        If the package that reads this kind is not installed; the message says how to install it.
+    """
+    path = str(path)
+    name = name_of(path)
+    data = _bytes_of(path)
+    kind = kind_of(name, path, data)
+    if len(data) > MOST_BYTES[kind]:
+        raise _too_large(name, len(data), kind)
+    if not data or data.isspace():
+        raise _empty(name, bool(data), "text")
+    made = _convert(kind, name, data)
+    if not made.text or made.text.isspace():
+        raise _empty(name, bool(made.text), kind)
+    return TextFile(path, made.text, made.blocks, made.pages, made.notes)
+
+
+def read_all(paths: Sequence[str], warn: Callable[[str], None]) -> list[TextFile]:
+    """Read files, and the files of folders and of the folders in them.
+
+    Of a folder, files whose ending says that they can be read are read, in the order of their names; hidden ones
+    are left out. What of a folder cannot be read is left out too, and ``warn`` is told in one line, also of what a
+    file has that cannot be read.
+
+    Raises
+    ------
+    ValueError, ImportError
+        For the first file that was named and cannot be read (`read`), and for a folder of which nothing can be.
+    """
+    if list(paths).count(STANDARD_INPUT) > 1:
+        raise ValueError("-: got standard input more than once; expected it once: give a single -")
+    found: list[TextFile] = []
+    for path in paths:
+        if path != STANDARD_INPUT and os.path.isdir(path):
+            found += _read_folder(path, warn)
+        else:
+            found.append(read(path))
+    for document in found:
+        for note in document.notes:
+            warn(f"{name_of(document.path)}: {note}")
+    return found
+
+
+def _read_folder(folder: str, warn: Callable[[str], None]) -> list[TextFile]:
+    known, others = _files_in(folder)
+    documents: list[TextFile] = []
+    errors: list[str] = []
+    for path in known:
+        try:
+            documents.append(read(path))
+        except (ValueError, ImportError) as error:
+            errors.append(str(error))
+    if not documents:
+        why = errors[0] if errors else f"no file in it ends in {', '.join(KINDS)}"
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise ValueError(f"{folder}: got a folder of which nothing can be read: {why}{more}")
+    for reason in errors:
+        warn(f"left out: {reason}")
+    if others:
+        endings = sorted({Path(path).suffix or "none" for path in others})
+        shown = ", ".join(endings[:5]) + (", ..." if len(endings) > 5 else "")
+        warn(f"{folder}: left out {len(others):,} files with other endings ({shown})")
+    return documents
+
+
+def _files_in(folder: str) -> tuple[list[str], list[str]]:
+    """Paths of the files that can be read, and of the others, without hidden ones."""
+    known: list[str] = []
+    others: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            (known if named_kind(name) else others).append(os.path.join(parent, name))
+    return known, others
+
+
+def _bytes_of(path: str) -> bytes:
+    kind = named_kind(path)
+    most = MOST_BYTES[kind] if kind else max(MOST_BYTES.values())
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read(most + 1)
+    if "\0" in path:
+        raise ValueError(
+            f"{path}: cannot be read (a zero character in the name); expected the name of a file"
+        )
+    try:
+        size = os.stat(path).st_size
+        if size > most:
+            raise _too_large(path, size, kind or "text")
+        with open(path, "rb") as file:
+            return file.read(size + 1) if size else file.read(most + 1)  # a pipe has no size
+    except IsADirectoryError:
+        raise ValueError(f"{path}: got a folder; expected a file: name the files in it") from None
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; expected a document: check the path") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(f"{path}: cannot be read ({reason}); expected a readable file") from None
+
+
+def _convert(kind: Kind, name: str, data: bytes) -> Converted:
+    """Call the reader, which imports its library when it is first used."""
+    match kind:
+        case "Markdown":
+            from spscanner_rag.files.readers.markdown import read_markdown
+
+            return read_markdown(name, data)
+        case "HTML":
+            from spscanner_rag.files.readers.html import read_html
+
+            return read_html(name, data)
+        case "PDF":
+            from spscanner_rag.files.readers.pdf import read_pdf
+
+            return read_pdf(name, data)
+        case "DOCX":
+            from spscanner_rag.files.readers.docx import read_docx
+
+            return read_docx(name, data)
+        case "text":
+            from spscanner_rag.files.readers.plain import decoded
+
+            return Converted(decoded(name, data))
+
+
+def _too_large(name: str, size: int, kind: Kind) -> ValueError:
+    return ValueError(
+        f"{name}: got {size / 2**20:,.0f} MiB; expected at most {MOST_BYTES[kind] / 2**20:.0f} MiB of {kind}: "
+        "split it"
+    )
+
+
+def _empty(name: str, has_content: bool, kind: Kind) -> ValueError:
+    got = "only white space" if has_content else "an empty file"
+    if kind in ("HTML", "DOCX"):
+        got = f"{kind} without text"
+    return ValueError(f"{name}: got {got}; expected text to scan: check that it is the right file")

@@ -1,0 +1,106 @@
+"""Find the running headers and footers of pages: lines that most pages repeat at their edges."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+FEWEST_PAGES = 3
+"""A line on fewer pages than this is never a running one."""
+
+EDGE_LINES = 3
+"""Number of lines at each edge of a page that may be running ones; blank lines do not count."""
+
+LONGEST_LINE = 150
+"""A longer line, in characters, is text."""
+
+_DIGITS = re.compile(r"\d{1,9}")
+
+
+def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[int, int]]:
+    """The span of each page without its running headers and footers.
+
+    A line is a running one if more than half of the pages, or of every second page, have it among the
+    ``EDGE_LINES`` lines at the same edge, and at least ``FEWEST_PAGES`` pages do. Lines count as equal if they
+    differ only in white space, in case, or in one number that grows with the page number.
+
+    Parameters
+    ----------
+    pages
+        The texts of the pages of one document, in reading order.
+    numbers
+        Their page numbers. Numbers printed on the pages may differ from them by a constant.
+
+    Returns
+    -------
+    list of (int, int)
+        One for each page. A page without other text, and one without such lines, keeps all of its text.
+    """
+    whole = [(0, len(page)) for page in pages]
+    if len(pages) < FEWEST_PAGES:
+        return whole
+    tops = [list(_lines(page)) for page in pages]
+    bottoms = [list(_lines_from_end(page)) for page in pages]
+    starts = [lines[-1][1] if lines else 0 for lines in _running(tops, numbers)]
+    ends = [
+        lines[-1][0] if lines else len(page)
+        for page, lines in zip(pages, _running(bottoms, numbers), strict=True)
+    ]
+    return [
+        (start, end) if pages[number][start:end].strip() else whole[number]
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+_Line = tuple[int, int, str]  # start, end with the line break, text
+
+
+def _lines(page: str) -> Iterator[_Line]:
+    """The first lines of a page that are not blank."""
+    start = found = 0
+    while start < len(page) and found < EDGE_LINES:
+        end = page.find("\n", start) + 1 or len(page)
+        if text := page[start:end].strip():
+            found += 1
+            yield start, end, text
+        start = end
+
+
+def _lines_from_end(page: str) -> Iterator[_Line]:
+    """The last lines of a page that are not blank, the last one first."""
+    end, found = len(page), 0
+    while end > 0 and found < EDGE_LINES:
+        start = page.rfind("\n", 0, end - 1) + 1
+        if text := page[start:end].strip():
+            found += 1
+            yield start, end, text
+        end = start
+
+
+def _running(edges: Sequence[Sequence[_Line]], numbers: Sequence[float]) -> list[list[_Line]]:
+    """The running lines of each edge, from the edge inwards, up to the first other line."""
+    names = [
+        [set(_names(text, number)) for _, _, text in edge]
+        for edge, number in zip(edges, numbers, strict=True)
+    ]
+    repeated = _repeated(names) | _repeated(names[::2]) | _repeated(names[1::2])
+    running = []
+    for edge, own in zip(edges, names, strict=True):
+        kept = next((n for n, of_line in enumerate(own) if not of_line & repeated), len(own))
+        running.append(list(edge[:kept]))
+    return running
+
+
+def _repeated(pages: Sequence[Sequence[set[str]]]) -> set[str]:
+    """Names that occur on most of the pages."""
+    counts = Counter(name for lines in pages for name in set().union(*lines))
+    return {name for name, count in counts.items() if count >= FEWEST_PAGES and 2 * count > len(pages)}
+
+
+def _names(line: str, number: float) -> Iterator[str]:
+    """What the line may repeat on another page: itself, or itself with a number counted from the page's."""
+    if len(line) > LONGEST_LINE:
+        return
+    line = " ".join(line.split()).casefold()
+    yield line
+    for digits in _DIGITS.finditer(line):
+        yield f"{line[: digits.start()]}\0{int(digits[0]) - number:g}\0{line[digits.end() :]}"

@@ -1,0 +1,183 @@
+"""Units of a document with structure: headings are read, not scored; fences and rows of tables are units.
+
+What is "read" is in a unit's ``model_text``, and only what is scored is in its span:
+
+- A heading is read before the sentence that follows it.
+- A row of a table is read after the header of its table, and is a unit.
+- A fence (code) is a unit; a long one is cut at its lines.
+- An item of a list is cut into sentences on its own, as a paragraph is.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from spscanner_rag.text.units import Unit, cut_long, trimmed
+
+LONGEST_UNIT = 1_000
+"""A longer fence or row, in characters, is cut, as a sentence is."""
+
+LONGEST_READ_WITH = 600
+"""At most so many characters of headings are read before a sentence, and of a header before a row. Without a
+bound, a page of nothing but headings would be one unit, and the header of a long table most of what is read."""
+
+
+class Block(Protocol):
+    """A stretch of a text that is no running text; see `spscanner_rag.files.structure.Block`."""
+
+    @property
+    def start(self) -> int:
+        """Its first character."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """Behind its last character."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Heading, item, fence, header or row."""
+        ...
+
+    @property
+    def header(self) -> tuple[int, int] | None:
+        """Of a row, the span of its table's header."""
+        ...
+
+
+@runtime_checkable
+class StructuredText(Protocol):
+    """A text with its blocks, in order and disjoint, as `spscanner_rag.files.read` returns it."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        ...
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """Its blocks."""
+        ...
+
+
+def segment_blocks(text: str, blocks: Sequence[Block], cut: Callable[[str], Sequence[Unit]]) -> list[Unit]:
+    """Cut a text into units, stretch by stretch.
+
+    Parameters
+    ----------
+    text
+        The whole text.
+    blocks
+        Its blocks, in order and disjoint.
+    cut
+        Cuts running text into units, such as ``segment`` of a segmenter.
+
+    Returns
+    -------
+    list of Unit
+        Their spans leave out headings and headers of tables that something follows. Their ``model_text`` joined is
+        the text, but for the headers of tables, which every row after the first repeats, where that of ``cut`` is.
+    """
+    units = _Units(text, cut)
+    cursor = 0
+    for block in blocks:
+        units.running(cursor, block.start)
+        match block.kind:
+            case "heading" | "header":
+                units.read_first(block.start, block.end, is_header=block.kind == "header")
+            case "fence":
+                units.whole(block.start, block.end)
+            case "row":
+                units.whole(block.start, block.end, block.header)
+            case _:
+                units.running(block.start, block.end)
+        cursor = block.end
+    units.running(cursor, len(text))
+    return units.finished()
+
+
+class _Units:
+    """Collects units; what was read and not scored waits for the next one."""
+
+    def __init__(self, text: str, cut: Callable[[str], Sequence[Unit]]) -> None:
+        self.text, self.cut = text, cut
+        self.found: list[Unit] = []
+        self.waits_from = 0  # everything before is in a unit
+        self.waits_to = 0
+        self.waiting_header = -1  # start of the header that waits
+
+    def running(self, start: int, end: int) -> None:
+        """Cut running text."""
+        self.waits_to = end
+        units = self.cut(self.text[start:end]) if trimmed(self.text, start, end) else ()
+        if not units:
+            return
+        waiting = self._taken(start)
+        edges = (self.found[-1].model_text[-1:] if self.found else " ", (waiting + units[0].model_text)[:1])
+        if not any(map(str.isspace, edges)):
+            waiting = "\n" + waiting  # no word joins two stretches; a segmenter may trim the white space
+        for number, unit in enumerate(units):
+            read = waiting + unit.model_text if not number else unit.model_text
+            self.found.append(Unit(start + unit.start, start + unit.end, read))
+        self.waits_from = end
+
+    def read_first(self, start: int, end: int, *, is_header: bool) -> None:
+        """Read a heading, or the header of a table, before what follows."""
+        if end - self.waits_from > LONGEST_READ_WITH:
+            self._score_waiting()
+        self.waits_to = end
+        self.waiting_header = start if is_header else -1
+
+    def whole(self, start: int, end: int, header: tuple[int, int] | None = None) -> None:
+        """Make one unit of a fence or of a row, or several of a long one."""
+        self.waits_to = end
+        span = trimmed(self.text, start, end)
+        if span is None:
+            return
+        before = self._header(header) if header and header[0] != self.waiting_header else ""
+        read = self.waits_from
+        for first, last in cut_long(self.text, *span, LONGEST_UNIT):
+            self.found.append(Unit(first, last, self.text[read:first] + before + self.text[first:last]))
+            read, before = last, ""
+        self.waits_from, self.waiting_header = read, -1
+
+    def finished(self) -> list[Unit]:
+        """All units; a heading that nothing follows is one, and so is a header of a table without rows."""
+        self.waits_to = len(self.text)
+        self._score_waiting()
+        left = self.text[self.waits_from :]
+        if left and self.found:
+            self.found[-1] = self.found[-1]._replace(model_text=self.found[-1].model_text + left)
+        return self.found
+
+    def _header(self, header: tuple[int, int]) -> str:
+        return self.text[header[0] : header[1]][:LONGEST_READ_WITH] + "\n"
+
+    def _taken(self, start: int) -> str:
+        """The text that waits before an offset, no longer than is read with a sentence."""
+        if start - self.waits_from > LONGEST_READ_WITH:
+            self._score_waiting()
+        waiting = self.text[self.waits_from : start]
+        self.waits_from, self.waiting_header = start, -1
+        return waiting
+
+    def _score_waiting(self) -> None:
+        """Make units of what waits, since nothing follows it or it is too long."""
+        span = trimmed(self.text, self.waits_from, self.waits_to)
+        if span is None:
+            return
+        read = self.waits_from
+        for first, last in _lines(self.text, *span):
+            self.found.append(Unit(first, last, self.text[read:last]))
+            read = last
+        self.waits_from, self.waiting_header = read, -1
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The lines of a trimmed span, trimmed, long ones cut."""
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        if span := trimmed(text, start, stop):
+            yield from cut_long(text, *span, LONGEST_UNIT)
+        start = stop + 1

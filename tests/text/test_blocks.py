@@ -1,0 +1,102 @@
+"""Units of documents with headings, fences and tables."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.files.readers.markdown import blocks_of
+from spscanner_rag.files.structure import Block
+from spscanner_rag.text.blocks import LONGEST_READ_WITH, LONGEST_UNIT, segment_blocks
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
+
+
+def units_of(text: str) -> list[Unit]:
+    return segment_blocks(text, blocks_of(text), SentenceSegmenter().segment)
+
+
+def shown(text: str) -> list[tuple[str, str]]:
+    """What is scored, and what is read for it."""
+    return [(text[unit.start : unit.end], unit.model_text) for unit in units_of(text)]
+
+
+def test_a_heading_is_read_with_the_sentence_that_follows() -> None:
+    assert shown("# A\n\n## B\n\nOne here. Two here.\n\n# C\n") == [
+        ("One here.", "# A\n\n## B\n\nOne here. "),
+        ("Two here.", "Two here.\n\n"),
+        ("# C", "# C\n"),
+    ]
+
+
+def test_a_row_is_read_with_its_header() -> None:
+    text = "Before.\n\n| Item | Price |\n|---|---|\n| Nut | 3 |\n| Bolt | 4 |\n\nAfter."
+    assert shown(text) == [
+        ("Before.", "Before.\n\n"),
+        ("| Nut | 3 |", "| Item | Price |\n|---|---|\n| Nut | 3 |"),
+        ("| Bolt | 4 |", "\n| Item | Price |\n| Bolt | 4 |"),
+        ("After.", "\n\nAfter."),
+    ]
+
+
+def test_a_fence_is_a_unit_and_a_long_one_is_cut_at_its_lines() -> None:
+    short = "```\nx = 1. y\n\nz\n```"
+    assert shown(f"# T\n\n{short}\n\nEnd.")[0] == (short, f"# T\n\n{short}")
+    lines = "\n".join(f"line {number} of the program" for number in range(200))
+    pieces = [unit for unit, _ in shown(f"```\n{lines}\n```")]
+    assert max(map(len, pieces)) <= LONGEST_UNIT
+    assert all(piece.startswith(("```", "line ")) for piece in pieces)
+    assert "\n".join(pieces) == f"```\n{lines}\n```"
+
+
+def test_items_of_a_list_are_units() -> None:
+    assert [unit for unit, _ in shown("- one\n- two\n  goes on\n- three. Four here.")] == [
+        "- one", "- two\n  goes on", "- three.", "Four here."
+    ]  # fmt: skip
+
+
+def test_a_page_of_headings_is_not_one_unit() -> None:
+    text = "\n\n".join(f"# Heading number {number}" for number in range(500)) + "\n\nThe end."
+    found = units_of(text)
+    assert max(len(unit.model_text) for unit in found) < 2 * LONGEST_READ_WITH
+    assert "".join(unit.model_text for unit in found) == text
+    assert text[found[-1].start : found[-1].end] == "The end."
+
+
+def test_a_long_header_is_read_in_part() -> None:
+    text = "x" * 5_000 + "\nNut 3\nBolt 4"
+    blocks = [
+        Block(0, 5_000, "header"),
+        Block(5_001, 5_006, "row", (0, 5_000)),
+        Block(5_007, 5_013, "row", (0, 5_000)),
+    ]
+    found = segment_blocks(text, blocks, SentenceSegmenter().segment)
+    assert found[-1].model_text == "\n" + "x" * LONGEST_READ_WITH + "\nBolt 4"
+
+
+def test_no_word_joins_two_stretches() -> None:
+    class Trimming:
+        def segment(self, text: str) -> list[Unit]:
+            start = len(text) - len(text.lstrip())
+            return [Unit(start, len(text.rstrip()), text.strip())]
+
+    text = "- one\n- two\n\nThree."
+    found = segment_blocks(text, blocks_of(text), Trimming().segment)
+    assert "".join(unit.model_text for unit in found).split() == text.split()
+
+
+@given(st.text(alphabet="#|-`>* \n\tab.!~", max_size=150))
+def test_units_are_trimmed_in_order_and_read_the_whole_text(text: str) -> None:
+    blocks: Sequence[Block] = blocks_of(text)
+    found = segment_blocks(text, blocks, SentenceSegmenter().segment)
+    end = 0
+    for unit in found:
+        assert end <= unit.start < unit.end <= len(text)
+        assert text[unit.start : unit.end].strip() == text[unit.start : unit.end]
+        assert unit.model_text.rstrip().endswith(text[unit.start : unit.end])
+        end = unit.end
+    scored = {i for unit in found for i in range(unit.start, unit.end)}
+    unscored = {i for i, character in enumerate(text) if not character.isspace()} - scored
+    assert unscored <= {i for b in blocks if b.kind in ("heading", "header") for i in range(b.start, b.end)}
+    if not any(block.kind == "row" for block in blocks):
+        assert "".join(unit.model_text for unit in found) == (text if found else "")
