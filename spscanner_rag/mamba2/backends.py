@@ -21,6 +21,12 @@ class BackendChoice(NamedTuple):
     reason: str
 
 
+def check_backend(backend: object) -> None:
+    """Raise ``ValueError`` for anything but the name of a backend."""
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch', 'numba' or 'mamba-ssm'")
+
+
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     """Load a backend's kernels for a device.
 
@@ -29,8 +35,7 @@ def choose_backend(backend: str, device: torch.device) -> BackendChoice:
     Raises ``ValueError`` for an unknown backend or a device that its kernels do not run on, and ``ImportError``
     if a backend was asked for by name and cannot be loaded.
     """
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend is {backend!r}; expected 'auto', 'torch', 'numba' or 'mamba-ssm'")
+    check_backend(backend)
     if backend == "torch":
         return BackendChoice(TORCH_KERNELS, "as asked for")
     if backend == "numba":

@@ -5,6 +5,8 @@ from functools import cache
 
 import torch
 
+_alone = False  # whether this process was forked from one in which torch had computed
+
 
 @cache
 def compute_in_forks() -> None:
@@ -18,6 +20,13 @@ def compute_in_forks() -> None:
         os.register_at_fork(after_in_child=_compute_alone)
 
 
+def computes_alone() -> bool:
+    """Whether this process must not use more than one thread."""
+    return _alone
+
+
 def _compute_alone() -> None:
+    global _alone
+    _alone = True
     if torch.get_num_threads() > 1:
         torch.set_num_threads(1)

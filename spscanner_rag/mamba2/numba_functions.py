@@ -14,7 +14,20 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from spscanner_rag.mamba2.numba_vectors import LANES, load, product, repeated, store, total
+from spscanner_rag.mamba2.numba_vectors import (
+    LANES,
+    TO_INTEGER,
+    between,
+    flushed,
+    load,
+    power_of_rounded,
+    product,
+    quotient,
+    repeated,
+    spread,
+    store,
+    total,
+)
 
 BLOCK_TOKENS = 32
 """Tokens for which the inputs of a head are kept in the cache while its state is advanced, some rows at a time."""
@@ -23,15 +36,20 @@ STATE_ROWS = 8
 """Rows of the state that stay in registers over the tokens of a block; `_advance` is written for this number."""
 
 SMALLEST_STATE = np.float32(1e-30)
-"""Smaller numbers in the state are set to 0 between blocks, before they become denormal numbers, with which a
+"""Smaller numbers in the state are set to 0 now and then, before they become denormal numbers, with which a
 processor computes many times slower."""
+
+SMALLEST_PRODUCT = np.float32(1e-15)
+"""The decays of tokens that are read together are multiplied, and the state gets the product at their end. Only so
+many tokens are read together that the product does not become smaller than this."""
 
 _LOG2_E = np.float32(1.44269504)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _EXP_MOST = np.float32(87.0)
 _E1, _E2, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 _E4, _E5, _E6 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-_HALF, _ONE, _ZERO = np.float32(0.5), np.float32(1.0), np.float32(0.0)
+_TO_INTEGER = np.float32(TO_INTEGER)
+_HALF, _ONE, _ZERO, _MINUS_ONE = np.float32(0.5), np.float32(1.0), np.float32(0.0), np.float32(-1.0)
 
 _CONTRACT = {"contract", "nsz"}
 _SUMS = {"contract", "nsz", "reassoc"}  # sums in any order, so that they can be vectors
@@ -98,6 +116,23 @@ def silu(x):
     return x / (_ONE + exponential(-x))
 
 
+@_compiled(_CONTRACT, inline="always")
+def silu_of(x):
+    """`silu` of a vector."""
+    power = between(product(x, spread(_MINUS_ONE)), spread(-_EXP_MOST), spread(_EXP_MOST))
+    rounded = total(product(power, spread(_LOG2_E)), spread(_TO_INTEGER))
+    integers = total(rounded, spread(-_TO_INTEGER))
+    power = total(power, product(integers, spread(-_LN2_HIGH)))
+    power = total(power, product(integers, spread(-_LN2_LOW)))
+    series = total(product(spread(_E1), power), spread(_E2))
+    series = total(product(series, power), spread(_E3))
+    series = total(product(series, power), spread(_E4))
+    series = total(product(series, power), spread(_E5))
+    series = total(product(series, power), spread(_E6))
+    series = total(total(product(product(series, power), power), power), spread(_ONE))
+    return quotient(x, total(product(series, power_of_rounded(rounded)), spread(_ONE)))
+
+
 @_compiled(_CONTRACT, keep=True)
 def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, last):
     """Causal depthwise convolution and SiLU of the tokens ``first`` to ``last`` of one row of the batch.
@@ -107,22 +142,33 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
     ``before`` has number 0.
     """
     taps, channels = weight.shape
-    sums = np.empty(channels, np.float32)
+    vectors = channels - channels % LANES
     for token in range(first, last):
-        for c in range(channels):
-            sums[c] = bias[c]
-        for tap in range(taps):
-            source = token + tap - taps + 1
+        tap = taps - 1  # the first that reads a token of the same sequence: numbers do not decrease
+        while tap > 0:
+            source = token + tap - taps
             if len(sequence) and sequence[token] != (sequence[source] if source >= 0 else 0):
-                continue
-            start = source * stride
-            read = inputs[start : start + channels] if source >= 0 else before[source + taps - 1]
-            factors = weight[tap]
-            for c in range(channels):
-                sums[c] += factors[c] * as_float32(read[c])
-        written = out[token]
-        for c in range(channels):
-            written[c] = as_kind_of(out, silu(sums[c]))
+                break
+            tap -= 1
+        for c in range(0, vectors, LANES):
+            value = load(bias, c)
+            for i in range(tap, taps):
+                source = token + i - taps + 1
+                if source >= 0:
+                    value = total(
+                        value, product(load(weight, i * channels + c), load(inputs, source * stride + c))
+                    )
+                else:
+                    read = load(before, (source + taps - 1) * channels + c)
+                    value = total(value, product(load(weight, i * channels + c), read))
+            store(out, token * channels + c, silu_of(value))
+        for c in range(vectors, channels):
+            number = bias[c]
+            for i in range(tap, taps):
+                source = token + i - taps + 1
+                value = inputs[source * stride + c] if source >= 0 else before[source + taps - 1, c]
+                number += weight[i, c] * as_float32(value)
+            out[token, c] = as_kind_of(out, silu(number))
 
 
 @_compiled(_CONTRACT, keep=True)
@@ -132,17 +178,22 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
     ``x`` is (tokens, heads, headdim), ``B`` and ``C`` (tokens, groups, d_state), ``dt`` and ``decay``, exp(dt A),
     (tokens, heads), ``skip`` (heads, headdim), ``state`` (heads, headdim, d_state), float32, changed in place,
     ``out`` (tokens, heads, headdim).
+
+    With P_t the product of the decays of the tokens up to t that are read together, the state h_t is kept as
+    h_t / P_t, which needs no product with a decay: h_t / P_t = h_(t-1) / P_(t-1) + B_t dt_t x_t / P_t.
     """
     tokens, heads = dt.shape
     _, headdim, d_state = state.shape
     width = (headdim + LANES - 1) // LANES * LANES
+    whole = headdim - headdim % LANES
     rows = (d_state + STATE_ROWS - 1) // STATE_ROWS * STATE_ROWS
     # the states, (heads, rows, width): headdim is innermost
     h = np.zeros((last - first) * rows * width, np.float32)
-    driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x
+    ahead = np.ones(last - first, np.float32)  # the product that each head's state still lacks
+    driven = np.zeros(BLOCK_TOKENS * width, np.float32)  # dt x, divided by the product
     y = np.zeros(BLOCK_TOKENS * width, np.float32)
+    products = np.ones(BLOCK_TOKENS, np.float32)
     pairs = np.zeros(rows * BLOCK_TOKENS * 2, np.float32)  # B and C, by rows of the state
-    decays = decay.reshape(-1)
     for head in range(first, last):
         at = (head - first) * rows * width
         for n in range(d_state):
@@ -158,28 +209,46 @@ def scan_heads(x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, s
                     B_at = (start + t) * B_stride + group * d_state
                     C_at = (start + t) * C_stride + group * d_state
                     _interleave(B[B_at : B_at + d_state], C[C_at : C_at + d_state], pairs, t)
-            for t in range(count):
-                x_at = (start + t) * x_stride + head * headdim
-                step, read = dt[start + t, head], x[x_at : x_at + headdim]
-                for p in range(headdim):
-                    number = as_float32(read[p])
-                    driven[t * width + p] = number * step
-                    y[t * width + p] = number * skip[head, p]
             own = h[(head - first) * rows * width : (head - first + 1) * rows * width]
-            for i in range(len(own)):
-                own[i] = own[i] if abs(own[i]) > SMALLEST_STATE else _ZERO
-            for n in range(0, rows, STATE_ROWS):
-                for p in range(0, width, LANES):
-                    _advance(own, n, width, driven, y, p, pairs, decays, start * heads + head, heads, count)
+            begin = 0
+            while begin < count:  # tokens that are read together
+                factor = ahead[head - first] * decay[start + begin, head]
+                products[begin] = _ONE
+                end = begin + 1
+                while end < count:
+                    products[end] = products[end - 1] * decay[start + end, head]
+                    if products[end] < SMALLEST_PRODUCT:
+                        break
+                    end += 1
+                ahead[head - first] = products[end - 1]
+                for t in range(begin, end):
+                    step = np.float32(dt[start + t, head] / products[t])
+                    x_at, to = (start + t) * x_stride + head * headdim, t * width
+                    for p in range(0, whole, LANES):
+                        store(driven, to + p, product(load(x, x_at + p), spread(step)))
+                    for p in range(whole, headdim):
+                        driven[to + p] = as_float32(x[x_at + p]) * step
+                    for p in range(0, width, LANES):
+                        store(y, to + p, spread(_ZERO))
+                for n in range(0, rows, STATE_ROWS):
+                    for p in range(0, width, LANES):
+                        _advance(own, factor, n, width, driven, y, p, pairs, begin, end)
+                begin = end
             for t in range(count):
-                written = out[start + t, head]
-                for p in range(headdim):
-                    written[p] = as_kind_of(out, y[t * width + p])
+                x_at, from_y = (start + t) * x_stride + head * headdim, t * width
+                to, skip_at = ((start + t) * heads + head) * headdim, head * headdim
+                for p in range(0, whole, LANES):
+                    skipped = product(load(x, x_at + p), load(skip, skip_at + p))
+                    store(out, to + p, total(product(load(y, from_y + p), spread(products[t])), skipped))
+                for p in range(whole, headdim):
+                    skipped = as_float32(x[x_at + p]) * skip[head, p]
+                    number = y[from_y + p] * products[t] + skipped
+                    out[start + t, head, p] = as_kind_of(out, number)
     for head in range(first, last):
         at = (head - first) * rows * width
         for n in range(d_state):
             for p in range(headdim):
-                state[head, p, n] = h[at + n * width + p]
+                state[head, p, n] = h[at + n * width + p] * ahead[head - first]
 
 
 @_compiled(_CONTRACT)
@@ -193,23 +262,28 @@ def _interleave(B, C, pairs, t):
 
 
 @_compiled(_CONTRACT)
-def _advance(h, n, width, driven, y, p, pairs, decay, decay_at, heads, count):
-    """Advance `STATE_ROWS` times `LANES` numbers of a state over a block: h = decay h + B dt x, y += C h."""
-    at, pair = n * width + p, n * BLOCK_TOKENS * 2
-    h0, h1 = load(h, at), load(h, at + width)
-    h2, h3 = load(h, at + 2 * width), load(h, at + 3 * width)
-    h4, h5 = load(h, at + 4 * width), load(h, at + 5 * width)
-    h6, h7 = load(h, at + 6 * width), load(h, at + 7 * width)
-    for t in range(count):
-        a, u = repeated(decay, decay_at + t * heads), load(driven, t * width + p)
-        h0 = total(product(a, h0), product(repeated(pairs, pair), u))
-        h1 = total(product(a, h1), product(repeated(pairs, pair + 1), u))
-        h2 = total(product(a, h2), product(repeated(pairs, pair + 2), u))
-        h3 = total(product(a, h3), product(repeated(pairs, pair + 3), u))
-        h4 = total(product(a, h4), product(repeated(pairs, pair + 4), u))
-        h5 = total(product(a, h5), product(repeated(pairs, pair + 5), u))
-        h6 = total(product(a, h6), product(repeated(pairs, pair + 6), u))
-        h7 = total(product(a, h7), product(repeated(pairs, pair + 7), u))
+def _advance(h, factor, n, width, driven, y, p, pairs, begin, end):
+    """Multiply `STATE_ROWS` times `LANES` numbers of a state; then, by token, h += B u, y += C h."""
+    at, pair = n * width + p, (n * BLOCK_TOKENS + begin * STATE_ROWS) * 2
+    factors = spread(factor)
+    h0 = flushed(product(load(h, at), factors), SMALLEST_STATE)
+    h1 = flushed(product(load(h, at + width), factors), SMALLEST_STATE)
+    h2 = flushed(product(load(h, at + 2 * width), factors), SMALLEST_STATE)
+    h3 = flushed(product(load(h, at + 3 * width), factors), SMALLEST_STATE)
+    h4 = flushed(product(load(h, at + 4 * width), factors), SMALLEST_STATE)
+    h5 = flushed(product(load(h, at + 5 * width), factors), SMALLEST_STATE)
+    h6 = flushed(product(load(h, at + 6 * width), factors), SMALLEST_STATE)
+    h7 = flushed(product(load(h, at + 7 * width), factors), SMALLEST_STATE)
+    for t in range(begin, end):
+        u = load(driven, t * width + p)
+        h0 = total(h0, product(repeated(pairs, pair), u))
+        h1 = total(h1, product(repeated(pairs, pair + 1), u))
+        h2 = total(h2, product(repeated(pairs, pair + 2), u))
+        h3 = total(h3, product(repeated(pairs, pair + 3), u))
+        h4 = total(h4, product(repeated(pairs, pair + 4), u))
+        h5 = total(h5, product(repeated(pairs, pair + 5), u))
+        h6 = total(h6, product(repeated(pairs, pair + 6), u))
+        h7 = total(h7, product(repeated(pairs, pair + 7), u))
         even = total(load(y, t * width + p), product(repeated(pairs, pair + 8), h0))
         odd = product(repeated(pairs, pair + 9), h1)
         even = total(even, product(repeated(pairs, pair + 10), h2))
@@ -238,24 +312,30 @@ def gated_norm_rows(y, z, z_stride, weight, groups, epsilon, norm_before_gate, o
     """
     d_inner = len(weight)
     width = d_inner // groups
+    vectors = d_inner - d_inner % LANES
     gate, value = np.empty(d_inner, np.float32), np.empty(d_inner, np.float32)
     for row in range(first, last):
-        ys, zs, written = y[row], z[row * z_stride : row * z_stride + d_inner], out[row]
-        for c in range(d_inner):
-            gate[c] = silu(as_float32(zs[c]))
-        for c in range(d_inner):
-            value[c] = as_float32(ys[c]) * (_ONE if norm_before_gate else gate[c])
+        at, z_at = row * d_inner, row * z_stride
+        for c in range(0, vectors, LANES):
+            gates = silu_of(load(z, z_at + c))
+            store(gate, c, gates)
+            store(value, c, load(y, at + c) if norm_before_gate else product(load(y, at + c), gates))
+        for c in range(vectors, d_inner):
+            gate[c] = silu(as_float32(z[z_at + c]))
+            value[c] = as_float32(y[row, c]) * (_ONE if norm_before_gate else gate[c])
         for start in range(0, d_inner, width):
-            part = value[start : start + width]
+            part, factors = value[start : start + width], weight[start : start + width]
             squares = _ZERO
             for c in range(width):
                 squares += part[c] * part[c]
             scale = np.float32(_ONE / np.sqrt(squares / np.float32(width) + epsilon))
             for c in range(width):
-                part[c] *= scale
-        for c in range(d_inner):
-            after = gate[c] if norm_before_gate else _ONE
-            written[c] = as_kind_of(out, value[c] * weight[c] * after)
+                part[c] *= scale * factors[c]
+        for c in range(0, vectors, LANES):
+            values = load(value, c)
+            store(out, at + c, product(values, load(gate, c)) if norm_before_gate else values)
+        for c in range(vectors, d_inner):
+            out[row, c] = as_kind_of(out, value[c] * (gate[c] if norm_before_gate else _ONE))
 
 
 @_compiled(_SUMS, keep=True)

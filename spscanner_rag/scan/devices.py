@@ -44,24 +44,39 @@ def choose(
     ``int8`` also allows "int8", which only scanners on a CPU support.
     """
     found, device_reason = _device(device)
-    if dtype == "auto":
-        native, dtype_reason = _native_dtype(found)
-        return Choice(found, native, device_reason, dtype_reason)
+    asked = _named_dtype(dtype, int8)
+    if asked is None:
+        asked, dtype_reason = _native_dtype(found)
+        return Choice(found, asked, device_reason, dtype_reason)
+    return Choice(found, asked, device_reason, "as asked for")
+
+
+def check_names(device: str | torch.device, dtype: str | torch.dtype, *, int8: bool = False) -> None:
+    """Raise ``ValueError`` for a device or dtype that no machine has.
+
+    Nothing is asked of a device, so that a process may still be forked. Devices that this machine lacks, or this
+    torch was built without, are found by `choose`.
+    """
+    _named_device(device)
+    _named_dtype(dtype, int8)
+
+
+def _named_dtype(dtype: str | torch.dtype, int8: bool) -> torch.dtype | None:
+    """The dtype of a name; None for "auto"."""
+    if isinstance(dtype, str) and dtype == "auto":
+        return None
     known = WITH_INT8 if int8 else DTYPES
     asked = known.get(dtype) if isinstance(dtype, str) else dtype
     if not isinstance(asked, torch.dtype) or asked not in known.values():
         *names, last = map(repr, ("auto", *known))
         raise ValueError(f"dtype is {dtype!r}; expected {', '.join(names)} or {last}")
-    return Choice(found, asked, device_reason, "as asked for")
+    return asked
 
 
-def _device(device: str | torch.device) -> tuple[torch.device, str]:
+def _named_device(device: str | torch.device) -> torch.device | None:
+    """The device of a name, whether or not this machine has it; None for "auto"."""
     if isinstance(device, str) and device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda"), "CUDA is available"
-        if torch.backends.mps.is_available():
-            return torch.device("mps"), "no CUDA; MPS is available"
-        return torch.device("cpu"), "neither CUDA nor MPS is available"
+        return None
     expected = "expected 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'"
     if not isinstance(device, str | torch.device):
         raise ValueError(f"device is {device!r}; {expected}")
@@ -71,6 +86,17 @@ def _device(device: str | torch.device) -> tuple[torch.device, str]:
         raise ValueError(f"device is {device!r}; {expected}") from None
     if asked.type not in ("cpu", "cuda", "mps"):
         raise ValueError(f"device is {str(device)!r}; {expected}")
+    return asked
+
+
+def _device(device: str | torch.device) -> tuple[torch.device, str]:
+    asked = _named_device(device)
+    if asked is None:
+        if torch.cuda.is_available():
+            return torch.device("cuda"), "CUDA is available"
+        if torch.backends.mps.is_available():
+            return torch.device("mps"), "no CUDA; MPS is available"
+        return torch.device("cpu"), "neither CUDA nor MPS is available"
     if asked.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError("device is 'mps', which this machine does not have; use 'cpu' or 'auto'")
     if asked.type == "cuda" and not torch.cuda.is_available():

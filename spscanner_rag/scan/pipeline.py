@@ -14,6 +14,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.scan.prepare import QueryOnText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
+from spscanner_rag.text.blocks import StructuredText, segment_blocks
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.lexical import LexicalStatistics
 from spscanner_rag.text.segmentation import check_segmenter
@@ -37,11 +38,16 @@ _END: Final = object()
 
 
 class ScanRequest(NamedTuple):
-    """A query on a text; ``units``, if given, are scored instead of those of the checkpoint's segmenter."""
+    """A query on a text.
+
+    ``units``, if given, are scored instead of those of the checkpoint's segmenter. ``collection`` has the words of
+    all texts that the query is asked of; by default the text is a collection of its own.
+    """
 
     query: str
     text: str
     units: Sequence[Unit] | None = None
+    collection: CollectionIndex | None = None
 
 
 class Scored(NamedTuple):
@@ -50,6 +56,10 @@ class Scored(NamedTuple):
     request: ScanRequest
     cut: PreparedText
     logits: NDArray[np.float32]
+
+
+LONGEST_QUESTION = 4000
+"""Characters. A longer question on a shorter text is taken for the two exchanged by mistake."""
 
 
 @dataclass(slots=True)
@@ -102,10 +112,21 @@ class Pipeline:
         return ScanRequest(query, str(text), units)
 
     def request_of(self, pair: object) -> ScanRequest:
-        """Check a pair of query and text."""
+        """Check a pair of query and text, and that they are not exchanged; a document with blocks is cut here."""
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"a pair is {pair!r:.60}; expected (query, text)")
-        return self.request(*pair)
+        query, text = pair
+        if isinstance(text, StructuredText):
+            units = segment_blocks(text.text, text.blocks, self.reading.cut) if text.blocks else None
+            return self.request(query, text.text, units)
+        request = self.request(query, text)
+        if LONGEST_QUESTION < len(request.query) > len(request.text) > 0:
+            raise ValueError(
+                f"the query has {len(request.query):,} characters and the text {len(request.text):,}; expected "
+                "the question first and then the text: exchange them (a query that is meant to be longer than its "
+                "text can be scored with score_units)"
+            )
+        return request
 
     def run(
         self,
@@ -113,19 +134,18 @@ class Pipeline:
         meter: Meter,
         collection: CollectionIndex | None = None,
         together: bool = False,
-    ) -> Iterator[Scored]:
+    ) -> Generator[Scored, None, None]:
         """Logits of every request, in order. Consecutive requests on one text prepare it once.
 
-        ``together`` makes the requests' texts one collection, unless ``collection`` is given; by default each text
-        is a collection of its own.
+        ``collection`` is that of every request; without it, ``together`` makes the requests' texts one collection.
         """
-        if not self.reading.lexical:
-            collection = None
-        elif together and collection is None:
-            requests, collection = self._counted_together(requests, meter)
+        if collection is not None:
+            requests = (request._replace(collection=collection) for request in requests)
+        elif together:
+            requests = self.counted_together(requests, meter)
         in_thread = self.model.device.type not in SERIAL_DEVICES
         runs = in_runs(
-            self._prepared(requests, meter, collection),
+            self._prepared(requests, meter),
             lambda scan: len(scan.asked.text.input_ids),
             self.segment_tokens,
             PASSES_AHEAD_IN_THREAD if in_thread else PASSES_AHEAD,
@@ -135,27 +155,31 @@ class Pipeline:
                 for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
                     yield Scored(scan.request, scan.asked.text, logits)
 
-    def _prepared(
-        self, requests: Iterable[ScanRequest], meter: Meter, collection: CollectionIndex | None
-    ) -> Iterator["_Scan"]:
+    def _prepared(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator["_Scan"]:
         before: _Scan | None = None
-        known: dict[str, LexicalStatistics] = {}  # by question
+        collection: CollectionIndex | None = None
+        known: dict[str, LexicalStatistics] = {}  # of ``collection``, by question
         for request in requests:
             meter.check()
+            if request.collection is not collection:
+                collection, known = request.collection, {}
             if before and request.text is before.request.text and request.units is before.request.units:
                 text = before.asked.text
             else:
                 text = self.reading.prepare(request.text, request.units, meter.check)
-            if collection is not None and request.query not in known:
+            if self.reading.lexical and collection is not None and request.query not in known:
                 known[request.query] = self.reading.statistics(request.query, collection)
             asked = self.reading.pair(request.query, text, known.get(request.query))
             before = _Scan(request, asked, self._windows(text))
             yield before
 
-    def _counted_together(
-        self, requests: Iterable[ScanRequest], meter: Meter
-    ) -> tuple[list[ScanRequest], CollectionIndex]:
-        """The requests with their units, and the words of all texts; each text is cut and counted once."""
+    def counted_together(self, requests: Iterable[ScanRequest], meter: Meter) -> list[ScanRequest]:
+        """The requests as one collection, with their units; each text is cut and counted once.
+
+        Without a lexical channel they need no collection, and are returned as they are.
+        """
+        if not self.reading.lexical:
+            return list(requests)
         cuts: dict[str, Sequence[Unit]] = {}  # by text
         cut_requests, index = [], CollectionIndex()
         for request in requests:
@@ -167,8 +191,8 @@ class Pipeline:
                 units = cuts[request.text] = self.reading.cut(request.text, meter.check)
             if request.text not in index:
                 index.add(request.text, [unit.model_text for unit in units])
-            cut_requests.append(request._replace(units=units))
-        return cut_requests, index
+            cut_requests.append(request._replace(units=units, collection=index))
+        return cut_requests
 
     def _windows(self, text: PreparedText) -> list[tuple[int, int]]:
         if self.window_tokens is not None and self.window_tokens < len(text.input_ids):

@@ -13,6 +13,7 @@ def test_one_thread_stays_one_thread_and_other_systems_need_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
+    monkeypatch.setattr(forks, "_alone", False)
     monkeypatch.setattr(forks.torch, "set_num_threads", calls.append)
     for threads, expected in ((1, []), (3, [1])):
         monkeypatch.setattr(forks.torch, "get_num_threads", lambda threads=threads: threads)

@@ -1,7 +1,7 @@
 """The kernels that numba compiles, against plain torch and the original."""
 
 import json
-import math
+import multiprocessing
 import os
 import pickle
 import subprocess
@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
@@ -293,29 +294,72 @@ def test_numba_that_does_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 PROGRAM = """
-import json, sys, torch
+import json, os, sys
 import numba.core.caching as caching
-if sys.argv[1] == "no-cache":
+if sys.argv[1] == "no cache":
     caching.CacheImpl._locator_classes = []
-torch.set_num_threads(2)
+if sys.argv[1] == "one core":
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import torch
 from spscanner_rag import Scanner
-scanner = Scanner.from_pretrained(sys.argv[2], backend="numba")
+threads = None if sys.argv[1] == "one core" else 2
+scanner = Scanner.from_pretrained(sys.argv[2], dtype="float32", backend="numba", threads=threads)
+assert torch.get_num_threads() == (threads or 1)
 print(json.dumps(scanner.scan("Who signed it?", "He signed the treaty. It rained. " * 50).logits.tolist()))
 """
+GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+
+
+def logits_in_a_process(checkpoint: Path, machine: str, environment: dict[str, str]) -> list[float]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, machine, str(checkpoint)],
+        check=True,
+        capture_output=True,
+        env=os.environ | environment,
+    )
+    logits: list[float] = json.loads(done.stdout)
+    return logits
+
+
+@pytest.fixture(scope="module")
+def usual_logits(tiny_checkpoint: Path) -> list[float]:
+    """Logits of a process that nothing is missing to."""
+    return logits_in_a_process(tiny_checkpoint, "usual", {})
 
 
 @pytest.mark.slow
-def test_without_a_folder_for_compiled_code(tiny_checkpoint: Path) -> None:
-    with_cache, without = (
-        json.loads(
-            subprocess.run(
-                [sys.executable, "-c", PROGRAM, mode, str(tiny_checkpoint)],
-                check=True,
-                capture_output=True,
-                env=os.environ,
-            ).stdout
-        )
-        for mode in ("cache", "no-cache")
-    )
-    assert without == with_cache
-    assert all(math.isfinite(logit) for logit in without)
+@pytest.mark.parametrize(
+    ("machine", "environment"),
+    [
+        ("no cache", {}),  # neither the package's folder nor the user's can be written
+        ("no AVX", GENERIC),
+        pytest.param(
+            "one core",
+            {},
+            marks=pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity"),
+        ),
+    ],
+)
+def test_a_machine_that_lacks_something(
+    tiny_checkpoint: Path, usual_logits: list[float], machine: str, environment: dict[str, str]
+) -> None:
+    logits = logits_in_a_process(tiny_checkpoint, machine, environment)
+    np.testing.assert_allclose(logits, usual_logits, atol=1e-4, rtol=0)
+    assert np.ptp(logits) > 1e-3
+    if not environment:
+        assert logits == usual_logits
+
+
+def logits_in_a_worker(checkpoint: Path) -> list[float]:
+    scanner = Scanner.from_pretrained(checkpoint, dtype="float32", backend="numba")
+    logits: list[float] = scanner.scan(
+        "Who signed it?", "He signed the treaty. It rained. " * 50
+    ).logits.tolist()
+    return logits
+
+
+@pytest.mark.slow
+def test_a_spawned_worker(tiny_checkpoint: Path, usual_logits: list[float]) -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.apply_async(logits_in_a_worker, (tiny_checkpoint,)).get(timeout=120)
+    np.testing.assert_allclose(found, usual_logits, atol=1e-4, rtol=0)
