@@ -3,9 +3,11 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from spscanner_rag.comparison.layout import Breaks, Stretch, lay_out
+from spscanner_rag.comparison.layout import Stretch, lay_out
 from spscanner_rag.comparison.retrievals import Pick, Retrievals
-from spscanner_rag.views.escaping import escaped, escaped_line
+from spscanner_rag.views.escaping import escaped_line
+from spscanner_rag.views.labels import short_labels
+from spscanner_rag.views.line_breaks import Breaks
 
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
 THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in the strip's units
@@ -16,6 +18,7 @@ class Columns:
 
     def __init__(self, number: int, comparison: Retrievals) -> None:
         self.number, self.comparison = number, comparison
+        self.labels = short_labels([retrieval.name for retrieval in comparison.retrievals])
         self._breaks = Breaks(comparison.text)
         self.layout = lay_out(comparison, self._breaks)
         self._in_order = [
@@ -29,15 +32,16 @@ class Columns:
     def strip(self, column: int) -> str:
         """The document from left to right: a retriever's picks, better ones taller, above the evidence."""
         retrieval = self.comparison.retrievals[column - 1]
-        name = escaped_line(retrieval.name)
+        name = escaped_line(self.labels[column - 1])
         parts = [
             f'<svg class="strip" viewBox="0 0 {STRIP_WIDTH} {STRIP_HEIGHT}" preserveAspectRatio="none" role="img" '
             f'aria-label="Where the picks of {name} stand in the document">'
             f'<rect class="track" width="{STRIP_WIDTH}" height="{STRIP_HEIGHT}"/>'
         ]
         top = STRIP_HEIGHT - (EVIDENCE_HEIGHT if self.comparison.evidence else 0)
+        last = max((pick.rank for pick in retrieval.picks), default=1)  # other documents have ranks too
         for pick in reversed(retrieval.picks):  # the best pick is drawn last, on top
-            height = top * (1 - 0.6 * (pick.rank - 1) / len(retrieval.picks))
+            height = top * (1 - 0.6 * (pick.rank - 1) / last)
             tick = (
                 f'<rect class="{"only" if pick.only else "pick"}" {self._extent(pick.start, pick.end)} '
                 f'y="{top - height:.1f}" height="{height:.1f}"/>'
@@ -91,8 +95,8 @@ class Columns:
         last, _ = self.comparison.document.position(stretch.end - 1)
         lines = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
         inside = [
-            f"pick {pick.rank} of {escaped_line(retrieval.name)}"
-            for retrieval, picks in zip(self.comparison.retrievals, self._in_order, strict=True)
+            f"pick {pick.rank} of {escaped_line(label)}"
+            for label, picks in zip(self.labels, self._in_order, strict=True)
             for pick in picks
             if pick.start < stretch.end and pick.end > stretch.start
         ]
@@ -125,16 +129,7 @@ class Columns:
         return "".join([*parts, self._plain(start, end)])
 
     def _plain(self, start: int, end: int) -> str:
-        text = self.comparison.text
-        if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
-            end -= 1  # the text ends inside CR LF, which is shown as one line feed
-        parts = []
-        while (place := text.find("\n", start, end)) >= 0:
-            stop = place - 1 if place > start and text[place - 1] == "\r" else place
-            parts.append(escaped(text[start:stop]))
-            parts.append("<i>\n</i>" if self._breaks.is_soft(place) else "\n")
-            start = place + 1
-        return "".join([*parts, escaped(text[start:end])])
+        return self._breaks.html(start, end)
 
     def _id(self, column: int, pick: Pick) -> str:
         return f"p{self.number}-{column}-{pick.rank}"

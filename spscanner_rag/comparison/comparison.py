@@ -4,14 +4,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spscanner_rag.comparison.page import framed, render_comparisons
 from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals, merged
 from spscanner_rag.evidence.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
+from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scorers import Scorer, check_query, score_batch, segment
+from spscanner_rag.results.selected_together import Selected, select_together
+from spscanner_rag.scorers import Scorer, check_query, score_batch, segment, words_together
+from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
@@ -19,6 +24,8 @@ from spscanner_rag.text.units import Unit
 
 MOST_PICKS = 500
 """The most picks of one retriever, so that a comparison stays readable."""
+
+WARM_UP = "This sentence is read before the clock starts."
 
 MOST_RETRIEVERS = 8
 """The most retrievers side by side."""
@@ -100,36 +107,158 @@ def compare(
         For an empty query, no retriever or too many, a ``top_k`` out of range, evidence outside the text, or
         a scorer that does not return one finite number for each unit.
     """
+    document = TextFile(path, text)
+    (found,) = compare_together(
+        query,
+        [document],
+        scorers,
+        top_k=top_k,
+        evidence=evidence,
+        count_tokens=count_tokens,
+        collections=collections,
+        started=started,
+    )
+    return found
+
+
+def compare_together(
+    query: str,
+    documents: Sequence[TextFile],
+    scorers: Mapping[str, Scorer],
+    *,
+    top_k: int | Sequence[int] = 10,
+    evidence: Iterable[tuple[int, int]] = (),
+    count_tokens: CountTokens | str | None = None,
+    collections: Mapping[str, CollectionIndex | None] | None = None,
+    started: Callable[[str], None] | None = None,
+) -> list[Comparison]:
+    """Ask several retrievers one question on several documents, with one ranking of each over all of them.
+
+    Parameters
+    ----------
+    documents : sequence of TextFile
+        As `spscanner_rag.files.read` returns them, at least one.
+    query, scorers, count_tokens, started
+        As for `compare`; ``started`` is called for each retriever and document.
+    top_k : int or sequence of int, default 10
+        Number of units that each retriever picks from all documents together.
+    evidence : iterable of (int, int)
+        As for `compare`; for one document only.
+    collections : mapping of str to CollectionIndex, optional
+        As for `compare`. Default: several documents are one collection.
+
+    Returns
+    -------
+    list of Comparison
+        One for each document. The ranks of its picks count those of all documents.
+
+    Raises
+    ------
+    ValueError
+        As `compare`.
+    """
     check_query(query)
     numbers = check_top_k(top_k, len(scorers))
-    spans = check_evidence_spans(evidence, text)
+    evidence = list(evidence)
+    if evidence and len(documents) > 1:
+        raise ValueError(
+            f"evidence: got {len(documents)} documents; expected one, whose characters are counted"
+        )
+    spans = check_evidence_spans(evidence, documents[0].text)
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
-    # The evidence sentences are the same for every retriever, whatever its units are.
-    sentences = evidence_sentences(Spans.of(SentenceSegmenter().segment(text) if spans else []), spans)
-    results, best, seconds = [], [], []
-    for (name, scorer), number in zip(scorers.items(), numbers, strict=True):
+    answers = [
+        _ask(query, documents, name, scorer, number, (collections or {}).get(name), started)
+        for (name, scorer), number in zip(scorers.items(), numbers, strict=True)
+    ]
+    return [
+        _comparison(query, document, [answer[i] for answer in answers], spans, counted_by, counter)
+        for i, document in enumerate(documents)
+    ]
+
+
+class _Answer(NamedTuple):
+    """What one retriever found in one document."""
+
+    name: str
+    units: int
+    seconds: float
+    seconds_again: float
+    best: Selected
+
+    @property
+    def chosen(self) -> Spans:
+        """The spans of its picks."""
+        return Spans.of([Unit(each.start, each.end, "") for each in self.best.picks])
+
+
+def _ask(
+    query: str,
+    documents: Sequence[TextFile],
+    name: str,
+    scorer: Scorer,
+    number: int,
+    collection: CollectionIndex | None,
+    started: Callable[[str], None] | None,
+) -> list[_Answer]:
+    """Ask one retriever, document by document."""
+    if collection is None and len(documents) > 1:
+        collection = words_together(scorer, (segment(scorer, each.text, each.blocks) for each in documents))
+    _asked(scorer, query, TextFile("", WARM_UP), None)  # what loads or compiles at first use is not timed
+    results, seconds, again = [], [], []
+    for document in documents:
         if started is not None:
             started(name)
-        began = time.perf_counter()
-        units = segment(scorer, text)
-        collection = (collections or {}).get(name)
-        logits = next(score_batch(scorer, [(query, text, units)], collection=collection))
-        seconds.append(time.perf_counter() - began)
-        results.append(ScanResult(query, text, *Spans.of(units), logits))
-        best.append(results[-1].select(top_k=number, order="score"))
-    chosen = [Spans.of([Unit(each.start, each.end, "") for each in passages]) for passages in best]
+        units, logits, taken = _asked(scorer, query, document, collection)
+        seconds.append(taken)
+        kept = getattr(scorer, "keeps_texts", False)
+        again.append(_asked(scorer, query, document, collection)[2] if kept else taken)
+        results.append(ScanResult(query, document.text, *Spans.of(units), logits))
+    best = select_together(results, top_k=number, order="score")
+    return [
+        _Answer(name, len(result.logits), first, second, selected)
+        for result, first, second, selected in zip(results, seconds, again, best, strict=True)
+    ]
+
+
+def _comparison(
+    query: str,
+    document: TextFile,
+    answers: Sequence[_Answer],
+    evidence: tuple[tuple[int, int], ...],
+    counted_by: str,
+    counter: CountTokens,
+) -> Comparison:
+    """The answers of all retrievers on one document."""
+    # The evidence sentences are the same for every retriever, whatever its units are.
+    cut = segment_blocks(document.text, document.blocks, SentenceSegmenter().segment) if evidence else []
+    sentences = evidence_sentences(Spans.of(cut), evidence)
+    chosen = [answer.chosen for answer in answers]
     retrievals = []
-    for i, name in enumerate(scorers):
+    for i, answer in enumerate(answers):
         picks = tuple(
-            Pick(each.start, each.end, each.score, rank, counter(each.text), alone)
-            for rank, (each, alone) in enumerate(zip(best[i], _only(i, chosen), strict=True), start=1)
+            Pick(each.start, each.end, each.score, answer.best.ranks[each.start], counter(each.text), alone)
+            for each, alone in zip(answer.best.picks, _only(i, chosen), strict=True)
         )
         by_rank = -np.arange(len(picks), dtype=np.float64)
         found = tuple((evidence_ranks(chosen[i], by_rank, sentences) < NEVER).tolist())
-        retrievals.append(Retrieval(name, len(results[i].logits), picks, seconds[i], found))
-    evidence_spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
-    return Comparison(query, text, tuple(retrievals), spans, evidence_spans, counted_by, path)
+        retrievals.append(
+            Retrieval(answer.name, answer.units, picks, answer.seconds, found, answer.seconds_again)
+        )
+    spans = tuple(zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True))
+    return Comparison(
+        query, document.text, tuple(retrievals), evidence, spans, counted_by, document.path, document
+    )
+
+
+def _asked(
+    scorer: Scorer, query: str, document: TextFile, collection: CollectionIndex | None
+) -> tuple[list[Unit], NDArray[np.float32], float]:
+    """The units of a document, their logits, and the seconds that cutting and scoring took."""
+    began = time.perf_counter()
+    units = segment(scorer, document.text, document.blocks)
+    logits = next(score_batch(scorer, [(query, document.text, units)], collection=collection))
+    return units, logits, time.perf_counter() - began
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:

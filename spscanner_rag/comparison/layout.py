@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from spscanner_rag.comparison.retrievals import Retrievals, merged
+from spscanner_rag.views.line_breaks import Breaks
 
 CONTEXT = 240  # characters on each side of a pick, approximately
 LONGEST = 4_000  # characters of a pick or an evidence span; a longer one shows its two ends
@@ -18,8 +17,6 @@ LONGEST_ROW = 16_000  # characters after which a row ends in any case
 SHOWN = 2_000_000  # characters in all columns together
 KEPT = 600_000  # characters of elided stretches that can be unfolded
 
-# How a paragraph or an item of a list begins.
-_BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
 _WORD_EDGE = re.compile(r"\s+")
 
 
@@ -59,27 +56,6 @@ class Layout:
         """Whether the character at this offset is in a shown stretch."""
         place = bisect_right(self._ends, offset)
         return place < len(self.stretches) and self.stretches[place].shown
-
-
-class Breaks:
-    """Distinguishes line breaks that only wrap a paragraph from those that end one.
-
-    Columns are narrower than the lines of a text that was wrapped at 60 to 90 characters; the page shows a break
-    that wraps a paragraph as a space.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        lengths = [len(line) for line in text[:200_000].split("\n") if line.strip()]
-        usual = float(np.percentile(lengths, 90)) if len(lengths) >= 5 else 0.0
-        self.shortest = int(0.7 * usual) if 45 <= usual <= 100 else None
-
-    def is_soft(self, place: int) -> bool:
-        """Whether the line feed at an offset wraps a paragraph."""
-        if self.shortest is None or place + 1 >= len(self.text) or _BEGINS.match(self.text, place + 1):
-            return False
-        line = self.text.rfind("\n", max(0, place - 200), place) + 1
-        return place - line >= self.shortest and (line > 0 or place < 200)
 
 
 def lay_out(comparison: Retrievals, breaks: Breaks) -> Layout:

@@ -18,7 +18,7 @@ class Pick:
     score
         From 0 to 1; the scores of two retrievers cannot be compared.
     rank
-        1 is the retriever's best.
+        1 is the retriever's best, of all documents that were compared together.
     tokens
         Tokens of the unit by itself.
     only
@@ -47,6 +47,8 @@ class Retrieval:
         The best of them, best first.
     seconds
         Time to cut and score the document, without loading a model.
+    seconds_again
+        The same for one more question on the document: less for a retriever that keeps what it made of the text.
     found
         For each evidence sentence, whether at least half of it lies inside the picks.
     """
@@ -56,6 +58,7 @@ class Retrieval:
     picks: tuple[Pick, ...]
     seconds: float
     found: tuple[bool, ...]
+    seconds_again: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -79,11 +82,12 @@ class Retrievals:
     evidence_sentences: tuple[tuple[int, int], ...]
     counted_by: str
     path: str = ""
+    read: TextFile | None = None  # the document as it was read from a file, with its pages and headings
 
     @cached_property
     def document(self) -> TextFile:
-        """The document as a `TextFile`, which finds lines and columns."""
-        return TextFile(self.path, self.text)
+        """The document as a `TextFile`, which finds lines, columns, pages and headings."""
+        return self.read or TextFile(self.path, self.text)
 
 
 def merged(spans: Iterable[tuple[int, int]], least_gap: int) -> list[tuple[int, int]]:

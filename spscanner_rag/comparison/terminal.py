@@ -23,12 +23,21 @@ def render_text(comparisons: Sequence[Retrievals], stream: TextIO) -> str:
     console = open_console(stream)
     if not console.is_terminal:
         console.width = 8 + COLUMN * max(2, len(comparisons[0].retrievals))
-    return captured(console, comparisons, lambda comparison: _View(console, comparison).show())
+    found = [each for each in comparisons if any(retrieval.picks for retrieval in each.retrievals)]
+    found = found or list(comparisons)
+    shown = captured(console, found, lambda comparison: _View(console, comparison).show())
+    if len(found) < len(comparisons):
+        left = len(comparisons) - len(found)
+        shown += f"\nNo pick in {left:,} of {len(comparisons):,} documents.\n"
+    return shown
 
 
 class _View:
     def __init__(self, console: Console, comparison: Retrievals) -> None:
         self.console, self.comparison = console, comparison
+        # Whether ranks count the picks in other documents too.
+        picks = [enumerate(retrieval.picks, start=1) for retrieval in comparison.retrievals]
+        self.among_others = any(pick.rank != place for own in picks for place, pick in own)
 
     def show(self) -> None:
         comparison = self.comparison
@@ -68,7 +77,10 @@ class _View:
         for retrieval in self.comparison.retrievals:
             table.add_column(self.text(retrieval.name), overflow="fold", ratio=1)
         for rank in range(max(len(retrieval.picks) for retrieval in self.comparison.retrievals)):
-            table.add_row(str(rank + 1), *(self.pick(each, rank) for each in self.comparison.retrievals))
+            table.add_row(
+                "" if self.among_others else str(rank + 1),
+                *(self.pick(each, rank) for each in self.comparison.retrievals),
+            )
         return table
 
     def pick(self, retrieval: Retrieval, rank: int) -> Text:
@@ -76,8 +88,11 @@ class _View:
             return Text("")
         pick = retrieval.picks[rank]
         line, column = self.comparison.document.position(pick.start)
-        cell = Text(f"{pick.score:.3f}", style="bold green")
+        cell = Text(f"{pick.rank}  " if self.among_others else "", style="bold")
+        cell.append(f"{pick.score:.3f}", style="bold green")
         cell.append(f"  {line}:{column}", style="not bold cyan")
+        if section := self.comparison.document.section(pick.start):
+            cell.append("  ").append(self.text(section).plain, style="not bold cyan")
         if pick.only:
             cell.append("  only", style="bold yellow")
         if any(start < pick.end and end > pick.start for start, end in self.comparison.evidence):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.results.selection import sigmoid
 
-Aggregation = Literal["max", "mean_top", "sum", "logsumexp"]
+Aggregation = Literal["max", "mean", "mean_top", "sum", "logsumexp", "first", "long"]
 
 
 class DocumentScore(NamedTuple):
@@ -25,7 +25,9 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
     ----------
     logits : (sentences,)
     aggregation : str, default "max"
-        "max": the best logit. "mean_top": the mean of the ``top`` best logits (of all, where there are fewer).
+        "max": the best logit (MaxP of Dai and Callan, 2019). "mean": the mean logit. "first": that of the first
+        sentence (FirstP). "long": that of the document, which is read as one unit (LongP). "mean_top": the mean
+        of the ``top`` best logits (of all, where there are fewer).
         "sum": the sum of the scores, ``sigmoid(logit)``: how many sentences are expected to be relevant. (A sum of
         logits, most of which are negative, would put the longest document last.) "logsumexp":
         ``log(sum(exp(logits)))``, between the best logit and a count.
@@ -55,6 +57,12 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
         return -np.inf
     if aggregation == "mean_top":
         return float(np.sort(logits)[-top:].mean())
+    if aggregation == "long" and len(logits) > 1:
+        raise ValueError(f'aggregation "long" got {len(logits)} logits; expected one: use unit="document"')
+    if aggregation in ("first", "long"):
+        return float(logits[0])
+    if aggregation == "mean":
+        return float(logits.mean())
     best = logits.max()
     if aggregation == "logsumexp":
         best += np.log(np.exp(logits - best).sum())

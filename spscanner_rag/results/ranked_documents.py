@@ -31,7 +31,7 @@ class RankedDocument:
         """The document."""
         return self.result.text
 
-    def passages(self, top_k: float | None = 3) -> tuple[Passage, ...]:
+    def passages(self, top_k: float | str | None = 3) -> tuple[Passage, ...]:
         """Its best sentences, the best first; ``top_k`` is as for `ScanResult.select`."""
         return self.result.select(top_k, order="score")
 

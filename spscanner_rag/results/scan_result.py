@@ -3,16 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spscanner_rag.results import selection
+from spscanner_rag.results.checked_arrays import check_arrays, check_tokens_read, frozen
+from spscanner_rag.results.compression import Compression
+from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
+from spscanner_rag.results.exports import as_dict, as_frame, as_json
+from spscanner_rag.results.notebook import notebook_view
 from spscanner_rag.results.selection import Order
 from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
-from spscanner_rag.text.token_counts import CountTokens, budget_counter
+from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,12 +43,15 @@ class ScanResult:
     blocks : array of int, shape (n,), optional
         Number of the block that each sentence is in, ascending: neighbours and merged passages
         never cross from one block into the next. None: the document is one block.
+    tokens_read : int, optional
+        Tokens of the document that the model read, which a scanner counts as it scans; the question and its
+        repetitions do not count. None: not counted.
 
     Raises
     ------
     ValueError
-        If the arrays differ in length, a span lies outside the text or overlaps the one before, or a logit is not
-        finite.
+        If the arrays differ in length, a span lies outside the text or overlaps the one before, a logit is not
+        finite, or ``tokens_read`` is below 0.
     """
 
     query: str
@@ -50,18 +61,20 @@ class ScanResult:
     logits: NDArray[np.float32]
     count_tokens: CountTokens | None = None
     blocks: NDArray[np.int64] | None = None
+    tokens_read: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("starts", "ends", "logits", "blocks"):
             if getattr(self, name) is not None:
                 dtype = np.float32 if name == "logits" else np.int64
-                object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
-        _check(self)
+                object.__setattr__(self, name, frozen(getattr(self, name), dtype))
+        check_arrays(self.starts, self.ends, self.logits, self.blocks, len(self.text))
+        check_tokens_read(self.tokens_read)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """Sigmoid of the logits, shape ``(n,)``, float64."""
-        return _frozen(selection.sigmoid(self.logits), np.float64)
+        return frozen(selection.sigmoid(self.logits), np.float64)
 
     @cached_property
     def sentences(self) -> tuple[ScoredSentence, ...]:
@@ -74,13 +87,14 @@ class ScanResult:
 
     def select(
         self,
-        top_k: float | None = 50,
+        top_k: float | str | None = 50,
         threshold: float | None = None,
         max_tokens: int | None = None,
         count_tokens: CountTokens | str | None = None,
         context: int = 0,
         order: Order = "document",
         merge: bool = False,
+        diversity: float = 1.0,
     ) -> tuple[Passage, ...]:
         r"""Select the best sentences.
 
@@ -89,9 +103,10 @@ class ScanResult:
 
         Parameters
         ----------
-        top_k : int, float or None, default 50
+        top_k : int, float, str or None, default 50
             How many sentences at most: an integer of at least 1, or a share of all sentences between 0 and
-            1 (rounded up, at least 10 sentences), or None for no limit.
+            1 (rounded up, at least 10 sentences), or None for no limit. "elbow": as many as stand above the
+            steepest fall of the sorted scores, from 1 to 50; "elbow:5-30" has bounds of its own.
         threshold : float, optional
             The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.
         max_tokens : int, optional
@@ -109,6 +124,10 @@ class ScanResult:
             ``"document"``, or ``"score"`` for the best first.
         merge : bool, default False
             Make one passage of each run of adjacent sentences, with the white space between them.
+        diversity : float, default 1.0
+            Below 1, sentences that repeat better ones are passed over: each time the one with the highest
+            diversity * score - (1 - diversity) * (highest likeness to a sentence taken before) is taken, as many
+            as ``top_k`` and ``threshold`` allow (maximal marginal relevance; see `results.diversity.diverse`).
 
         Returns
         -------
@@ -120,9 +139,38 @@ class ScanResult:
         ValueError
             If an argument is out of range, or ``max_tokens`` is given and nothing counts tokens.
         """
-        selection.check_arguments(top_k, threshold, max_tokens, count_tokens, context, order, merge)
-        picks = selection.pick(self.logits, self.scores, top_k, threshold)
+        selection.check_arguments(
+            top_k, threshold, max_tokens, count_tokens, context, order, merge, diversity
+        )
+        picks = self.picks(top_k, threshold, diversity)
         return self._passages(self._filled(picks, max_tokens, count_tokens, context), order, merge)
+
+    def picks(
+        self,
+        top_k: float | str | None = 50,
+        threshold: float | None = None,
+        diversity: float = 1.0,
+        owners: NDArray[np.integer[Any]] | None = None,
+        most_per_owner: int | None = None,
+    ) -> NDArray[np.int64]:
+        """Numbers of the sentences that `select` takes before budgets, in the order in which it takes them.
+
+        ``owners`` has the document of each sentence, (n,), where only ``most_per_owner`` of each may be taken.
+        """
+        picks = selection.pick(self.logits, self.scores, top_k, threshold)
+        if diversity < 1 and len(picks):
+            spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+            texts = [self.text[start:end] for start, end in spans]
+            ranked = selection.pick(self.logits, self.scores, None, threshold)
+            return diverse(texts, self.scores, ranked, len(picks), diversity, owners, most_per_owner)
+        if owners is None or most_per_owner is None:
+            return picks
+        ranked = selection.pick(self.logits, self.scores, None, threshold)
+        by_text = np.argsort(owners[ranked], kind="stable")  # grouped by document, best first in each
+        sorted_owners = owners[ranked][by_text]
+        place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
+        kept = ranked[np.sort(by_text[place < most_per_owner])]
+        return kept[: selection.resolve_top_k(top_k, len(self.logits), self.scores[kept])]
 
     def passages(
         self,
@@ -163,19 +211,57 @@ class ScanResult:
 
     def context(
         self,
-        top_k: float | None = 50,
+        top_k: float | str | None = 50,
         threshold: float | None = None,
         max_tokens: int | None = None,
         count_tokens: CountTokens | str | None = None,
         context: int = 0,
+        diversity: float = 1.0,
     ) -> str:
         r"""Return the selected sentences as one string for a language model.
 
         They are in document order. Adjacent sentences are separated as in the document, all others by a line break
         ``"\n"``, as in the paper. The arguments and errors are those of :meth:`select`.
         """
-        chosen = self.select(top_k, threshold, max_tokens, count_tokens, context, merge=True)
+        chosen = self.select(
+            top_k, threshold, max_tokens, count_tokens, context, merge=True, diversity=diversity
+        )
         return "\n".join(passage.text for passage in chosen)
+
+    def compression(
+        self,
+        top_k: float | None = 50,
+        threshold: float | None = None,
+        max_tokens: int | None = None,
+        count_tokens: CountTokens | str | None = None,
+        context: int = 0,
+    ) -> Compression:
+        """Count the tokens of :meth:`context` with the same arguments, and those of the document.
+
+        The document's are ``tokens_read``; with ``count_tokens``, or where the scan did not count, its text is
+        counted in the same way as the selection.
+
+        Returns
+        -------
+        Compression
+            ``.kept`` and ``.read`` tokens, and their ``.share``.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`select`, and if nothing counts tokens.
+        """
+        check_counter(count_tokens)
+        counter = self.count_tokens if count_tokens is None else count_tokens
+        if counter is None:
+            raise ValueError(
+                "compression: this result counts no tokens; expected count_tokens as well, for example "
+                'count_tokens="o200k_base"'
+            )
+        count = resolve_counter(counter)
+        kept = count(self.context(top_k, threshold, max_tokens, count_tokens, context))
+        counted = count_tokens is None and self.tokens_read is not None
+        return Compression(kept, self.tokens_read if counted else count(self.text))  # type: ignore[arg-type]
 
     def document_score(self, aggregation: Aggregation = "max", *, top: int = 3) -> float:
         """One score for the whole document, on the scale of the logits, to rank documents by.
@@ -185,6 +271,37 @@ class ScanResult:
         `results.document_score.document_score`.
         """
         return document_score(self.logits, aggregation, top=top)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the document's text, for JSON.
+
+        Returns
+        -------
+        dict
+            ``query``, ``characters`` of the document, ``tokens_read`` (None if not counted), and ``sentences``
+            in document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
+        """
+        return as_dict(self)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """:meth:`to_dict` as JSON in ASCII, on one line unless there is an ``indent``."""
+        return as_json(self, indent)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """All sentences as a data frame, one in a row, in document order.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best); its ``attrs``
+            hold ``query``, ``characters`` and ``tokens_read``.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed; the message says how to install it.
+        """
+        return as_frame(self)
 
     def _filled(
         self,
@@ -224,7 +341,8 @@ class ScanResult:
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.
-        return ScanResult, (self.query, self.text, self.starts, self.ends, self.logits, None, self.blocks)
+        arrays = self.starts, self.ends, self.logits
+        return ScanResult, (self.query, self.text, *arrays, None, self.blocks, self.tokens_read)
 
     def __copy__(self) -> "ScanResult":
         return self  # immutable
@@ -239,32 +357,5 @@ class ScanResult:
             f"sentences={len(self.logits)}{best})"
         )
 
-
-def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
-
-
-def _check(result: ScanResult) -> None:
-    starts, ends, logits, blocks = result.starts, result.ends, result.logits, result.blocks
-    shapes = (starts.shape, ends.shape, logits.shape)
-    if starts.ndim != 1 or len(set(shapes)) != 1:
-        raise ValueError(f"starts, ends, logits: got shapes {shapes}; expected one value each per sentence")
-    bounds = np.column_stack([starts, ends]).ravel()
-    inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= len(result.text))
-    if not inside or (starts >= ends).any() or (starts[1:] < ends[:-1]).any():
-        raise ValueError(
-            f"starts, ends: got spans that overlap, are empty or leave the text of {len(result.text)} characters; "
-            "expected ascending, disjoint spans of the document that was scanned"
-        )
-    if not np.isfinite(logits).all():
-        raise ValueError(
-            f"logits: got {int((~np.isfinite(logits)).sum())} values that are not finite; expected numbers: "
-            'check the checkpoint, or scan with dtype="float32"'
-        )
-    if blocks is not None and (blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any()):
-        raise ValueError(
-            f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for each, none "
-            "smaller than the one before"
-        )
+    def _repr_html_(self) -> str:
+        return notebook_view(self)

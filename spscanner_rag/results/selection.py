@@ -1,6 +1,7 @@
 """Select sentences by number: ranking, top k, threshold, token budget and neighbours."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -17,6 +18,11 @@ Blocks = NDArray[np.int64]
 
 # If ``top_k`` is a share of the sentences, at least this many are kept, as in the original.
 MINIMUM_OF_A_SHARE = 10
+
+ELBOW_BOUNDS = (1, 50)
+"""The fewest and the most sentences of ``top_k="elbow"``, where it names no others."""
+
+_ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -39,13 +45,15 @@ def check_arguments(
     context: object,
     order: object,
     merge: object,
+    diversity: object = 1.0,
 ) -> None:
     """Raise ``ValueError`` for the first argument of ``ScanResult.select`` that is out of its range."""
     share = _is_number(top_k) and 0 < top_k < 1
-    if not (top_k is None or share or (is_integer(top_k) and top_k >= 1)):
+    elbow = isinstance(top_k, str) and elbow_bounds(top_k)
+    if not (top_k is None or share or elbow or (is_integer(top_k) and top_k >= 1)):
         raise ValueError(
             f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
-            "(both excluded), or None for all"
+            '(both excluded), "elbow" or "elbow:5-30", or None for all'
         )
     if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
         raise ValueError(
@@ -66,6 +74,11 @@ def check_arguments(
         raise ValueError(f'order: got {order!r}; expected "document" or "score" (best first)')
     if not isinstance(merge, bool | np.bool_):
         raise ValueError(f"merge: got {merge!r}; expected True or False")
+    if not (_is_number(diversity) and 0 <= diversity <= 1):
+        raise ValueError(
+            f"diversity: got {diversity!r}; expected a number from 0 to 1; 1 ignores whether sentences repeat "
+            "each other"
+        )
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -77,14 +90,52 @@ def _is_number(value: object) -> TypeGuard[float]:
     return is_integer(value) or isinstance(value, float | np.floating)
 
 
-def resolve_top_k(top_k: float | None, n_sentences: int) -> int:
-    """How many sentences ``top_k`` allows.
+def elbow_bounds(top_k: str) -> tuple[int, int] | None:
+    """The bounds of ``"elbow"`` or ``"elbow:5-30"``; None for any other string."""
+    match = _ELBOW.fullmatch(top_k)
+    if match is None:
+        return None
+    least, most = (int(match[1]), int(match[2])) if match[1] else ELBOW_BOUNDS
+    return (least, most) if least <= most else None
+
+
+def elbow(ranked_scores: NDArray[np.float64], least: int, most: int) -> int:
+    """How many of the best sentences stand above the steepest fall of the scores.
+
+    Parameters
+    ----------
+    ranked_scores : (n,)
+        From the highest to the lowest.
+    least, most : int
+        Bounds of the result, which is n where there are fewer sentences.
+
+    Returns
+    -------
+    int
+        The k from ``least`` to ``most`` with the largest difference between the scores at ranks k and k + 1; the
+        smallest of several.
+    """
+    falls = -np.diff(ranked_scores)[least - 1 : most]
+    return least + int(np.argmax(falls)) if len(falls) else min(most, len(ranked_scores))
+
+
+def resolve_top_k(
+    top_k: float | str | None, n_sentences: int, ranked_scores: NDArray[np.float64] | None = None
+) -> int:
+    """How many sentences ``top_k`` allows; ``ranked_scores`` are needed for an elbow, see `elbow`.
 
     A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number that the
     caller wrote: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
     """
     if top_k is None:
         return n_sentences
+    if isinstance(top_k, str):
+        bounds = elbow_bounds(top_k)
+        if bounds is None or ranked_scores is None:
+            raise ValueError(
+                f"top_k: got {top_k!r} for {n_sentences} sentences; expected a number, or scores too"
+            )
+        return elbow(ranked_scores, *bounds)
     if top_k >= 1:
         return min(int(top_k), n_sentences)
     share = math.ceil(Fraction(repr(float(top_k))) * n_sentences)
@@ -92,10 +143,14 @@ def resolve_top_k(top_k: float | None, n_sentences: int) -> int:
 
 
 def pick(
-    logits: NDArray[np.float32], scores: NDArray[np.float64], top_k: float | None, threshold: float | None
+    logits: NDArray[np.float32],
+    scores: NDArray[np.float64],
+    top_k: float | str | None,
+    threshold: float | None,
 ) -> NDArray[np.int64]:
     """Numbers of the sentences within ``top_k`` and at or above ``threshold``, best first."""
-    picks = rank(logits)[: resolve_top_k(top_k, len(logits))]
+    ranked = rank(logits)
+    picks = ranked[: resolve_top_k(top_k, len(logits), scores[ranked])]
     return picks if threshold is None else picks[scores[picks] >= threshold]
 
 

@@ -1,6 +1,10 @@
-"""The pieces of a scan's result: one scored sentence, and one passage of selected sentences."""
+"""The pieces of a scan's result: one scored sentence, one passage of selected sentences, and all as arrays."""
 
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,6 +57,50 @@ class Passage:
 
     def __repr__(self) -> str:
         return f"Passage({shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
+
+
+class ScoredText(Protocol):
+    """What the outputs of a `ScanResult` read of it; its docstring describes the attributes."""
+
+    @property
+    def query(self) -> str:
+        """The question."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The document."""
+        ...
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Spans of the sentences begin here: (sentences,)."""
+        ...
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Spans end before here: (sentences,)."""
+        ...
+
+    @property
+    def logits(self) -> NDArray[np.float32]:
+        """The output for each sentence: (sentences,)."""
+        ...
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Sigmoid of the logits: (sentences,)."""
+        ...
+
+    @property
+    def sentences(self) -> tuple[ScoredSentence, ...]:
+        """All sentences in document order."""
+        ...
+
+    @property
+    def tokens_read(self) -> int | None:
+        """Tokens of the document that were read, if they were counted."""
+        ...
 
 
 def shortened(text: str, characters: int = 60) -> str:

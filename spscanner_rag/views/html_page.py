@@ -1,4 +1,4 @@
-"""The beginning of every HTML page: a policy that lets nothing be loaded, and the question."""
+"""The beginning of every HTML page: a policy that lets nothing be loaded, the shared style, and the question."""
 
 import base64
 import hashlib
@@ -24,6 +24,11 @@ def page_head(title: str, style: str, script: str | None = None) -> str:
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{html.escape(one_line(title)[:_TITLE_CHARACTERS])}</title>\n<style>{style}</style>\n</head>\n"
     )
+
+
+def page_style(package: str, name: str) -> str:
+    """A style sheet of a package, after the one of all pages: type and colours, one for each retriever."""
+    return resource(__package__, "page.css") + resource(package, name)
 
 
 def question_header(query: str, facts: str) -> str:

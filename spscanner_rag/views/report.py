@@ -1,48 +1,29 @@
-"""The HTML view: one self-contained page with every sentence shaded by its score.
+"""The HTML view: one self-contained page that opens at the best sentence, in the text of its document.
 
-The page has no script and loads nothing; its policy (CSP) allows its own style sheet only. All text of a
-document is escaped, and its control characters are written out.
+The page loads nothing; its policy (CSP) allows its own style sheet and its own script, which goes from pick to
+pick. Without the script, its links still work. All text of a document is escaped, and its control characters are
+written out.
 """
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from spscanner_rag.files.documents import name_of
-from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.views.escaping import escaped, escaped_line
-from spscanner_rag.views.html_page import page_head, question_header, resource
-from spscanner_rag.views.scanned_document import ScannedDocument
+from spscanner_rag.views.escaping import escaped_line
+from spscanner_rag.views.html_page import page_head, page_style, question_header, resource
+from spscanner_rag.views.line_breaks import Breaks
+from spscanner_rag.views.scanned_document import ScannedDocument, compression_of
+from spscanner_rag.views.score_strip import score_strip
 
-LEVELS = 8  # shades, not counting unshaded
+LEVELS = 8
+"""Strengths of a highlight."""
+
 _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
 
 
-class Shading:
-    """Maps logits to shades, from the median of all sentences (none) to the best (the strongest).
-
-    Shades are relative, because the scores of a checkpoint may cover only a part of 0 to 1.
-    """
-
-    def __init__(self, results: Sequence[NDArray[np.float32]]) -> None:
-        logits = np.concatenate([*results, np.zeros(0, dtype=np.float32)]).astype(np.float64)
-        self.median = float(np.median(logits)) if len(logits) else 0.0
-        self.best = float(logits.max()) if len(logits) else 0.0
-
-    def levels(self, logits: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Shade of each sentence, 0 (none) to 8, shape ``(n,)``."""
-        if self.best <= self.median:
-            return np.zeros(len(logits), dtype=np.int64)
-        share = (logits.astype(np.float64) - self.median) / (self.best - self.median)
-        return np.clip(np.round(share * LEVELS), 0, LEVELS).astype(np.int64)
-
-    def scores(self) -> list[float]:
-        """The score in the middle of each shade from 1 to 8."""
-        steps = np.arange(1, LEVELS + 1) / LEVELS
-        scores: list[float] = sigmoid(self.median + steps * (self.best - self.median)).tolist()
-        return scores
+def level_of(score: float, best: float) -> int:
+    """Strength of a pick's highlight, 1 to 8, by its share of the best score on the page."""
+    return min(LEVELS, max(1, round(LEVELS * score / max(best, 1e-12))))
 
 
 def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
@@ -50,91 +31,126 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
 
     The list of the best sentences shows their picks; ``model`` is the source of the checkpoint.
     """
-    shading = Shading([document.result.logits for document in scanned])
-    parts = [
-        page_head(query, resource(__package__, "report.css")),
-        "<body>\n",
-        _header(query, model, scanned, shading),
-        '<div class="columns">\n<nav aria-label="Best sentences">\n<details open>\n'
-        "<summary>Best sentences</summary>\n",
-    ]
+    style, script = page_style(__package__, "report.css"), resource(__package__, "report.js")
+    best = max((float(each.result.scores.max()) for each in scanned if len(each.result.scores)), default=0.0)
+    parts = [page_head(query, style, script), "<body>\n", _header(query, model, scanned, best)]
+    parts.append('<div class="columns">\n<nav aria-label="Best sentences">\n<details open>\n')
+    parts.append(f"<summary>{_best_of(scanned)}</summary>\n")
     for number, document in enumerate(scanned, start=1):
-        parts.append(_best_sentences(number, document, titled=len(scanned) > 1))
-    parts.append("</details>\n</nav>\n<main>\n")
+        parts.append(_best_sentences(number, document, best, titled=len(scanned) > 1))
+    parts.append('</details>\n</nav>\n<main tabindex="-1">\n')
+    first = max((pick.score for each in scanned for pick in each.picks), default=0.0)
     for number, document in enumerate(scanned, start=1):
-        parts.extend(_article(number, document, shading))
-    return "".join([*parts, "</main>\n</div>\n</body>\n</html>\n"])
+        parts.extend(_article(number, document, best, first))
+    return "".join([*parts, f"</main>\n</div>\n<script>{script}</script>\n</body>\n</html>\n"])
+
+
+def _best_of(scanned: Sequence[ScannedDocument]) -> str:
+    picks = sum(len(document.picks) for document in scanned)
+    return (
+        "No best sentence"
+        if not picks
+        else f"The {picks:,} best sentences"
+        if picks > 1
+        else "The best sentence"
+    )
 
 
 def _name(scanned: ScannedDocument) -> str:
     return escaped_line(name_of(scanned.document.path))
 
 
-def _header(query: str, model: str, scanned: Sequence[ScannedDocument], shading: Shading) -> str:
+def _header(query: str, model: str, scanned: Sequence[ScannedDocument], best: float) -> str:
     characters = sum(len(document.result.text) for document in scanned)
     sentences = sum(len(document.result.logits) for document in scanned)
     files_read = _name(scanned[0]) if len(scanned) == 1 else f"{len(scanned)} documents"
     facts = f"{files_read} · {characters:,} characters · {sentences:,} sentences"
-    swatches = "".join(
-        f'<span class="s{level}">{score:.2f}</span>' for level, score in enumerate(shading.scores(), start=1)
+    counted = compression_of(scanned)
+    if counted is not None:
+        facts += f" · {counted}"
+    swatches = "".join(f'<span class="s{level}"></span>' for level in range(1, LEVELS + 1))
+    keys = "".join(
+        f"<span><kbd>{key}</kbd> {name}</span>"
+        for key, name in (("j", "next"), ("k", "previous"), ("b", "best"))
     )
+    strip = score_strip(1, scanned[0], best) if len(scanned) == 1 else ""
+    steps = _button(-1, "previous", "↑") + _button(1, "next", "↓")
     return (
         question_header(query, f"{facts} · checkpoint {escaped_line(model)}")
-        + f'<p class="legend">Score <span class="scale">{swatches}</span></p>\n</header>\n'
+        + f'<div class="bar">\n<span class="steps">{steps}</span>\n'
+        f'<span class="at" aria-live="polite">{_best_of(scanned)}</span>\n'
+        f'<span class="scale">score 0 {swatches} {best:.2f}</span>\n<span class="keys">{keys}</span>\n</div>\n'
+        f"{strip}</header>\n"
     )
 
 
-def _best_sentences(number: int, scanned: ScannedDocument, titled: bool) -> str:
+def _button(step: int, name: str, sign: str) -> str:
+    return f'<button type="button" data-step="{step}" aria-label="{name} best sentence">{sign}</button>'
+
+
+def _best_sentences(number: int, scanned: ScannedDocument, best: float, titled: bool) -> str:
     title = f'<h2><a href="#d{number}">{_name(scanned)}</a></h2>\n' if titled else ""
+    title += score_strip(number, scanned, best) if titled else ""
     items = []
     for passage in scanned.picks:
         line, column = scanned.document.position(passage.start)
+        section = escaped_line(scanned.document.section(passage.start))
+        place = f"{section}, {line}:{column}" if section else f"{line}:{column}"
         sentence = scanned.number(passage)
+        whole = ' class="best"' if scanned.ranks[passage.start] == 1 else ""
         items.append(
-            f'<li id="l{number}-{sentence}"><a href="#d{number}-{sentence}">'
+            f'<li id="l{number}-{sentence}"{whole}><a href="#d{number}-{sentence}">'
             f'<span class="rank">{scanned.ranks[passage.start]}</span>'
-            f'<span class="score">{passage.score:.3f}</span><span class="place">{line}:{column}</span>'
+            f'<span class="score">{passage.score:.3f}</span><span class="place">{place}</span>'
             f'<span class="quote" dir="auto">{escaped_line(passage.text)}</span></a></li>\n'
         )
     return title + (f"<ol>\n{''.join(items)}</ol>\n" if items else "<p>No sentence was selected.</p>\n")
 
 
-def _article(number: int, scanned: ScannedDocument, shading: Shading) -> Iterator[str]:
-    # Blocks end at line breaks of the document; elsewhere only in a line that is far too long.
-    yield f'<article id="d{number}">\n<h2>{_name(scanned)}</h2>\n<div class="text" lang="" dir="auto"><div>'
-    text = scanned.document.text
-    block = cursor = 0  # characters in the open block, and shown so far
-    for start, end, marked in _marked_sentences(number, scanned, shading):
-        gap = text[cursor:start].replace("\r\n", "\n")
-        before, after = gap, None
-        if block >= _BLOCK_CHARACTERS and "\n" in gap:
-            before, _, after = gap.partition("\n")  # the end of the block shows this line break
-        elif block >= _LONGEST_BLOCK_CHARACTERS:
-            after = ""
-        yield escaped(before)
-        if after is not None:
-            yield f"</div><div>{escaped(after)}"
-            block = 0
-        yield marked
-        block += end - cursor
+def _article(number: int, scanned: ScannedDocument, best: float, first: float) -> Iterator[str]:
+    # Blocks end where a paragraph does; elsewhere only in a line that is far too long.
+    text, result = scanned.document.text, scanned.result
+    breaks = Breaks(text)
+    yield (
+        f'<article id="d{number}" data-characters="{len(text)}">\n<h2>{_name(scanned)}</h2>\n'
+        '<div class="text" lang="" dir="auto"><div data-at="0">'
+    )
+    block = cursor = 0  # where the open block begins, and what is shown so far
+    for start, end in zip(result.starts.tolist(), result.ends.tolist(), strict=True):
+        cut = _cut(breaks, cursor, start, start - block)
+        if cut is not None:  # the end of the block shows the line break at the cut
+            after = cut + 1 if cut < start else cut
+            yield f'{breaks.html(cursor, cut)}</div><div data-at="{after}">{breaks.html(after, start)}'
+            block = after
+        else:
+            yield breaks.html(cursor, start)
+        if start in scanned.ranks:
+            yield _mark(number, scanned, start, breaks.html(start, end), best, first)
+        else:
+            yield breaks.html(start, end)
         cursor = end
-    yield f"{escaped(text[cursor:])}</div></div>\n</article>\n"
+    yield f"{breaks.html(cursor, len(text))}</div></div>\n</article>\n"
 
 
-def _marked_sentences(
-    number: int, scanned: ScannedDocument, shading: Shading
-) -> Iterator[tuple[int, int, str]]:
-    """The span of each sentence and its HTML; a sentence without a shade has no element."""
-    result, ranks = scanned.result, scanned.ranks
-    values = zip(shading.levels(result.logits).tolist(), result.scores.tolist(), strict=True)
-    spans = zip(result.starts.tolist(), result.ends.tolist(), strict=True)
-    for sentence, ((start, end), (level, score)) in enumerate(zip(spans, values, strict=True)):
-        content = escaped(result.text[start:end])
-        if start in ranks:
-            content = (
-                f'<a class="back" href="#l{number}-{sentence}">{ranks[start]}</a>'
-                f'<mark class="s{level}" id="d{number}-{sentence}" title="{score:.3f}">{content}</mark>'
-            )
-        elif level:
-            content = f'<span class="s{level}" title="{score:.3f}">{content}</span>'
-        yield start, end, content
+def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None:
+    """Where a block of so many characters ends, between one sentence and the next; None if it goes on."""
+    if characters >= _BLOCK_CHARACTERS:
+        place = breaks.text.find("\n", cursor, start)
+        while place >= 0:
+            if not breaks.is_soft(place):
+                return place
+            place = breaks.text.find("\n", place + 1, start)
+    return start if characters >= _LONGEST_BLOCK_CHARACTERS else None
+
+
+def _mark(number: int, scanned: ScannedDocument, start: int, content: str, best: float, first: float) -> str:
+    sentence = int(scanned.result.starts.searchsorted(start))
+    score, rank = float(scanned.result.scores[sentence]), scanned.ranks[start]
+    line, _ = scanned.document.position(start)
+    share = 100 * start / max(1, len(scanned.result.text))
+    facts = f"{rank} of {len(scanned.picks)} · score {score:.3f} · line {line:,} · {share:.0f} % into the document"
+    opening = ' data-rank="1"' if score == first else ""
+    return (
+        f'<a class="back" href="#l{number}-{sentence}">{rank}</a><mark class="s{level_of(score, best)}" '
+        f'id="d{number}-{sentence}"{opening} data-facts="{facts}" title="{score:.3f}">{content}</mark>'
+    )

@@ -18,7 +18,7 @@ from spscanner_rag.results import Passage
 from spscanner_rag.scorers import Progress
 from spscanner_rag.views.escaping import encodable, one_line
 from spscanner_rag.views.progress import open_console, progress_bars
-from spscanner_rag.views.scanned_document import ScannedDocument
+from spscanner_rag.views.scanned_document import ScannedDocument, compression_of
 
 T = TypeVar("T")
 
@@ -41,11 +41,23 @@ def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]
 def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
     """The text view of scanned documents, in the colours and width of ``stream``.
 
-    Below its rank, score and position (line:column), each selected sentence is marked ``>`` and shown between its
-    neighbours, which are dimmed. Only a terminal gets colours and wrapped lines.
+    Below its rank, score and position (line:column, page or heading), each selected sentence is marked ``>`` and
+    shown between its neighbours, which are dimmed. Documents without one are only counted, if there are others.
+    The last line says how many tokens were kept and read. Only a terminal gets colours and wrapped lines.
     """
     console = open_console(stream)
-    return captured(console, documents, lambda scanned: _print_document(console, scanned, context))
+    found = [scanned for scanned in documents if scanned.picks] or documents
+    shown = captured(console, found, lambda scanned: _print_document(console, scanned, context))
+    if len(found) < len(documents):
+        left = len(documents) - len(found)
+        shown += f"\nNo sentence was selected in {left:,} of {len(documents):,} documents.\n"
+    counted = compression_of(documents)
+    if counted is None:
+        return shown
+    with console.capture() as last_line:
+        console.print()
+        console.print(Text(str(counted), style="dim"), soft_wrap=True)
+    return shown + last_line.get()
 
 
 def _print_document(console: Console, scanned: ScannedDocument, context: int) -> None:
@@ -62,6 +74,8 @@ def _print_document(console: Console, scanned: ScannedDocument, context: int) ->
         heading = Text(f"{ranks[passage.start]:>3}  ", style="bold")
         heading.append(f"{passage.score:.3f}", style="bold green")
         heading.append(f"  {line}:{column}", style="cyan")
+        if section := scanned.document.section(passage.start):
+            heading.append("  ").append_text(line_of(console, section, "cyan"))
         console.print()
         console.print(heading, soft_wrap=True)
         for number in _surroundings(scanned, passage, context, chosen):

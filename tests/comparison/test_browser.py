@@ -145,7 +145,7 @@ def test_a_click_on_a_strip_or_on_the_list_goes_to_the_pick(visit: Any, page_fil
     opened.page.locator('svg a[href="#p1-1-3"] .reach').click()
     assert here(opened) == "p1-1-3"
     opened.page.locator(".ranking summary").click()
-    opened.page.locator('.lists a[href="#p1-3-1"]').click()
+    opened.page.locator('.ranking a[href="#p1-3-1"]').click()
     assert here(opened) == "p1-3-1"
     opened.page.go_back()
     opened.page.wait_for_function("document.querySelector('mark.here').id === 'p1-1-3'")
@@ -174,6 +174,29 @@ def test_a_narrow_screen_shows_one_column(visit: Any, page_file: Path) -> None:
     assert press(opened, "j") == "p1-3-1"
     assert press(opened, "ArrowRight") == "p1-1-2"
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    opened.finish()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_best_of_each_are_in_view_at_the_beginning(visit: Any, page_file: Path, width: int) -> None:
+    opened = visit(page_file, viewport={"width": width, "height": 844})
+    tops = {}
+    for rank in (1, 2):
+        for column in (1, 3):
+            box = opened.page.locator(f'.best a[href="#p1-{column}-{rank}"]').bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+            tops[column, rank] = box["y"]
+    assert tops[1, 1] < 844
+    assert (tops[1, 1] == tops[3, 1]) == (width > 760)  # rows are aligned, or below each other
+    assert tops[3, 1] < tops[1, 2]
+    if width < 760:  # no column is clipped
+        rights = (
+            "[...document.querySelectorAll('td, tbody th')].map((cell) => cell.getBoundingClientRect().right)"
+        )
+        assert max(opened.page.evaluate(rights)) <= width
+    opened.page.locator('.best a[href="#p1-3-1"]').click()
+    assert here(opened) == "p1-3-1"
     opened.finish()
 
 

@@ -31,7 +31,7 @@ ALLOWED_TAGS = set(
 )
 ALLOWED_ATTRIBUTES = set(
     "lang charset http-equiv content name class dir id href title data-here data-start type scope aria-live"
-    " aria-label tabindex viewbox preserveaspectratio role x y width height".split()
+    " aria-label tabindex data-head viewbox preserveaspectratio role x y width height".split()
 )
 
 
@@ -180,7 +180,10 @@ def test_evidence_is_green_where_it_was_found_and_red_where_not() -> None:
         "miss cell c1": " Two is",
         "hit cell c2": "is here. Two is",
     }
-    table = re.findall(r"<td>(\d of \d)(?: <span class=\"missed\">(\d missed)</span>)?</td>", comparison.page)
+    table = re.findall(
+        r'<td data-head="Evidence sentences found">(\d of \d)(?: <span class="missed">(\d missed)</span>)?</td>',
+        comparison.page,
+    )
     assert table == [("1 of 2", "1 missed"), ("2 of 2", "")]
 
 
@@ -212,6 +215,55 @@ def test_the_strips_show_where_the_picks_lie() -> None:
             assert places[pick.rank] == pytest.approx(1000 * pick.start / len(text), abs=5.1)
         bars = re.findall(r'<rect class="(found|missed)"', strip)
         assert [bar == "found" for bar in bars] == list(retrieval.found)
+
+
+def cards(page: str) -> list[tuple[str, str, str]]:
+    """Column, rank and text of each card, in the order of the page."""
+    return re.findall(
+        r'<div class="card c(\d)(?: only)?"><p class="who">[^<]*</p><a href="#[^"]*"><span class="facts">'
+        r'<b>(\d)</b>.*?<span class="quote" dir="auto">([^<]*)</span></a></div>',
+        page,
+    )
+
+
+def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
+    text = "\n".join(f"Sentence {number} stands here." for number in range(300))
+    comparison = comparison_of(text, top_k=5)
+    page = comparison.page
+    expected = [
+        (str(column), str(rank), " ".join(text[pick.start : pick.end].split())[:600])
+        for rank in (1, 2, 3)
+        for column, retrieval in enumerate(comparison.retrievals, start=1)
+        for pick in retrieval.picks[rank - 1 : rank]
+    ]
+    assert [(column, rank, quote.rstrip("…")) for column, rank, quote in cards(page)] == [
+        (column, rank, quote.strip()) for column, rank, quote in expected
+    ]
+    parts = [
+        page.index(part)
+        for part in ("The best 3 of each", "Only one found", "Everything", "All picks by rank")
+    ]
+    assert parts == sorted(parts)
+
+
+def test_what_only_one_found_is_listed_under_it() -> None:
+    text = "\n".join(f"Sentence {number} stands here." for number in range(300))
+    comparison = comparison_of(text, top_k=30)
+    only = comparison.page.split("Only one found")[1].split("Everything")[0]
+    for column, retrieval in enumerate(comparison.retrievals, start=1):
+        (own,) = re.findall(rf'<div class="c{column}"><p class="who">.*?</div>\n', only, re.DOTALL)
+        wanted = [pick.rank for pick in retrieval.picks if pick.only]
+        assert [int(rank) for rank in re.findall(r"<b>(\d+)</b>", own)] == wanted[:10]
+        more = re.findall(r"and (\d+) more", own)
+        assert [int(number) for number in more] == ([len(wanted) - 10] if len(wanted) > 10 else [])
+
+
+def test_labels_are_short_and_whole_names_are_shown_on_hover() -> None:
+    scorers = {"dense:/models/of/mine/small": Seeded(0), "bm25": Seeded(1)}
+    page = compare("Who?", "One. Two.", scorers, count_tokens=words).page
+    assert '<button type="button" class="name" title="dense:/models/of/mine/small">' in page
+    assert '<p class="who">dense:small</p>' in page
+    assert page.count("/models/of/mine") == 2  # in the column's head and in the table, as titles
 
 
 def test_hostile_names_and_questions_are_text_too() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spscanner_rag.results.document_score import Aggregation, document_score, rank_documents
 
 LOGITS = np.array([-2.0, 3.0, 0.0, 1.0], np.float32)
-ALL: tuple[Aggregation, ...] = ("max", "mean_top", "sum", "logsumexp")
+ALL: tuple[Aggregation, ...] = ("max", "mean", "mean_top", "sum", "logsumexp")
 NUMBERS = st.lists(st.floats(-800, 800, width=32), min_size=1, max_size=30)
 
 
@@ -19,6 +19,9 @@ def test_by_hand() -> None:
     assert document_score(LOGITS, "mean_top") == pytest.approx(4 / 3)
     assert document_score(LOGITS, "mean_top", top=1) == 3.0
     assert document_score(LOGITS, "mean_top", top=50) == pytest.approx(0.5)
+    assert document_score(LOGITS, "mean") == pytest.approx(0.5)
+    assert document_score(LOGITS, "first") == LOGITS[0]
+    assert document_score(LOGITS[:1], "long") == LOGITS[0]
     assert document_score(np.zeros(5), "sum") == 2.5
     assert document_score(np.zeros(5), "logsumexp") == pytest.approx(np.log(5))
 
@@ -73,8 +76,10 @@ def test_a_long_document_does_not_come_last_for_its_length() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="aggregation is 'mean'; expected one of max, mean_top"):
-        document_score(LOGITS, "mean")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="aggregation is 'median'; expected one of max, mean"):
+        document_score(LOGITS, "median")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r'"long" got \d+ logits; expected one: use unit="document"'):
+        document_score(LOGITS, "long")
     with pytest.raises(ValueError, match="top is 0"):
         rank_documents([LOGITS], top=0)
     for bad in ([np.nan], [np.inf], [[1.0]]):

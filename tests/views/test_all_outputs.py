@@ -201,7 +201,8 @@ def compared(name: str) -> Retrievals:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_pages(name: str) -> None:
-    check_page(render_report(name, name, [scanned(name), scanned(name)]))
+    check_page(render_report(name, name, [scanned(name), scanned(name)]), scripts=1)
+    check_page(scanned(name).result._repr_html_())
     check_page(render_comparisons([compared(name), compared(name)]), scripts=1)
 
 

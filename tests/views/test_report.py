@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
 from spscanner_rag.views.escaping import visible
-from spscanner_rag.views.report import LEVELS, Shading, render_report
+from spscanner_rag.views.report import LEVELS, level_of, render_report
 from spscanner_rag.views.scanned_document import ScannedDocument
 
+VIEWS = Path(__file__).parents[2] / "spscanner_rag" / "views"
 HOSTILE = """<script>alert(1)</script> </style> <img src=x onerror=alert(2)> javascript:alert(3) &lt;b&gt; "'`
 [/INST] [bold]x[/bold] </textarea><!-- --> ]]> \x1b]8;;http://x.example\x07link\x1b]8;;\x07 \x9b31m
 \x00 \x08 \x0c \rreturn \u202egnirts\u202c \u2066 \ud800 \U000e0041 {{7*7}} ${x} </div></main></html> last.
@@ -79,10 +80,12 @@ class Page(HTMLParser):
 
 ALLOWED_TAGS = set(
     "html head meta title style body header p h1 h2 span div nav details summary ol li a main article mark"
-    " code".split()
+    " code i button kbd svg rect path script".split()
 )
 ALLOWED_ATTRIBUTES = set(
-    "lang charset http-equiv content name class dir aria-label open id href title".split()
+    "lang charset http-equiv content name class dir aria-label open id href title aria-live tabindex type role x y"
+    " width height d viewbox preserveaspectratio data-at data-characters data-rank data-facts data-document"
+    " data-step".split()
 )
 
 
@@ -112,7 +115,7 @@ def test_blocks_do_not_change_the_text() -> None:
     crlf = prose.replace("\n", "\r\n")
     one_line = "A sentence of some words stands here. " * 4000
     page = render_report("Who?", "m", [scan(prose), scan(one_line), scan(crlf), scan("\n\nOne. ")])
-    assert page.count("</div><div>") > 10
+    assert page.count("</div><div data-at=") > 10
     shown = check(page).texts
     assert shown[0] == shown[2] == prose
     assert shown[1].count("\n") == 2  # the only breaks that the document does not have
@@ -123,16 +126,21 @@ def test_blocks_do_not_change_the_text() -> None:
 def test_hostile_names_are_text_too() -> None:
     page = render_report(HOSTILE, HOSTILE, [scan("One. Two.", path=HOSTILE), scan("Three.", path=HOSTILE)])
     check(page)
-    assert "<script" not in page
+    assert page.count("<script") == 1
     assert "\\x1b]8;;http://x.example" in page
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page)
 
 
-def test_the_policy_allows_the_own_style_and_nothing_else() -> None:
+def test_the_policy_allows_the_own_style_and_script_and_nothing_else() -> None:
     page = render_report("Who?", "m", [scan(HOSTILE)])
     (style,) = re.findall("<style>(.*?)</style>", page, flags=re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    (script,) = re.findall("<script>(.*?)</script>", page, flags=re.DOTALL)
+    scripted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; script-src 'sha256-{scripted}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
     assert page.index("Content-Security-Policy") < page.index("<style>")
     assert "url(" not in style
@@ -147,7 +155,7 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank() -> None:
     for scanned in (document, in_order):
         page = render_report("Who?", "m", [scanned])
         items = re.findall(
-            r'<li id="l1-(\d+)"><a href="#d1-(\d+)"><span class="rank">(\d)</span>'
+            r'<li id="l1-(\d+)"(?: class="best")?><a href="#d1-(\d+)"><span class="rank">(\d)</span>'
             r'<span class="score">([\d.]+)</span><span class="place">([\d:]+)</span>',
             page,
         )
@@ -161,22 +169,50 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank() -> None:
             assert place == ["1:1", "1:10", "2:1", "2:14"][number]
 
 
-def test_shades_rise_with_the_score() -> None:
-    scanned = scan(" ".join(f"Sentence number {number}." for number in range(200)), top_k=200)
-    parsed = check(render_report("Who?", "m", [scanned]))
-    levels = [int(parsed.classes[f"d1-{number}"].removeprefix("s")) for number in range(200)]
-    by_logit = [levels[number] for number in np.argsort(scanned.result.logits)]
-    assert by_logit == sorted(by_logit)
-    assert by_logit[0] == by_logit[99] == 0
-    assert by_logit[-1] == LEVELS
-    assert len(set(by_logit)) == LEVELS + 1
+def test_only_picks_are_highlighted_the_stronger_the_better() -> None:
+    scanned = scan(" ".join(f"Sentence number {number}." for number in range(200)), top_k=20)
+    page = render_report("Who?", "m", [scanned])
+    parsed = check(page)
+    numbers = [scanned.number(passage) for passage in scanned.picks]  # best first
+    levels = [int(parsed.classes[f"d1-{number}"].removeprefix("s")) for number in numbers]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[0] == LEVELS
+    assert len(set(levels)) > 1
+    assert page.count("<mark") == 20
+    assert page.count('data-rank="1"') == page.count('class="best"') == 1
+    assert f'id="d1-{numbers[0]}" data-rank="1"' in page
 
 
-@pytest.mark.parametrize("logits", [[], [3.0], [1.0, 1.0, 1.0]])
-def test_equal_scores_have_no_shade(logits: list[float]) -> None:
-    array = np.array(logits, dtype=np.float32)
-    assert not Shading([array]).levels(array).any()
-    assert len(Shading([array]).scores()) == LEVELS
+@pytest.mark.parametrize(
+    ("score", "best", "level"), [(0.3, 0.3, 8), (0.01, 0.3, 1), (0.15, 0.3, 4), (0, 0, 1)]
+)
+def test_strength_is_the_share_of_the_best_score(score: float, best: float, level: int) -> None:
+    assert level_of(score, best) == level
+
+
+def test_the_strip_shows_where_the_picks_stand() -> None:
+    scanned = scan("\n".join(f"Sentence number {number} of many." for number in range(500)), top_k=6)
+    page = render_report("Who?", "m", [scanned])
+    (strip,) = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    ticks = re.findall(
+        r'<a href="#d1-(\d+)" tabindex="-1"><title>(\d): [\d.]+</title><rect class="tick" x="([\d.]+)"', strip
+    )
+    found = {int(sentence): float(x) for sentence, _, x in ticks}
+    for passage in scanned.picks:
+        assert found[scanned.number(passage)] == pytest.approx(
+            1000 * passage.start / len(scanned.result.text), abs=6
+        )
+    assert [int(rank) for _, rank, _ in ticks] == [6, 5, 4, 3, 2, 1]  # the best on top
+    assert re.search(r'<path class="profile" d="M\d', strip)
+
+
+def test_a_wrapped_paragraph_is_shown_in_the_width_of_the_window() -> None:
+    wrapped = ("A line of a paragraph that was wrapped at some sixty characters\n" * 9).replace(
+        "that", "That"
+    )
+    page = render_report("Who?", "m", [scan(wrapped + "\nA new paragraph.")])
+    assert check(page).texts == [wrapped + "\nA new paragraph."]
+    assert page.count("<i>\n</i>") == 8
 
 
 def test_a_document_of_which_nothing_was_selected() -> None:
@@ -203,4 +239,5 @@ def test_the_wheel_ships_the_style_sheet(tmp_path: Path) -> None:
     builder = wheel.WheelBuilder(str(Path(__file__).parents[2]))
     built = next(iter(builder.build(directory=str(tmp_path), versions=["standard"])))
     with zipfile.ZipFile(built) as archive:
-        assert b"--shade" in archive.read("spscanner_rag/views/report.css")
+        for name in ("page.css", "report.css", "report.js"):
+            assert archive.read(f"spscanner_rag/views/{name}") == (VIEWS / name).read_bytes()

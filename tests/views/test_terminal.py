@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from spscanner_rag.files.documents import TextFile
@@ -58,6 +59,16 @@ def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
     )
     lines = render_documents([words], 2, io.StringIO()).splitlines()
     assert [line for line in lines if line.startswith("   ")] == ["   > One.", "     Two.", "   > Four."]
+
+
+def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
+    document = TextFile("a.txt", "One two. Three.")
+    scored = ScanResult("?", document.text, [0, 9], [8, 15], [1.0, 0.0], lambda text: len(text.split()))  # type: ignore[arg-type]
+    picks = scored.select(top_k=1)
+    shown = [ScannedDocument(document, scored, picks, picks)] * 2
+    assert render_documents(shown, 0, io.StringIO()).endswith("\n\n4 of 6 tokens kept (66.7 %)\n")
+    counted = [ScannedDocument(document, replace(scored, tokens_read=40), picks, picks)]
+    assert render_documents(counted, 0, io.StringIO()).endswith("\n\n2 of 40 tokens kept (5.0 %)\n")
 
 
 def test_ranks_follow_the_score_in_any_order() -> None:

@@ -1,0 +1,26 @@
+"""How much of a document a selection keeps, in tokens."""
+
+from typing import NamedTuple
+
+
+class Compression(NamedTuple):
+    """Tokens of a selection, and of the document that was read for it, counted by one tokenizer.
+
+    Attributes
+    ----------
+    kept : int
+        Tokens of the selected text.
+    read : int
+        Tokens of the document; the question and its repetitions do not count.
+    """
+
+    kept: int
+    read: int
+
+    @property
+    def share(self) -> float:
+        """``kept / read``; 0 for a document without tokens."""
+        return self.kept / self.read if self.read else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.kept:,} of {self.read:,} tokens kept ({100 * self.share:.1f} %)"

@@ -1,0 +1,81 @@
+"""One selection over the results of several documents that one question was asked of."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spscanner_rag.results import selection
+from spscanner_rag.results.scan_result import ScanResult
+from spscanner_rag.results.sentences import Passage
+
+_BETWEEN_TEXTS = "\n\n"
+
+
+class Selected(NamedTuple):
+    """What was selected of one document."""
+
+    passages: tuple[Passage, ...]  # selected sentences and their neighbours, in the order asked for
+    picks: tuple[Passage, ...]  # those that were selected for their score, in the same order
+    ranks: dict[int, int]  # rank from 1 of each pick among the picks of all documents, by its start
+
+
+def select_together(results: Sequence[ScanResult], **options: Any) -> list[Selected]:  # noqa: ANN401 - as `select`
+    """Select sentences of several documents as if they were one: `ScanResult.select` over all of them.
+
+    Scores compare where the documents were scanned as one collection (``Scanner.scan_many(..., together=True)``).
+    Neighbours stay within a document.
+
+    Parameters
+    ----------
+    results
+        One for each document, at least one, all of one question.
+    **options
+        As for `ScanResult.select`, without ``merge``; ``top_k`` and ``max_tokens`` hold for all together.
+
+    Returns
+    -------
+    list of Selected
+        One for each document, in the order given; offsets are those of the document.
+
+    Raises
+    ------
+    ValueError
+        As `ScanResult.select`.
+    """
+    together = _joined(results)
+    passages = together.select(**options)
+    best = {passage.start for passage in together.select(**{**options, "context": 0})}
+    by_score = together.starts[selection.rank(together.logits)].tolist()
+    ranks = {start: rank for rank, start in enumerate(filter(best.__contains__, by_score), start=1)}
+    found = []
+    for result, offset in zip(results, _offsets(results), strict=True):
+        inside = range(offset, offset + len(result.text) + 1)
+        own = [passage for passage in passages if passage.start in inside]
+        moved = [Passage(each.text, each.start - offset, each.end - offset, each.score) for each in own]
+        picks = [new for new, old in zip(moved, own, strict=True) if old.start in best]
+        own_ranks = {pick.start: ranks[pick.start + offset] for pick in picks}
+        found.append(Selected(tuple(moved), tuple(picks), own_ranks))
+    return found
+
+
+def _joined(results: Sequence[ScanResult]) -> ScanResult:
+    if len(results) == 1:
+        return results[0]
+    offsets = _offsets(results)
+    return ScanResult(
+        results[0].query,
+        _BETWEEN_TEXTS.join(result.text for result in results),
+        np.concatenate([each.starts + offset for each, offset in zip(results, offsets, strict=True)]),
+        np.concatenate([each.ends + offset for each, offset in zip(results, offsets, strict=True)]),
+        np.concatenate([result.logits for result in results]),
+        results[0].count_tokens,
+        np.repeat(np.arange(len(results)), [len(result.logits) for result in results]),
+    )
+
+
+def _offsets(results: Sequence[ScanResult]) -> list[int]:
+    """Where each document begins in the joined text."""
+    lengths = [len(result.text) + len(_BETWEEN_TEXTS) for result in results]
+    return [0, *accumulate(lengths[:-1])]

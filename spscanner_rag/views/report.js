@@ -1,0 +1,129 @@
+"use strict";
+(() => {
+  const main = document.querySelector("main");
+  const marks = [...document.querySelectorAll("article mark[id]")]; // in document order
+  const best = document.querySelector("mark[data-rank='1']");
+  const at = document.querySelector(".at");
+  let current = null; // the pick that was last gone to
+
+  const scrolls = () => (getComputedStyle(main).overflowY === "auto" ? main : document.scrollingElement);
+  const linked = (selector, id) => document.querySelector(`${selector}[href="#${id}"]`);
+
+  function enter(mark) {
+    for (const element of document.querySelectorAll(".here")) element.classList.remove("here");
+    current = mark;
+    mark.classList.add("here");
+    at.textContent = mark.dataset.facts;
+    const item = linked("li a", mark.id);
+    const tick = linked("svg a", mark.id);
+    if (tick) tick.classList.add("here");
+    if (!item) return;
+    item.parentElement.classList.add("here");
+    const list = item.closest("nav");
+    if (list.scrollHeight > list.clientHeight) item.scrollIntoView({ block: "nearest" });
+  }
+
+  function show(mark) {
+    const settle = () => mark.scrollIntoView({ block: "center", inline: "nearest" });
+    settle(); // the blocks that come into view are laid out only now, which may move the pick
+    requestAnimationFrame(settle);
+  }
+
+  function go(mark, remember = true) {
+    if (!mark) return;
+    enter(mark);
+    show(mark);
+    if (remember) history.replaceState(null, "", `#${mark.id}`);
+  }
+
+  function step(by) {
+    const place = marks.indexOf(current);
+    go(place < 0 ? marks[by > 0 ? 0 : marks.length - 1] : marks[place + by]);
+  }
+
+  const keys = { j: () => step(1), n: () => step(1), k: () => step(-1), p: () => step(-1), b: () => go(best) };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+
+  // The text at a share of a document: blocks begin at known characters.
+  function blockAt(article, character) {
+    const blocks = [...article.querySelectorAll("[data-at]")];
+    let low = 0;
+    for (let high = blocks.length; high - low > 1; ) {
+      const middle = (low + high) >> 1;
+      if (Number(blocks[middle].dataset.at) <= character) low = middle;
+      else high = middle;
+    }
+    const [start, next] = [low, low + 1].map((i) => Number(blocks[i]?.dataset.at ?? article.dataset.characters));
+    return [blocks[low], (character - start) / Math.max(1, next - start)];
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-step]");
+    if (button) return step(Number(button.dataset.step));
+    const link = event.target.closest("a[href^='#']");
+    const target = link && document.getElementById(link.getAttribute("href").slice(1));
+    if (target && target.matches("mark")) {
+      event.preventDefault();
+      go(target, false);
+      history.pushState(null, "", `#${target.id}`);
+      return undefined;
+    }
+    const strip = event.target.closest("svg.strip");
+    if (!strip || link) return undefined;
+    const article = document.getElementById(strip.dataset.document);
+    const box = strip.getBoundingClientRect();
+    const share = (event.clientX - box.left) / box.width;
+    const [block, inside] = blockAt(article, share * Number(article.dataset.characters));
+    block.scrollIntoView({ block: "start" });
+    scrolls().scrollTop += inside * block.getBoundingClientRect().height;
+    return undefined;
+  });
+
+  // Where the window stands in each document.
+  function mark_position() {
+    const view = main.getBoundingClientRect();
+    const top = Math.max(view.top, document.querySelector("header").getBoundingClientRect().bottom);
+    const x = view.left + 60;
+    const under = (y) => document.elementFromPoint(x, y)?.closest("[data-at]");
+    const block = under(top + 24) ?? under(top + 90) ?? under((top + innerHeight) / 2);
+    const article = block?.closest("article");
+    for (const now of document.querySelectorAll(".strip .now")) {
+      const mine = article && now.parentElement.dataset.document === article.id;
+      now.setAttribute("width", mine ? "4" : "0");
+      if (!mine) continue;
+      const box = block.getBoundingClientRect();
+      const next = block.nextElementSibling?.dataset.at ?? article.dataset.characters;
+      const inside = Math.min(1, Math.max(0, (top - box.top) / Math.max(1, box.height)));
+      const character = Number(block.dataset.at) + inside * (Number(next) - Number(block.dataset.at));
+      now.setAttribute("x", String((1000 * character) / Math.max(1, Number(article.dataset.characters)) - 2));
+    }
+  }
+  let waiting = false;
+  const scrolled = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      mark_position();
+    });
+  };
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
+  addEventListener("resize", scrolled);
+
+  function arrive() {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target && target.matches("mark")) go(target, false);
+    return target;
+  }
+  addEventListener("hashchange", arrive);
+  addEventListener("popstate", arrive);
+  if (matchMedia("(max-width: 760px)").matches) document.querySelector("nav details").open = false;
+  if (!arrive() && best) go(best, false);
+  if (scrolls() === main) main.focus({ preventScroll: true }); // so that its keys scroll the document
+  mark_position();
+})();

@@ -1,0 +1,41 @@
+"""The first sentence of a comparison."""
+
+import pytest
+
+from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.comparison.verdict import verdict
+
+
+def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
+    retrievals = tuple(
+        Retrieval(name, 9, (Pick(start, start + 3, 0.5, 1, 1, False),), 0.1, own)
+        for name, own, start in zip("abc", found, starts or (0,) * len(found), strict=False)
+    )
+    spans = tuple((number, number + 1) for number in range(len(found[0])))
+    data = Retrievals("?", "One two three.", retrievals, spans, spans, "a")
+    return verdict(data, [own.name for own in retrievals])
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        ([(True, True), (True, False)], "a found 2 of 2 evidence sentences; b 1."),
+        ([(True,), (False,), (True,)], "a and c found the evidence sentence; b none."),
+        ([(True, False), (False, True)], "All 2 retrievers found 1 of 2 evidence sentences."),
+        ([(False,), (False,)], "No retriever found the evidence sentence."),
+        ([(False, False)], "No retriever found any of the 2 evidence sentences."),
+        ([(True, True)], "a found 2 of 2 evidence sentences."),
+        (
+            [(False, False), (True, False), (False, False)],
+            "b found 1 of 2 evidence sentences; a none and c none.",
+        ),
+    ],
+)
+def test_with_evidence_it_says_who_found_it(found: list[tuple[bool, ...]], sentence: str) -> None:
+    assert compared(*found) == sentence
+
+
+def test_without_evidence_it_says_whether_they_agree() -> None:
+    assert "put the same place first" in compared((), (), starts=(0, 2))
+    assert "do not agree" in compared((), (), starts=(0, 3))
+    assert "One retriever" in compared(())

@@ -1,0 +1,144 @@
+"""Maximal marginal relevance against brute force, and where it stands in a selection."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.results import ScanResult
+from spscanner_rag.results.diversity import Redundancy, diverse
+from spscanner_rag.results.selection import rank, sigmoid
+from spscanner_rag.text.words import stems_of
+
+WORDS = st.sampled_from(["otter", "otters", "Heron", "swims", "lake", "12", "the"])
+TEXTS = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=9)
+SCORES = st.sampled_from([-4.0, -1.0, 0.0, 0.5, 3.0])
+
+
+def vector(texts: list[str], number: int) -> dict[str, float]:
+    stems = [set(stems_of(re.findall(r"\w+", text.lower()))) for text in texts]
+    return {
+        stem: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+        for stem in stems[number]
+        for n in [sum(stem in own for own in stems)]
+    }
+
+
+def likeness(texts: list[str], one: int, other: int) -> float:
+    a, b = vector(texts, one), vector(texts, other)
+    product = sum(weight * b.get(stem, 0.0) for stem, weight in a.items())
+    lengths = math.sqrt(sum(w * w for w in a.values()) * sum(w * w for w in b.values()))
+    return product / lengths if lengths else 0.0
+
+
+@settings(max_examples=80, deadline=None)
+@given(TEXTS, st.data())
+def test_brute_force_agrees(texts: list[str], data: st.DataObject) -> None:
+    logits = np.array(data.draw(st.lists(SCORES, min_size=len(texts), max_size=len(texts))), np.float32)
+    diversity = data.draw(st.sampled_from([0.0, 0.3, 0.5, 0.77, 1.0]))
+    owners = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(texts), max_size=len(texts))))
+    per_owner = data.draw(st.none() | st.integers(1, 3))
+    most = data.draw(st.integers(1, len(texts)))
+    scores, ranked = sigmoid(logits), rank(logits)
+    expected: list[int] = []
+    while len(expected) < most:
+        values = {
+            i: diversity * scores[i]
+            - (1 - diversity) * max((likeness(texts, i, j) for j in expected), default=0)
+            for i in ranked.tolist()
+            if i not in expected
+            and (per_owner is None or sum(owners[j] == owners[i] for j in expected) < per_owner)
+        }
+        if not values:
+            break
+        best = max(values.values())
+        expected.append(next(i for i, value in values.items() if value > best - 1e-9))
+    got = diverse(texts, scores, ranked, most, diversity, owners, per_owner)
+    values_equal = [round(v, 6) for v in _values(texts, scores, got.tolist(), diversity)]
+    assert values_equal == [round(v, 6) for v in _values(texts, scores, expected, diversity)]
+
+
+def _values(texts: list[str], scores: np.ndarray, picks: list[int], diversity: float) -> list[float]:
+    """What each pick was worth when it was taken, so that ties by rounding do not count as differences."""
+    return [
+        diversity * scores[pick]
+        - (1 - diversity) * max((likeness(texts, pick, before) for before in picks[:place]), default=0)
+        for place, pick in enumerate(picks)
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(TEXTS)
+def test_likeness_is_the_cosine(texts: list[str]) -> None:
+    redundancy = Redundancy(texts)
+    for one in range(len(texts)):
+        expected = [likeness(texts, one, other) for other in range(len(texts))]
+        np.testing.assert_allclose(redundancy.with_text(one), expected, atol=1e-9)
+
+
+def result_of(sentences: list[str], logits: list[float]) -> ScanResult:
+    text = " ".join(sentences)
+    starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences[:-1])])
+    ends = starts + [len(sentence) for sentence in sentences]
+    return ScanResult("q", text, starts, ends, np.array(logits, np.float32), lambda text: len(text.split()))
+
+
+REPEATED = result_of(
+    ["Otters swim in the lake.", "The otter swims in lakes.", "Herons stand still.", "It rained."],
+    [3, 2.9, 1, -5],
+)
+
+
+def test_a_repetition_is_passed_over_before_budgets() -> None:
+    plain = [passage.text for passage in REPEATED.select(2)]
+    assert plain == ["Otters swim in the lake.", "The otter swims in lakes."]
+    assert REPEATED.select(2, diversity=1.0) == REPEATED.select(2)
+    chosen = ["Otters swim in the lake.", "Herons stand still."]
+    assert [passage.text for passage in REPEATED.select(2, diversity=0.6)] == chosen
+    assert REPEATED.context(2, diversity=0.6) == "\n".join(chosen)
+    within = REPEATED.select(None, max_tokens=10, diversity=0.6)
+    assert [passage.text for passage in within] == [*chosen, "It rained."]
+    assert len(REPEATED.select(None, threshold=0.5, diversity=0.2)) == 3, "the threshold is on scores"
+
+
+def test_an_elbow_ends_at_the_steepest_fall() -> None:
+    scores = [0.95, 0.9, 0.4, 0.35, 0.1]
+    result = result_of([f"w{i}" for i in range(5)], [math.log(s / (1 - s)) for s in scores])
+    assert len(result.select("elbow")) == 2
+    assert len(result.select("elbow:3-4")) == 4
+    assert len(result.select("elbow:1-1")) == 1
+    assert len(result.select("elbow:8-9")) == 5
+    assert len(result.select("elbow", threshold=0.92)) == 1
+    assert len(result.select("elbow", diversity=0.5)) == 2
+    assert ScanResult("q", "", [], [], []).select("elbow") == ()  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SCORES, min_size=1, max_size=12), st.integers(1, 6), st.integers(0, 6))
+def test_elbow_as_its_rule_says(logits: list[float], least: int, more: int) -> None:
+    result = result_of([f"w{i}" for i in range(len(logits))], logits)
+    ranked = sorted(result.scores, reverse=True)
+    ks = [k for k in range(least, least + more + 1) if k < len(ranked)]
+    falls = [ranked[k - 1] - ranked[k] for k in ks]
+    expected = ks[falls.index(max(falls))] if ks else len(ranked)
+    assert len(result.select(f"elbow:{least}-{least + more}")) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top_k": "elbow:9-3"}, "top_k: got 'elbow:9-3'"),
+        ({"top_k": "elbow:0-3"}, "top_k: got 'elbow:0-3'"),
+        ({"top_k": "knee"}, "top_k: got 'knee'"),
+        ({"diversity": 1.1}, "diversity: got 1.1; expected a number from 0 to 1"),
+        ({"diversity": float("nan")}, "diversity: got nan"),
+        ({"diversity": True}, "diversity: got True"),
+        ({"diversity": None}, "diversity: got None"),
+    ],
+)
+def test_errors(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        REPEATED.select(**options)  # type: ignore[arg-type]
