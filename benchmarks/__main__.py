@@ -5,7 +5,20 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import ablation, corpus, first_stage, import_time, long_documents, profile, speed, throughput
+from benchmarks import (
+    ablation,
+    corpus,
+    first_stage,
+    how_many,
+    import_time,
+    limit_corpora,
+    long_documents,
+    long_queries,
+    profile,
+    serve,
+    speed,
+    throughput,
+)
 from benchmarks.machine import describe_run
 from benchmarks.table import print_report
 
@@ -27,7 +40,20 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
-    for module in (throughput, speed, profile, long_documents, import_time, corpus, first_stage, ablation):
+    for module in (
+        throughput,
+        speed,
+        profile,
+        long_documents,
+        import_time,
+        corpus,
+        first_stage,
+        serve,
+        limit_corpora,
+        ablation,
+        how_many,
+        long_queries,
+    ):
         for command in module.add_commands(commands):
             command.add_argument("--out", type=Path, metavar="JSON", help="write the report to this file")
     return parser

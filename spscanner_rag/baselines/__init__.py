@@ -6,22 +6,48 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # at run time a class is imported when it is used: most need optional packages or torch
     from spscanner_rag.baselines.base import Baseline
     from spscanner_rag.baselines.bm25 import BM25
+    from spscanner_rag.baselines.cascade import Cascade
     from spscanner_rag.baselines.cross_encoder import CrossEncoder
     from spscanner_rag.baselines.dense import Dense
+    from spscanner_rag.baselines.generative import Generative
     from spscanner_rag.baselines.hybrid import Hybrid
+    from spscanner_rag.baselines.in_context import BlockSearch
+    from spscanner_rag.baselines.llm.listwise import Listwise
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
+    from spscanner_rag.baselines.multi_vector.late_interaction import LateInteraction
+    from spscanner_rag.baselines.multi_vector.rprs import RPRS
     from spscanner_rag.baselines.propositions import Propositions
 
 _MODULES = {
     "BM25": "bm25",
     "Baseline": "base",
+    "BlockSearch": "in_context",
+    "Cascade": "cascade",
     "CrossEncoder": "cross_encoder",
     "Dense": "dense",
+    "Generative": "generative",
     "Hybrid": "hybrid",
+    "LateInteraction": "multi_vector.late_interaction",
+    "Listwise": "llm.listwise",
     "MambaReranker": "mamba_reranker",
     "Propositions": "propositions",
+    "RPRS": "multi_vector.rprs",
 }
-__all__ = ["BM25", "Baseline", "CrossEncoder", "Dense", "Hybrid", "MambaReranker", "Propositions"]
+__all__ = [
+    "BM25",
+    "RPRS",
+    "Baseline",
+    "BlockSearch",
+    "Cascade",
+    "CrossEncoder",
+    "Dense",
+    "Generative",
+    "Hybrid",
+    "LateInteraction",
+    "Listwise",
+    "MambaReranker",
+    "Propositions",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -34,6 +34,9 @@ class Baseline(ABC):
     name: str
     """Its name in tables, such as "bm25"."""
 
+    keeps_texts = False
+    """Whether it keeps what it made of a text, so that one more question on it takes less time."""
+
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
         self._lock = threading.Lock()  # for subclasses with parts that are not thread-safe

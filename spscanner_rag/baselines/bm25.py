@@ -55,6 +55,7 @@ class BM25(CollectionBaseline):
     """
 
     name = "bm25"
+    keeps_texts = True
 
     def __init__(
         self,

@@ -107,6 +107,8 @@ class Dense(Baseline):
         For an invalid argument, or a preset that needs remote code without ``trust_remote_code``.
     """
 
+    keeps_texts = True
+
     def __init__(
         self,
         embedder: object = "minilm",
@@ -157,6 +159,11 @@ class Dense(Baseline):
     def sentence_transformer(self) -> Any:  # noqa: ANN401 - an optional package's class
         """The model that embeds the units, if it is a sentence-transformers model; else None."""
         return self._passages.model
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of the vectors that are kept for further questions."""
+        return sum(vectors.nbytes for vectors in self._vectors.values())
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """Similarities: (units,).

@@ -84,6 +84,11 @@ class Hybrid(CollectionBaseline):
         return self._fused([_own_scores(scorer, query, text, units) for scorer in self.scorers])
 
     @property
+    def keeps_texts(self) -> bool:  # type: ignore[override]
+        """Whether any of the scorers keeps what it made of a text."""
+        return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
+
+    @property
     def uses_collection(self) -> bool:  # type: ignore[override]
         """Whether any of the scorers depends on the other texts of a collection."""
         return any(getattr(scorer, "uses_collection", False) for scorer in self.scorers)

@@ -1,9 +1,10 @@
 """Mamba-2 as a pointwise reranker ("State Space Models are Strong Text Rerankers", Xu et al., 2024)."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final, Unpack
+from typing import Final, Self, Unpack
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.load import load_classifier
+from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
 from spscanner_rag.scan.pipeline import in_runs
@@ -29,8 +31,57 @@ FIRST_P_TOKENS: Final = 512
 LONG_P_TOKENS: Final = 1536
 """Number of tokens at the start of each document that the paper's settings FirstP and LongP read."""
 
-_END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
+END_TOKENS: Final = ("<|endoftext|>", "</s>", "<|im_end|>")
+"""Names of the end token, in the order in which a tokenizer is asked for them."""
+
 _PIECE_CHARACTERS: Final = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class PairReader:
+    """Lays out a query and a document for a reranker: the tokens of `TEMPLATE`, then the end token."""
+
+    tokenizer: Tokenizer
+    end: int  # the end token
+    document_tokens: int | None = None  # tokens at the start of a document that are read; None: all
+
+    @classmethod
+    def of(
+        cls, tokenizer: Tokenizer, end_token: str | None = None, document_tokens: int | None = None
+    ) -> Self:
+        """With the given end token, or the first of `END_TOKENS` that the tokenizer has.
+
+        Raises ``ValueError`` if it has none.
+        """
+        names = END_TOKENS if end_token is None else (end_token,)
+        for name in names:
+            number = tokenizer.token_to_id(name)
+            if number is not None:
+                return cls(tokenizer, number, document_tokens)
+        raise ValueError(
+            f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
+            " input in training"
+        )
+
+    def sequence(self, query: str, document: str) -> TokenSequence:
+        """One sequence, whose only position is the end token."""
+        if self.document_tokens is not None:
+            document = self._start(document, self.document_tokens)
+        ids = self.ids(TEMPLATE.format(document=document, query=query))
+        return TokenSequence(np.append(ids, np.int32(self.end)), np.array([len(ids)]))
+
+    def ids(self, text: str) -> NDArray[np.int32]:
+        """Token ids of a text, without special tokens: (tokens,)."""
+        pieces = tokenize_in_pieces(self.tokenizer, text, _PIECE_CHARACTERS)
+        return np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in pieces)])
+
+    def _start(self, text: str, tokens: int) -> str:
+        """The beginning of a text, up to the end of the given number of tokens."""
+        for ids, offsets in tokenize_in_pieces(self.tokenizer, text, _PIECE_CHARACTERS):
+            if tokens <= len(ids):
+                return text[: offsets[tokens - 1, 1]]
+            tokens -= len(ids)
+        return text
 
 
 class MambaReranker(Pointwise):
@@ -89,19 +140,35 @@ class MambaReranker(Pointwise):
             check_whole(segment_tokens=segment_tokens)
         if document_tokens is not None:
             check_whole(document_tokens=document_tokens)
-        self.document_tokens = document_tokens
         choice = choose(device, dtype)
         self.name = f"mamba:{model}"
-        self._model, self._tokenizer = load_classifier(
+        self._model, found = load_classifier(
             model, device=choice.device, dtype=choice.dtype, tokenizer=tokenizer, **hub
         )
-        self._end = _end_token(self._tokenizer, end_token)
+        self._pairs = PairReader.of(found, end_token, document_tokens)
         by_device = default_segment_tokens(choice.device.type, self._model.config)
         self.segment_tokens = segment_tokens or by_device
 
+    @classmethod
+    def of_model(
+        cls, model: ScannerModel, tokenizer: Tokenizer, document_tokens: int | None = None
+    ) -> "MambaReranker":
+        """A reranker from a model in memory, such as one in training; the model has no lexical channel."""
+        made = cls.__new__(cls)
+        Pointwise.__init__(made)
+        made.name, made._model = "mamba", model
+        made._pairs = PairReader.of(tokenizer, None, document_tokens)
+        made.segment_tokens = default_segment_tokens(model.device.type, model.config)
+        return made
+
+    @property
+    def document_tokens(self) -> int | None:
+        """Number of tokens at the start of each unit that are read; None: all."""
+        return self._pairs.document_tokens
+
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text by this model's tokenizer, without special tokens."""
-        return len(self._ids(text))
+        return len(self._pairs.ids(text))
 
     def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
         """Logits of the last tokens: (pairs,)."""
@@ -116,31 +183,4 @@ class MambaReranker(Pointwise):
     def _sequences(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Iterator[TokenSequence]:
         for query, document in pairs:
             stop_if(cancelled)
-            if self.document_tokens is not None:
-                document = self._start(document, self.document_tokens)
-            ids = self._ids(TEMPLATE.format(document=document, query=query))
-            yield TokenSequence(np.append(ids, np.int32(self._end)), np.array([len(ids)]))
-
-    def _ids(self, text: str) -> NDArray[np.int32]:
-        pieces = tokenize_in_pieces(self._tokenizer, text, _PIECE_CHARACTERS)
-        return np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in pieces)])
-
-    def _start(self, text: str, tokens: int) -> str:
-        """The beginning of a text, up to the end of the given number of tokens."""
-        for ids, offsets in tokenize_in_pieces(self._tokenizer, text, _PIECE_CHARACTERS):
-            if tokens <= len(ids):
-                return text[: offsets[tokens - 1, 1]]
-            tokens -= len(ids)
-        return text
-
-
-def _end_token(tokenizer: Tokenizer, asked: str | None) -> int:
-    names = _END_TOKENS if asked is None else (asked,)
-    for name in names:
-        number = tokenizer.token_to_id(name)
-        if number is not None:
-            return number
-    raise ValueError(
-        f"the tokenizer has no token {' or '.join(names)}; pass end_token=, the one that ended each"
-        " input in training"
-    )
+            yield self._pairs.sequence(query, document)

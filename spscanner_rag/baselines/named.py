@@ -1,5 +1,6 @@
 """Load scorers by the names that the command line and the evaluation use."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -14,10 +15,27 @@ KINDS = {
     "bm25": "bm25",
     "dense": "dense or dense:MODEL, an embedding model (default: all-MiniLM-L6-v2)",
     "crossencoder": "crossencoder:MODEL, a sentence-transformers cross-encoder",
+    "lateinteraction": "lateinteraction or lateinteraction:MODEL, token vectors of a ColBERT or another embedding "
+    "model (default: all-MiniLM-L6-v2)",
+    "generative": "generative:LLM, a language model that names sentences; LLM is PROVIDER:MODEL or FILE.py:NAME",
     "mamba": "mamba:MODEL, a Mamba-2 reranker",
     "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
+    "remote": "remote:URL, a scanner behind `spscanner serve` (its token: the variable SPSCANNER_TOKEN)",
+    "blocksearch": "blocksearch:MODEL, a language model that reads all units and answers with a code",
+    "rprs": "rprs or rprs:MODEL, for questions as long as documents (default: all-MiniLM-L6-v2)",
     "hybrid": "hybrid:A+B, the standardized scores of two or more of these added",
+    "cascade": "cascade:A>B@M, of which B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, of "
+    "which B reads the best sentences of each unit by A, N tokens of them",
+    "listwise": "listwise:A>LLM@M, a language model that ranks the M best units of A (default: 100); LLM is "
+    "PROVIDER:MODEL or FILE.py:NAME",
+    "pairwise": "pairwise:A>LLM@M, one that compares pairs of them",
+    "setwise": "setwise:A>LLM@M, one that chooses the best of sets of them",
 }
+
+STAGED = ("cascade", "listwise", "pairwise", "setwise")
+"""Kinds whose names have a first stage, a second one, and a bound."""
+
+_STAGES = re.compile(r"(?P<first>[^>]+)>(?P<second>.+?)(?:@(?P<best>[1-9]\d{0,8})(?P<tokens>tokens)?)?")
 
 
 class NameParts(NamedTuple):
@@ -25,13 +43,38 @@ class NameParts(NamedTuple):
 
     kind: str
     model: str  # "" if the name has none
-    scorers: tuple[str, ...]  # names of what a hybrid adds; empty for other kinds
+    scorers: tuple[str, ...]  # names of what it is made of: what a hybrid adds, the stages of a cascade
 
     @classmethod
     def of(cls, name: str) -> Self:
         """Split a name, which need not be one that exists."""
         kind, _, model = name.strip().partition(":")
-        return cls(kind, model, tuple(model.split("+")) if kind == "hybrid" else ())
+        scorers: tuple[str, ...] = ()
+        if kind == "hybrid":
+            scorers = tuple(model.split("+"))
+        elif kind in STAGED and (stages := _STAGES.fullmatch(model)):
+            scorers = (stages["first"], stages["second"]) if kind == "cascade" else (stages["first"],)
+        return cls(kind, model, scorers)
+
+    @property
+    def bound(self) -> dict[str, int]:
+        """What follows the @ of a name with stages: ``best`` or ``tokens``; empty if nothing does."""
+        stages = _STAGES.fullmatch(self.model)
+        if stages is None or stages["best"] is None:
+            return {}
+        return {stages["tokens"] or "best": int(stages["best"])}
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a language model is asked, by it or by a scorer that it is made of."""
+        own = self.kind in STAGED and self.kind != "cascade"
+        return own or any(NameParts.of(name).asks_a_model for name in self.scorers)
+
+    @property
+    def second(self) -> str:
+        """What stands behind the > of a name with stages; "" if nothing does."""
+        stages = _STAGES.fullmatch(self.model)
+        return stages["second"] if stages else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +119,38 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
         case "crossencoder":
             dtype = "float32" if dtype == "auto" else dtype
             return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
+        case "lateinteraction":
+            return baselines.LateInteraction(
+                model or "minilm", unit, device=own_device, trust_remote_code=trusted
+            )
+        case "generative":
+            from spscanner_rag.retrieval.llm.named import named_model
+
+            return baselines.Generative(named_model(model)[1], unit)
         case "mamba":
             return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
+        case "remote":
+            from spscanner_rag.serving.remote_scanner import RemoteScanner
+
+            return RemoteScanner(model)
+        case "blocksearch":
+            return baselines.BlockSearch(model, unit, device=device, keep_texts=keep)
         case "propositions":
             dense = baselines.Dense(device=own_device)
             return baselines.Propositions(model, dense, unit, headings=options.titles, device=device)
+        case "rprs":
+            given: dict[str, Any] = {"device": own_device, "trust_remote_code": trusted}
+            return baselines.RPRS(model or "minilm", unit, **given, keep_texts=4 * keep)
+        case "cascade":
+            first, second = (scorer_of(part, options) for part in parts)
+            bound: dict[str, Any] = dict(NameParts.of(name).bound)
+            return baselines.Cascade(first, second, **bound, unit=unit)
+        case "listwise" | "pairwise" | "setwise":
+            from spscanner_rag.retrieval.llm.named import named_model
+
+            staged, first = NameParts.of(name), scorer_of(parts[0], options)
+            llm, limit = named_model(staged.second)[1], staged.bound.get("best", 100)
+            return baselines.Listwise(llm, first, method=kind, best=limit, unit=unit)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
 
@@ -92,9 +162,14 @@ def check_name(name: str) -> None:
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
     if kind == "bm25" and model:
         raise ValueError(f"retriever {name!r}: bm25 takes no model name; expected {KINDS[kind]}")
-    if not model and kind in ("crossencoder", "mamba", "propositions", "hybrid"):
-        lacks = "the retrievers to add" if kind == "hybrid" else "a model name"
+    own_model = ("crossencoder", "generative", "mamba", "propositions", "blocksearch")
+    if not model and kind in (*own_model, "remote", "hybrid"):
+        lacks = {"hybrid": "the retrievers to add", "remote": "an address"}.get(kind, "a model name")
         raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")
+    if kind in STAGED and not parts:
+        raise ValueError(f"retriever {name!r} has no two stages; expected {KINDS[kind]}")
+    if kind != "cascade" and "tokens" in NameParts.of(name).bound and kind in STAGED:
+        raise ValueError(f"retriever {name!r} has a bound of tokens; expected {KINDS[kind]}")
     for part in parts:
         check_name(part)
 
@@ -111,4 +186,4 @@ def check_names(names: list[str]) -> None:
 
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
     """The units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
-    return ["sentence"] if NameParts.of(name).kind == "scanner" else units
+    return ["sentence"] if NameParts.of(name).kind in ("scanner", "remote") else units

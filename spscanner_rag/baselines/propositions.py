@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Literal, NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -16,7 +16,8 @@ from spscanner_rag.baselines.proposition_spans import passages_of, terms, tie
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
-from spscanner_rag.scorers import Cancelled, Request, never, stop_if
+from spscanner_rag.results import ScanResult
+from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit
 
 NO_PROPOSITION_LOGIT = -17.0
@@ -78,6 +79,9 @@ class Propositions(Baseline):
         propositions that do not either.
     cache_file : str or Path, optional
         A file of JSON lines that stores decompositions. Default: they are kept in memory only.
+    as_context : "unit" or "proposition", default "unit"
+        What `result` and answers give to a language model: the units, ranked by their best proposition, or the
+        propositions themselves.
     batch_size, device, dtype, revision, token, cache_dir, local_files_only
         For a checkpoint; see `Seq2Seq`.
 
@@ -95,6 +99,8 @@ class Propositions(Baseline):
         For an invalid argument.
     """
 
+    keeps_texts = True
+
     def __init__(
         self,
         decomposer: object,
@@ -103,6 +109,7 @@ class Propositions(Baseline):
         *,
         headings: Headings | None = None,
         cache_file: str | Path | None = None,
+        as_context: Literal["unit", "proposition"] = "unit",
         batch_size: int = 8,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "float32",
@@ -116,7 +123,9 @@ class Propositions(Baseline):
                 f"scorer is {type(scorer).__name__}; expected a baseline such as Dense, or a function from a"
                 " query and a list of texts to their scores"
             )
-        self.scorer, self.headings = scorer, headings
+        if as_context not in ("unit", "proposition"):
+            raise ValueError(f"as_context is {as_context!r}; expected 'unit' or 'proposition'")
+        self.scorer, self.headings, self.as_context = scorer, headings, as_context
         name, self._replies = decomposer_of(
             decomposer, batch_size=batch_size, device=device, dtype=dtype, **hub
         )
@@ -128,6 +137,34 @@ class Propositions(Baseline):
     def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
         """The propositions of a text, passage by passage; `ScanCancelled` if ``cancelled`` returned True."""
         return self._texts.get(text, (), lambda: tuple(self._tied(text, cancelled)))
+
+    def best_propositions(self, query: str, text: str, cancelled: Cancelled = never) -> list[Proposition]:
+        """All propositions of a text, the best for a query first; of equal ones the earlier first."""
+        found, scores = self._scored_propositions(query, text, cancelled)
+        return [found[number] for number in np.argsort(-scores, kind="stable")]
+
+    def result(self, query: str, text: str, cancelled: Cancelled = never) -> ScanResult:
+        """What a language model may read, as ``as_context`` says: the units, or the propositions as sentences.
+
+        With "proposition" the text of the result is that of all propositions, one a line.
+        """
+        if self.as_context == "proposition":
+            found, scores = self._scored_propositions(query, text, cancelled)
+            text = "\n".join(proposition.text for proposition in found)
+            units, logits = _lines([proposition.text for proposition in found]), self.logits(scores)
+        else:
+            units = self.segment(text)
+            (logits,) = self.score_units_many([(query, text, units)], cancelled=cancelled)
+        starts, ends = np.array([unit[:2] for unit in units], np.int64).reshape(-1, 2).T
+        return ScanResult(query, text, starts, ends, logits)
+
+    def _scored_propositions(
+        self, query: str, text: str, cancelled: Cancelled
+    ) -> tuple[tuple[Proposition, ...], NDArray[np.float32]]:
+        check_query(query)
+        found = self.propositions(text, cancelled)
+        scores = self._scores(query, [own.text for own in found]) if found else np.zeros(0, np.float32)
+        return found, scores
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """One logit for each unit: (units,)."""
@@ -175,9 +212,7 @@ class Propositions(Baseline):
 
     def _scores(self, query: str, texts: list[str]) -> NDArray[np.float32]:
         if isinstance(self.scorer, Baseline):  # as units of one text, so that the scorer caches their vectors
-            ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
-            units = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
-            return self.scorer.raw_scores(query, "\n".join(texts), units)
+            return self.scorer.raw_scores(query, "\n".join(texts), _lines(texts))
         scores = np.asarray(self.scorer(query, texts), np.float32)
         if scores.shape != (len(texts),) or not np.isfinite(scores).all():
             raise ValueError(
@@ -224,3 +259,9 @@ class Propositions(Baseline):
                 self.name, broken, len(new), lost_here,
             )  # fmt: skip
         return [self._known[source] for source in sources]
+
+
+def _lines(texts: Sequence[str]) -> list[Unit]:
+    """The units of texts that are joined by line breaks."""
+    ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
+    return [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]

@@ -5,7 +5,7 @@ from itertools import islice, pairwise
 from typing import Literal, get_args
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Segmenter, Unit, trimmed
+from spscanner_rag.text.units import Segmenter, Unit, trimmed, units_of
 
 UnitKind = Literal["sentence", "chunk", "passage", "document"]
 
@@ -78,14 +78,6 @@ def segmenter_of(unit: UnitKind | Segmenter) -> Segmenter:
 
 
 def _units(text: str, starts: list[int]) -> list[Unit]:
-    """Units from each start to the next, without the white space around them.
-
-    The ``model_text`` of a unit includes the white space after it, and that of the first also what precedes it.
-    """
+    """Units from each start to the next, without the white space around them; see `units_of`."""
     cuts = [trimmed(text, start, stop) for start, stop in pairwise([*starts, len(text)])]
-    spans = [span for span in cuts if span is not None]
-    reads = [0, *(start for start, _ in spans[1:]), len(text)]
-    return [
-        Unit(start, end, text[read:stop])
-        for (start, end), (read, stop) in zip(spans, pairwise(reads), strict=False)
-    ]
+    return units_of(text, [span for span in cuts if span is not None])

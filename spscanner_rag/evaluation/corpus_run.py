@@ -4,14 +4,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.cascade import Staged
 from spscanner_rag.evaluation.budget import tokens_at
 from spscanner_rag.evaluation.corpora import SourceCorpus
-from spscanner_rag.evaluation.corpus_units import CorpusUnits, Shelf
-from spscanner_rag.evaluation.costs import PeakMemory
+from spscanner_rag.evaluation.corpus_units import Shelf
+from spscanner_rag.evaluation.costs import PeakMemory, index_megabytes
 from spscanner_rag.evaluation.first_stage import Reading, asked_of, documents_to_read
 from spscanner_rag.evaluation.records import Record, RecordFile
 from spscanner_rag.evaluation.run import measure
@@ -19,7 +21,7 @@ from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.coverage import Spans, evidence_sentences
 from spscanner_rag.evidence.metrics import CUTOFFS, Measure, ranking_metrics
 from spscanner_rag.evidence.sampling import Asked
-from spscanner_rag.results.document_score import document_score
+from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
@@ -35,6 +37,9 @@ def run_on_corpora(
     count_tokens: CountTokens,
     file: RecordFile,
     progress: Progress | None = None,
+    *,
+    cutoffs: Sequence[int] = CUTOFFS,
+    aggregation: Aggregation = "max",
 ) -> None:
     """Ask a retriever all questions that have no record in the file, each of its corpus.
 
@@ -54,10 +59,14 @@ def run_on_corpora(
         Receives the records.
     progress
         Called with the number of questions done and of all questions.
+    cutoffs
+        Numbers of units for the metrics of evidence.
+    aggregation
+        What scores a document by its units.
     """
     total, done = sum(len(corpus.asked) for corpus in corpora), 0
     for corpus in corpora:
-        asking = _Asking(setting, scorer, reading, corpus, shelf, count_tokens)
+        asking = _Asking(setting, scorer, reading, corpus, shelf, count_tokens, cutoffs, aggregation)
         for asked in corpus.asked:
             if asking.key(asked) not in file.records:
                 file.add(asking.records(asked))
@@ -74,6 +83,8 @@ class _Asking:
     corpus: SourceCorpus
     shelf: Shelf
     count_tokens: CountTokens
+    cutoffs: Sequence[int]
+    aggregation: Aggregation
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -94,9 +105,12 @@ class _Asking:
         if not len(evidence.starts):
             return []
         memory, units = PeakMemory(), self.shelf.units(self.corpus, self.setting.unit)
-        read, scores, seconds = self._scored(question.text, right, units)
+        collection = asked_of(self.reading, self.shelf, self.corpus, question.text, right)
+        read, scores, seconds, megabytes = timed_scores(
+            self.setting, self.scorer, self.reading, self.shelf, self.corpus, question.text, collection
+        )
         pool, values = units.pool(read, self.count_tokens), np.concatenate([np.zeros(0, np.float32), *scores])
-        found = measure(pool, values, units.place(right, evidence))
+        found = measure(pool, values, units.place(right, evidence), self.cutoffs)
         record = Record(
             *self.setting.key,
             source=self.corpus.source,
@@ -104,45 +118,67 @@ class _Asking:
             doc_id=document.doc_id,
             qid=question.qid,
             characters=len(document.text),
-            metrics=found | document_metrics(scores, [number == right for number in read]),
-            tokens={str(k): n for k, n in tokens_at(values, pool.tokens, CUTOFFS).items()},
+            metrics=found | document_metrics(scores, [number == right for number in read], self.aggregation),
+            tokens={str(k): n for k, n in tokens_at(values, pool.tokens, self.cutoffs).items()},
             seconds=seconds,
+            index_megabytes=megabytes,
             peak_megabytes=memory.megabytes(),
             documents_read=len(read),
             tokens_read=int(pool.tokens.sum()),
         )
         return [record]
 
-    def _scored(
-        self, query: str, right: int, units: CorpusUnits
-    ) -> tuple[Sequence[int], list[NDArray[np.float32]], float]:
-        """The documents read, the logits of their units, and the seconds that a question took."""
-        collection = asked_of(self.reading, self.shelf, self.corpus, query, right)
-        # Indexes are kept, so the same call makes them before the clock starts.
-        documents_to_read(self.reading, self.shelf, self.corpus, query, collection)
-        if self.setting.has_index:
-            units.scores(self.scorer, query, collection, collection)
-        begun = time.perf_counter()
-        read = documents_to_read(self.reading, self.shelf, self.corpus, query, collection)
-        scores = units.scores(self.scorer, query, read, collection)
-        return read, scores, time.perf_counter() - begun
+
+class Timed(NamedTuple):
+    """What a question was scored on, the scores, and what they cost."""
+
+    read: Sequence[int]  # numbers of the documents that were read
+    logits: list[NDArray[np.float32]]  # (units,) of each
+    seconds: float
+    index_megabytes: float
 
 
-def document_metrics(scores: Sequence[NDArray[np.floating]], right: Sequence[bool]) -> dict[str, float]:
+def timed_scores(
+    setting: Setting,
+    scorer: Scorer,
+    reading: Reading,
+    shelf: Shelf,
+    corpus: SourceCorpus,
+    query: str,
+    collection: Sequence[int],
+) -> Timed:
+    """Score the documents that are read for a question that is asked of ``collection``."""
+    units = shelf.units(corpus, setting.unit)
+    # Indexes are kept, so the same call makes them before the clock starts.
+    documents_to_read(reading, shelf, corpus, query, collection)
+    if setting.has_index:
+        indexed = scorer.scorers[0] if isinstance(scorer, Staged) else scorer
+        units.scores(indexed, query, collection, collection)
+    begun = time.perf_counter()
+    read = documents_to_read(reading, shelf, corpus, query, collection)
+    scores = units.scores(scorer, query, read, collection)
+    seconds = time.perf_counter() - begun
+    return Timed(read, scores, seconds, index_megabytes(scorer, units, collection))
+
+
+def document_metrics(
+    scores: Sequence[NDArray[np.floating]], right: Sequence[bool], aggregation: Aggregation = "max"
+) -> dict[str, float]:
     """Reciprocal rank of the right document, and its recall@1, 5 and 10.
 
     Parameters
     ----------
     scores : sequence of (units,)
-        Of each document that was read; its score is that of its best unit. Among documents of equal score the
-        earlier comes first.
+        Of each document that was read. Among documents of equal score the earlier comes first.
     right : sequence of bool
         Whether each is the right one. If none is, since it was not read, all metrics are 0.
+    aggregation : str, default "max"
+        What scores a document by its units; see `document_score`.
     """
     names = {"document_mrr": Measure("mrr", None)}
     names |= {f"document_recall@{k}": Measure("recall", k) for k in DOCUMENT_CUTOFFS}
     if not any(right):
         return dict.fromkeys(names, 0.0)
-    best = np.array([document_score(values) for values in scores])
+    best = np.array([document_score(values, aggregation) for values in scores])
     found = ranking_metrics(best, np.array(right), DOCUMENT_CUTOFFS)
     return {name: found[measured] for name, measured in names.items()}

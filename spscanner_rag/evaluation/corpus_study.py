@@ -13,7 +13,9 @@ from spscanner_rag.evaluation.report.result import Result
 from spscanner_rag.evaluation.report.rows import differences_of, rows_of
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evaluation.study import check_distinct, digest_of
+from spscanner_rag.evidence.metrics import CUTOFFS
 from spscanner_rag.evidence.questions import Document
+from spscanner_rag.results.document_score import Aggregation
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
@@ -37,6 +39,15 @@ class CorpusAsk:
     corpora: Sequence[SourceCorpus]
     shelf: Shelf
     stage: Setting | None = None
+    cutoffs: Sequence[int] = CUTOFFS
+    aggregation: Aggregation = "max"
+
+    def loaded(self, scorers: Mapping[Setting, Scorer]) -> tuple[Scorer, Reading]:
+        """The scorer that is asked, and how the documents that it reads are chosen."""
+        reading = self.reading
+        if self.stage is not None:
+            reading = replace(reading, first_stage=scorers[self.stage])
+        return scorers[self.scorer], reading
 
     def run(
         self,
@@ -48,10 +59,19 @@ class CorpusAsk:
     ) -> None:
         """Ask all questions that have no record; ``titles`` gets the titles of all documents by their texts."""
         titles.update((d.text, d.title) for corpus in self.corpora for d in corpus.documents)
-        scorer, reading = scorers[self.scorer], self.reading
-        if self.stage is not None:
-            reading = replace(reading, first_stage=scorers[self.stage])
-        run_on_corpora(self.setting, scorer, reading, self.corpora, self.shelf, count_tokens, file, progress)
+        scorer, reading = self.loaded(scorers)
+        run_on_corpora(
+            self.setting,
+            scorer,
+            reading,
+            self.corpora,
+            self.shelf,
+            count_tokens,
+            file,
+            progress,
+            cutoffs=self.cutoffs,
+            aggregation=self.aggregation,
+        )
 
 
 @dataclass(frozen=True)
@@ -75,6 +95,10 @@ class CorpusStudy:
         See `Reading`.
     characters
         The length that documents were cut to.
+    cutoffs
+        Numbers of units for the metrics of evidence.
+    aggregation
+        What scores a document by its units; see `document_score`.
     """
 
     settings: Sequence[Setting]
@@ -85,6 +109,8 @@ class CorpusStudy:
     among: int | None = None
     characters: int | None = None
     shelf: Shelf = field(default_factory=Shelf)
+    cutoffs: Sequence[int] = CUTOFFS
+    aggregation: Aggregation = "max"
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -94,6 +120,8 @@ class CorpusStudy:
             "corpora": {corpus.source: corpus.digest for corpus in self.corpora},
             "among": self.among,
             "document_characters": self.characters,
+            "aggregation": None if self.aggregation == "max" else self.aggregation,
+            "cutoffs": None if tuple(self.cutoffs) == CUTOFFS else list(self.cutoffs),
         }
 
     @property
@@ -112,11 +140,17 @@ class CorpusStudy:
 
     def _ask(self, setting: Setting, stage: str) -> CorpusAsk:
         if stage == NO_STAGE:
-            return CorpusAsk(setting, setting, Reading(self.among), self.corpora, self.shelf)
+            return self._asking(setting, setting, Reading(self.among))
         staged = setting.varied(f"{self.read_documents} documents by {stage}")
         reading = Reading(self.among, WORDS, self.read_documents)
         own = None if stage == WORDS else Setting(stage, "chunk")
-        return CorpusAsk(staged, setting, reading, self.corpora, self.shelf, own)
+        return self._asking(staged, setting, reading, own)
+
+    def _asking(
+        self, setting: Setting, scorer: Setting, reading: Reading, stage: Setting | None = None
+    ) -> CorpusAsk:
+        told = (self.corpora, self.shelf, stage, self.cutoffs, self.aggregation)
+        return CorpusAsk(setting, scorer, reading, *told)
 
     def result(self, records: Sequence[Record]) -> Result:
         """Tables of the documents and of the evidence found, and the first setting against the others."""
@@ -125,7 +159,7 @@ class CorpusStudy:
         pairs = [(settings[0], other) for other in settings[1:]]
         differences = differences_of(records, pairs, self.seed, same_unit=TESTED, across=TESTED_ACROSS)
         tables = [documents_table(rows, settings), corpora_table(self.corpora)]
-        return Result(rows, differences, settings, tables=tables)
+        return Result(rows, differences, settings, tables=tables, cutoffs=self.cutoffs)
 
 
 def corpus_study_of(
@@ -138,16 +172,38 @@ def corpus_study_of(
     read_documents: int = 10,
     among: int | None = None,
     characters: int | None = None,
+    cutoffs: Sequence[int] = CUTOFFS,
+    aggregation: Aggregation = "max",
 ) -> CorpusStudy:
     """The run that a command line asks for; see `CorpusStudy` and `corpora_of`.
 
     Raises
     ------
     ValueError
-        For an ``among`` below 2 or larger than a source, and the errors of `corpora_of`.
+        For an ``among`` below 2 or larger than a source, for `check_long`, and the errors of `corpora_of`.
     """
     if among is not None and among < 2:
         raise ValueError(f"--among: got {among} documents; expected at least 2, the right one and another")
+    check_long(settings, aggregation)
     check_distinct(documents)
     corpora = corpora_of(documents, per_source, seed, least=among or 2, characters=characters)
-    return CorpusStudy(settings, corpora, seed, first_stages, read_documents, among, characters)
+    return CorpusStudy(
+        settings,
+        corpora,
+        seed,
+        first_stages,
+        read_documents,
+        among,
+        characters,
+        cutoffs=cutoffs,
+        aggregation=aggregation,
+    )
+
+
+def check_long(settings: Sequence[Setting], aggregation: Aggregation) -> None:
+    """Raise ``ValueError`` for the aggregation "long" of units that are not whole documents."""
+    if aggregation == "long" and any(setting.unit != "document" for setting in settings):
+        raise ValueError(
+            '--aggregation: got "long" for units that are parts of documents; expected --unit document, and a '
+            "retriever that reads them whole"
+        )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spscanner_rag.baselines.dense import Dense
+from spscanner_rag.evaluation.corpus_units import CorpusUnits
 from spscanner_rag.evaluation.flops import EncoderShape, encoder_flops, padded_lengths, scan_flops
 from spscanner_rag.scan.prepare import repeats_every
 from spscanner_rag.scanner import Scanner
@@ -40,6 +41,31 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
     if isinstance(scorer, Dense):
         return _encoder_cost(scorer, query, text, units)
     return None
+
+
+def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int]) -> float:
+    """Megabytes that a retriever keeps of a corpus between questions: vectors, or the counts of its words.
+
+    The parts of a hybrid and the stages of a cascade add up; the counts of words, which all of them share, count
+    once.
+    """
+    words = 0
+    if getattr(scorer, "uses_collection", False) and _counts_words(scorer):
+        words = units.index(collection).n_bytes
+    return (words + _vector_bytes(scorer)) / 1e6
+
+
+def _counts_words(scorer: object) -> bool:
+    parts = getattr(scorer, "scorers", None)
+    if parts is None:
+        return bool(getattr(scorer, "uses_collection", False))
+    return any(map(_counts_words, parts))
+
+
+def _vector_bytes(scorer: object) -> int:
+    if isinstance(scorer, Dense):
+        return scorer.vector_bytes
+    return sum(map(_vector_bytes, getattr(scorer, "scorers", ())))
 
 
 class PeakMemory:

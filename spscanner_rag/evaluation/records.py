@@ -34,6 +34,7 @@ class Record:
     bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
     documents_read: int | None = None  # scored for a question that is asked of a corpus
     tokens_read: int | None = None  # of these documents
+    index_megabytes: float | None = None  # of what the retriever keeps of the corpus between questions
 
     @property
     def setting_key(self) -> tuple[str, str]:
@@ -141,7 +142,10 @@ def _is_list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
 _FITS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("retriever", "unit", "source", "split", "doc_id", "qid"), _is_string),
     **dict.fromkeys(("characters", "documents_read", "tokens_read"), _is_count),
-    **dict.fromkeys(("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes", "highest"), _is_number),
+    **dict.fromkeys(
+        ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes", "highest", "index_megabytes"),
+        _is_number,
+    ),
     "metrics": _each_in(_is_number),
     "tokens": _each_in(_is_count),
     "positions": _each_in(_is_list_of(lambda value: value is None or _is_number(value))),

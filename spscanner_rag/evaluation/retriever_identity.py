@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from spscanner_rag.baselines.cascade import Staged
 from spscanner_rag.baselines.dense import PRESETS, Preset
 from spscanner_rag.baselines.embedders import MINILM, packaged_minilm
 from spscanner_rag.baselines.hybrid import Hybrid
@@ -47,11 +48,11 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
     -------
     dict
         ``parameters``, such as BM25's k1; ``files``, the SHA-256 of each file of its model by folder and name; and
-        ``parts``, the same of the retrievers of a hybrid.
+        ``parts``, the same of the retrievers that it is made of.
     """
     kind, model, parts = NameParts.of(name)
     identity: dict[str, Any] = {"parameters": _parameters(scorer)}
-    if isinstance(scorer, Hybrid):
+    if isinstance(scorer, Hybrid | Staged):
         own = zip(parts, scorer.scorers, strict=True)
         return identity | {"parts": [{"name": part, **identity_of(part, one)} for part, one in own]}
     if isinstance(scorer, Scanner):
@@ -61,7 +62,7 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         files = _digests([scorer.checkpoint.files], _CHECKPOINT_FILES)
         return identity | {"files": files, "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()}
     match kind:
-        case "dense":
+        case "dense" | "lateinteraction" | "rprs":
             files = _digests(_dense_folders(model or "minilm"), _MODEL_FILES)
         case "mamba":
             files = _digests(_folder(model), _CHECKPOINT_FILES)

@@ -7,7 +7,6 @@ kept once, and no evidence is split.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from spscanner_rag.evidence.coverage import Spans, evidence_sentences
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.evidence.sampling import Asked, by_document
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.units import Unit
+from spscanner_rag.text.units import Unit, units_of
 
 JOINER = "\n\n"
 """Between the end of the document and its beginning, so that their sentences do not run together."""
@@ -60,13 +59,7 @@ class Rotation:
 
     def units(self, units: Sequence[Unit]) -> list[Unit]:
         """The units of the text in the rotated text, in its order; raises ``ValueError`` if the cut splits one."""
-        rotated = self.rotated
-        spans = sorted(self.span(unit.start, unit.end) for unit in units)
-        reads = [0, *(start for start, _ in spans[1:]), len(rotated)]
-        return [
-            Unit(*span, rotated[first:following])
-            for span, (first, following) in zip(spans, pairwise(reads), strict=True)
-        ]
+        return units_of(self.rotated, sorted(self.span(unit.start, unit.end) for unit in units))
 
 
 def cuts_for(

@@ -8,12 +8,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
 from spscanner_rag.evaluation.costs import PeakMemory, cost_of
 from spscanner_rag.evaluation.positions import recall_by_position
 from spscanner_rag.evaluation.records import Record, RecordFile
 from spscanner_rag.evaluation.settings import Setting
+from spscanner_rag.evaluation.word_budget import answer_recall_at_words
 from spscanner_rag.evidence.calibration import Bins
 from spscanner_rag.evidence.coverage import (
     Spans,
@@ -22,7 +24,7 @@ from spscanner_rag.evidence.coverage import (
     evidence_sentences,
     relevant_units,
 )
-from spscanner_rag.evidence.metrics import CUTOFFS, ranking_metrics
+from spscanner_rag.evidence.metrics import CUTOFFS, best_first, ranking_metrics
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.evidence.sampling import Asked, by_document
 from spscanner_rag.results.selection import sigmoid
@@ -80,6 +82,7 @@ def run_setting(
     progress: Progress | None = None,
     layout: Layout = as_it_is,
     calibrate: bool = False,
+    cutoffs: Sequence[int] = CUTOFFS,
 ) -> None:
     """Ask a retriever all questions that have no record in the file, document by document.
 
@@ -100,6 +103,8 @@ def run_setting(
     calibrate
         Treat the sigmoids of the scores as probabilities and record what their calibration needs; then
         ``questions`` may include unanswerable ones.
+    cutoffs
+        Numbers of units for the metrics.
     """
     total = sum(len(asked) for asked in questions.values())
     done = 0
@@ -113,7 +118,7 @@ def run_setting(
                     is_sentence = setting.unit == "sentence"
                     units = laid.sentences if is_sentence else ranked.segment(laid.document.text)
                     cut = Cut(laid.document, units, Spans.of(laid.sentences), count_tokens)
-                    file.add(_records(setting, scorer, cut, laid.questions, calibrate))
+                    file.add(_records(setting, scorer, cut, laid.questions, calibrate, cutoffs))
             done += len(its_questions)
             if progress is not None:
                 progress(done, total)
@@ -146,7 +151,12 @@ class Cut:
 
 
 def _records(
-    setting: Setting, scorer: Scorer, cut: Cut, questions: Sequence[Question], calibrate: bool
+    setting: Setting,
+    scorer: Scorer,
+    cut: Cut,
+    questions: Sequence[Question],
+    calibrate: bool,
+    cutoffs: Sequence[int],
 ) -> Iterator[Record]:
     text = cut.document.text
     memory, begun = PeakMemory(), time.perf_counter()
@@ -180,27 +190,41 @@ def _records(
             cost = cost_of(scorer, question.text, text, cut.units)
             yield replace(
                 record,
-                metrics=measure(cut, values, evidence),
-                tokens={str(k): n for k, n in tokens_at(values, cut.tokens, CUTOFFS).items()},
+                metrics=measure(cut, values, evidence, cutoffs) | _answers(scorer, cut, question, values),
+                tokens={str(k): n for k, n in tokens_at(values, cut.tokens, cutoffs).items()},
                 positions=_positions(setting.unit, cut, values, evidence),
                 gigaflops=cost and cost.gigaflops,
                 gigaflops_padded=cost and cost.padded,
             )
 
 
-def measure(cut: Ranked, scores: NDArray[np.floating], evidence: Spans) -> dict[str, float]:
+def _answers(scorer: Scorer, cut: Cut, question: Question, scores: NDArray[np.floating]) -> dict[str, float]:
+    """Whether the answers are in the best units, and in the best propositions where the scorer has them."""
+    text = cut.document.text
+    ranked = (text[cut.units[i].start : cut.units[i].end] for i in best_first(scores, len(scores)))
+    found = {"answer_recall_at_words": answer_recall_at_words(ranked, question.answers)}
+    if isinstance(scorer, Propositions) and question.answers:
+        best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
+        found["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
+    return {f"{name}@{words}": value for name, own in found.items() for words, value in own.items()}
+
+
+def measure(
+    cut: Ranked, scores: NDArray[np.floating], evidence: Spans, cutoffs: Sequence[int] = CUTOFFS
+) -> dict[str, float]:
     """All metrics of one question, such as "recall@10", from 0 to 1.
 
     Recall is the share of evidence sentences that lie at least half inside the best k units; a unit counts as
     relevant for precision, nDCG, success and MRR if it holds at least half of an evidence sentence.
     """
-    metrics = {f"recall@{k}": value for k, value in coverage_recall_at(cut.spans, scores, evidence).items()}
+    covered = coverage_recall_at(cut.spans, scores, evidence, cutoffs)
+    metrics = {f"recall@{k}": value for k, value in covered.items()}
     relevant = np.zeros(len(cut.spans.starts), bool)
     for start, end in zip(*evidence, strict=True):
         inside = np.minimum(cut.spans.ends, end) - np.maximum(cut.spans.starts, start)
         relevant |= 2 * inside >= end - start
     if relevant.any():
-        for (metric, k), value in ranking_metrics(scores, relevant).items():
+        for (metric, k), value in ranking_metrics(scores, relevant, cutoffs).items():
             if metric != "recall":
                 metrics[f"{metric}@{k}" if k is not None else metric] = value
     budgets = recall_at_budgets(cut.spans, scores, cut.tokens, evidence, BUDGETS)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spscanner_rag.baselines.named import NameParts, units_for
+from spscanner_rag.baselines.named import STAGED, NameParts, units_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,13 @@ class Setting:
 
     @property
     def has_index(self) -> bool:
-        """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do."""
+        """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do.
+
+        So does a cascade, or a reranker, whose first stage does.
+        """
         name = NameParts.of(self.retriever)
+        if name.kind in STAGED:
+            return Setting(name.scorers[0]).has_index
         if name.scorers:
             return all(Setting(part).has_index for part in name.scorers)
         return name.kind in ("bm25", "dense")

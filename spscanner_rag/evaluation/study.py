@@ -14,6 +14,7 @@ from spscanner_rag.evaluation.rotation import LAYOUTS, rotatable
 from spscanner_rag.evaluation.run import Layout, as_it_is, run_setting, titled
 from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.evidence.calibration import THRESHOLD
+from spscanner_rag.evidence.metrics import CUTOFFS
 from spscanner_rag.evidence.questions import Document, QuestionPlaces, document_digest
 from spscanner_rag.evidence.sampling import Asked, sample_questions
 from spscanner_rag.scorers import Progress, Scorer
@@ -32,6 +33,7 @@ class Ask:
     questions: Questions
     layout: Layout = as_it_is
     calibrate: bool = False
+    cutoffs: Sequence[int] = CUTOFFS
 
     def run(
         self,
@@ -44,7 +46,15 @@ class Ask:
         """Ask all questions that have no record; ``titles`` maps the text being read to its document's title."""
         scorer, layout = scorers[self.scorer], titled(self.layout, titles)
         run_setting(
-            self.setting, scorer, self.questions, count_tokens, file, progress, layout, self.calibrate
+            self.setting,
+            scorer,
+            self.questions,
+            count_tokens,
+            file,
+            progress,
+            layout,
+            self.calibrate,
+            self.cutoffs,
         )
 
 
@@ -55,16 +65,18 @@ class Study:
     settings: Sequence[Setting]
     questions: Questions
     seed: int
+    cutoffs: Sequence[int] = field(default=CUTOFFS, kw_only=True)
 
     @property
     def arguments(self) -> dict[str, object]:
         """What must not change before the run resumes: a digest of the questions and of their texts."""
-        return {"questions": digest_of(self.questions)}
+        changed = {} if tuple(self.cutoffs) == CUTOFFS else {"cutoffs": list(self.cutoffs)}
+        return {"questions": digest_of(self.questions), **changed}
 
     @property
     def asks(self) -> list[Ask]:
         """What is asked of each setting, in order."""
-        return [Ask(setting, setting, self.questions) for setting in self.settings]
+        return [Ask(setting, setting, self.questions, cutoffs=self.cutoffs) for setting in self.settings]
 
     def result(self, records: Sequence[Record]) -> Result:
         """Tables of metrics, and the first setting against the others."""
@@ -72,6 +84,7 @@ class Study:
             rows_of(records, self.settings, self.seed),
             differences_of(records, [(self.settings[0], other) for other in self.settings[1:]], self.seed),
             self.settings,
+            cutoffs=self.cutoffs,
         )
 
 
@@ -121,7 +134,7 @@ class RotatedStudy(Study):
     def asks(self) -> list[Ask]:
         """Two for each setting."""
         return [
-            Ask(setting.varied(variant), setting, self.rotatable, layout)
+            Ask(setting.varied(variant), setting, self.rotatable, layout, cutoffs=self.cutoffs)
             for setting in self.settings
             for variant, layout in LAYOUTS.items()
         ]
@@ -138,6 +151,7 @@ class RotatedStudy(Study):
             settings,
             ratios,
             [rotation_table([*rows, *ratios], self.settings)],
+            cutoffs=self.cutoffs,
         )
 
 
@@ -149,6 +163,7 @@ def study_of(
     *,
     calibration: bool = False,
     rotate: bool = False,
+    cutoffs: Sequence[int] = CUTOFFS,
 ) -> Study:
     """The run that a command line asks for.
 
@@ -174,11 +189,11 @@ def study_of(
     if not questions:
         raise ValueError("the data have no answerable question with evidence; expected at least one")
     if rotate:
-        return RotatedStudy(settings, questions, seed, rotatable(questions))
+        return RotatedStudy(settings, questions, seed, rotatable(questions), cutoffs=cutoffs)
     if calibration:
         unanswerable = sample_questions(documents, per_source, seed, answerable=False)
-        return CalibratedStudy(settings, questions, seed, unanswerable)
-    return Study(settings, questions, seed)
+        return CalibratedStudy(settings, questions, seed, unanswerable, cutoffs=cutoffs)
+    return Study(settings, questions, seed, cutoffs=cutoffs)
 
 
 def check_distinct(documents: Iterable[Document]) -> None:

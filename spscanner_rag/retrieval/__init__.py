@@ -29,6 +29,7 @@ from spscanner_rag.retrieval.pruning import (
 from spscanner_rag.retrieval.result_metadata import (
     ID_KEY,
     SCORE_KEYS,
+    compression_metadata,
     continued_metadata,
     reduction_metadata,
     scores_metadata,
@@ -56,6 +57,7 @@ __all__ = [
     "check_own_first_stage",
     "check_return_nodes",
     "choose_texts",
+    "compression_metadata",
     "continued_metadata",
     "copied_metadata",
     "estimated_tokens",

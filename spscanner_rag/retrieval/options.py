@@ -1,9 +1,10 @@
 """Check the options that all framework classes take, and make one search of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from spscanner_rag.results import Compression
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pruning import KeptPiece, kept_pieces
@@ -32,7 +33,7 @@ class SentenceSearch:
 
         ``options`` holds, by name, the fields of `ScorerChoice`, those of `Selection` (with ``context`` as
         ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), and
-        ``batch_size``. Others are ignored.
+        ``batch_size``. ``keep_compression`` needs a token counter where it is true. Others are ignored.
 
         Raises
         ------
@@ -49,6 +50,11 @@ class SentenceSearch:
         scorer = choice.scorer
         if scorer is not None and selection.count_tokens is None and not hasattr(scorer, "count_tokens"):
             budget_counter(selection.max_tokens, None, type(scorer).__name__)
+            if options.get("keep_compression"):
+                raise ValueError(
+                    f"keep_compression: got True, but {type(scorer).__name__} counts no tokens; expected "
+                    'count_tokens as well, for example count_tokens="o200k_base"'
+                )
         return cls(choice, selection, options["batch_size"])
 
     def within(self, corpus: Corpus) -> Self:
@@ -89,6 +95,13 @@ class SentenceSearch:
         if self.selection.order == "score":
             kept.sort(key=lambda piece: -piece.best.logit)
         return kept
+
+    def compression(self, texts: Iterable[JoinedText], kept: Iterable[str]) -> Compression:
+        """Tokens of what is returned, and of the texts that were read for it, both by `token_counter`."""
+        count = self.token_counter()
+        if count is None:
+            raise ValueError("keep_compression: nothing counts tokens; expected count_tokens as well")
+        return Compression(sum(map(count, kept)), sum(count(joined.text) for joined in texts))
 
     def token_counter(self) -> Callable[[str], int] | None:
         """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""

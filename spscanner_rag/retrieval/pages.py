@@ -1,19 +1,11 @@
 """Join the pages of one document, without running lines, so that a sentence over a page break is one sentence."""
 
-import re
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import NamedTuple
 
+from spscanner_rag.files.page_breaks import sentence_goes_on
+from spscanner_rag.files.running_lines import page_bodies
 from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText, Placed, Run
-from spscanner_rag.retrieval.running_lines import page_bodies
-
-_CLOSING = "\"'”’»›」』)]}*_ "  # noqa: RUF001
-_OPENING = "\"'“‘«‹「『([{*_ "  # noqa: RUF001
-_SENTENCE_ENDS = ".!?…。！？"  # noqa: RUF001
-_GOES_ON_AFTER = ",;-–—‐"  # noqa: RUF001
-_LIST_MARKER = re.compile(r"\d{1,3}(\.\d{1,3})*[.)]?\s|[A-Za-z][.)]\s")
-_FULL_LINE = 0.7  # share of the usual length of a line, from which on a line is no heading
 
 
 class Page(NamedTuple):
@@ -80,30 +72,6 @@ def _follow(before: Page, after: Page) -> bool:
     if not (before.whole and after.whole) or before.number is None or after.number is None:
         return False
     return after.number - before.number == 1
-
-
-def sentence_goes_on(before: str, after: str) -> bool:
-    """Whether a sentence seems to run from the end of one page to the beginning of the next.
-
-    It does if the page does not end like a sentence, and the next begins with a lower-case letter, or both meet in
-    lines as long as the others (a heading is shorter).
-    """
-    end, begin = before.rstrip(), after.lstrip()
-    if not end or not begin:
-        return False
-    last = end.rstrip(_CLOSING)[-1:]
-    first = begin.lstrip(_OPENING)[:1]
-    if last in _SENTENCE_ENDS or not first.isalnum() or _LIST_MARKER.match(begin):
-        return False
-    if first.islower() or last in _GOES_ON_AFTER:
-        return True
-    return _full(end.rsplit("\n", 1)[-1], end) and _full(begin.split("\n", 1)[0], begin)
-
-
-def _full(line: str, page: str) -> bool:
-    """Whether a line is about as long as the lines of its page are; not known for a page of less than three."""
-    lengths = [len(other.strip()) for other in page.splitlines() if other.strip()]
-    return len(lengths) >= 3 and len(line.strip()) >= _FULL_LINE * median(lengths)
 
 
 def _moved_runs(runs: Sequence[Run], body: _Body, start: int) -> Iterator[Run]:

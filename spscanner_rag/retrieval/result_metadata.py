@@ -1,4 +1,4 @@
-"""Metadata that results have in both frameworks: scores, the page where a sentence ends, what pruning saved."""
+"""Metadata that results have in both frameworks: scores, the page where a sentence ends, what was saved."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,12 @@ from spscanner_rag.retrieval.search import Hit
 ID_KEY = "spscanner_id"
 """Key of the id of a sentence, the same in every run."""
 
-_LOGIT, _DOCUMENT_SCORE, _RETRIEVAL_SCORE = SCORE_KEYS = (
+_LOGIT, _DOCUMENT_SCORE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_READ = SCORE_KEYS = (
     "spscanner_logit",
     "spscanner_document_score",
     "spscanner_retrieval_score",
+    "spscanner_tokens_kept",
+    "spscanner_tokens_read",
 )
 """Keys whose values depend on the question."""
 
@@ -22,6 +24,11 @@ def scores_metadata(logit: float, document_score: float, retrieval_score: float 
     """The scores of a result; ``retrieval_score`` only if there is one."""
     scores = {_LOGIT: logit, _DOCUMENT_SCORE: document_score}
     return scores if retrieval_score is None else scores | {_RETRIEVAL_SCORE: retrieval_score}
+
+
+def compression_metadata(kept: int, read: int) -> dict[str, int]:
+    """Tokens of all results of a question together, and of all texts that were read for it."""
+    return {_TOKENS_KEPT: kept, _TOKENS_READ: read}
 
 
 def continued_metadata(

@@ -34,13 +34,14 @@ class Selection:
     ``"document"`` order is the order of the texts, then that within each.
     """
 
-    top_k: float | None = 50
+    top_k: float | str | None = 50
     threshold: float | None = None
     max_tokens: int | None = None
     count_tokens: CountTokens | str | None = None
     context: int = 0
     order: Order = "score"
     merge: bool = False
+    diversity: float = 1.0
     top_k_per_text: int | None = None  # maximum number of sentences of each text, neighbours not counted
 
     def __post_init__(self) -> None:
@@ -52,6 +53,7 @@ class Selection:
             self.context,
             self.order,
             self.merge,
+            self.diversity,
         )
         per_text = self.top_k_per_text
         if per_text is not None and not (selection.is_integer(per_text) and per_text >= 1):
@@ -177,7 +179,7 @@ class _Pool:
         text = _BETWEEN_TEXTS.join(joined.text for joined in self.texts)
         logits = logits.astype(np.float32)
         result = ScanResult(self.query, text, starts, ends, logits, self.count_tokens, blocks)
-        picks = _picks(result, owners, choose)
+        picks = result.picks(choose.top_k, choose.threshold, choose.diversity, owners, choose.top_k_per_text)
         passages = result.passages(
             picks, choose.max_tokens, context=choose.context, order=choose.order, merge=choose.merge
         )
@@ -192,15 +194,3 @@ class _Pool:
         place = self.texts[number].place(start, end)
         best = float(selection.sigmoid(self._best[number]))
         return Hit(passage.text, passage.score, logit, number, place, start, end, best)
-
-
-def _picks(result: ScanResult, owners: NDArray[np.int64], choose: Selection) -> NDArray[np.int64]:
-    """Indices of the sentences within all limits, best first."""
-    if choose.top_k_per_text is None:
-        return selection.pick(result.logits, result.scores, choose.top_k, choose.threshold)
-    ranked = selection.pick(result.logits, result.scores, None, choose.threshold)
-    by_text = np.argsort(owners[ranked], kind="stable")  # grouped by text, best first in each
-    sorted_owners = owners[ranked][by_text]
-    place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
-    kept = np.sort(by_text[place < choose.top_k_per_text])
-    return ranked[kept][: selection.resolve_top_k(choose.top_k, len(result.logits))]

@@ -66,6 +66,21 @@ class ScorerChoice(NamedTuple):
                 f"Scanner.from_pretrained: {', '.join(sorted(allowed))}"
             )
 
+    def check_names(self) -> None:
+        """Raise ``ValueError`` for a model, device, dtype or backend that cannot exist; nothing is loaded.
+
+        For constructors. `check`, which runs for every question, leaves it out: a model in use may be moved.
+        """
+        names = {"model": self.model, "device": self.device, "dtype": self.dtype, "backend": self.backend}
+        if (
+            self.scorer is None
+            and self.scanner is None
+            and any(value not in (None, "auto") for value in names.values())
+        ):
+            from spscanner_rag.scanner import Scanner
+
+            Scanner.check_names(**names)  # type: ignore[arg-type]
+
     @property
     def name(self) -> str:
         """Its name in traces."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from spscanner_rag.answers.answering import retrieved_context
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.baselines.propositions import (
@@ -82,6 +83,22 @@ def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
     assert raw[:2].tolist() == [-1.0, 3.0]
     assert raw[2] == raw[3] == np.nextafter(np.float32(-1), np.float32(-2))
     np.testing.assert_array_equal(baseline.score_units("Who signed the treaty in 1911?", TEXT, units), raw)
+
+
+def test_propositions_as_the_context() -> None:
+    query = "Who signed the treaty in 1911?"
+    units, own = (
+        Propositions(FakeModel(), shared_words, as_context=kind)  # type: ignore[arg-type]
+        for kind in ("unit", "proposition")
+    )
+    assert [p.text for p in own.best_propositions(query, TEXT)] == [STATEMENTS[i] for i in (2, 1, 0, 3)]
+    assert own.result(query, TEXT).context(top_k=2) == f"{STATEMENTS[1]}\n{STATEMENTS[2]}"
+    assert units.result(query, TEXT).context(top_k=1) == SENTENCES[1]
+    assert retrieved_context(own, query, TEXT, top_k=None, max_tokens=10) == STATEMENTS[2]
+    assert retrieved_context(units, query, TEXT, top_k=1) == SENTENCES[1]
+    assert own.result(query, "").sentences == () == units.result(query, "").sentences
+    with pytest.raises(ValueError, match="as_context is 'x'"):
+        Propositions(FakeModel(), shared_words, as_context="x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("unit", "count"), [("chunk", 1), ("document", 1), ("passage", 1)])

@@ -150,3 +150,28 @@ def test_profile_of_a_tiny_model(tmp_path: Path) -> None:
     shares = [row["share"] for name, row in rows.items() if "all of" not in name]
     assert sum(shares) == pytest.approx(1)
     assert {"tiny, projections", "tiny, state space, products", "tiny, convolution"} < set(rows)
+
+
+@pytest.mark.slow
+def test_a_server_under_load(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    small = ("--clients", "4", "--texts", "8", "--requests", "40", "--megabytes", "0.05")
+    results = benchmark("serve", *small, "--model", str(tiny_checkpoint), out=tmp_path / "serve.json")[
+        "results"
+    ]
+    assert results["tokens/s of the clients over those of the call"] > 0
+    assert results["short requests beside the long one"] >= 1
+
+
+@pytest.mark.slow
+def test_numbers_of_sentences_and_long_questions(tmp_path: Path) -> None:
+    common = ("--questions", "1", "--data", str(REPOSITORY / "examples" / "data" / "questions.jsonl"))
+    many = benchmark("how-many", *common, out=tmp_path / "many.json")["results"]
+    assert many["top_k=10"]["sentences"] == 10 >= many["top_k=5"]["sentences"]
+    assert 1 <= many["top_k='elbow'"]["sentences"] <= 50
+    assert many["top_k=10, diversity=0.5"]["sentences"] == 10
+    data = REPOSITORY / "examples" / "data" / "saltmere.jsonl"  # needs other documents to draw words from
+    asked = ("--questions", "1", "--data", str(data))
+    long = benchmark("long-queries", *asked, out=tmp_path / "long.json")["results"]
+    tokens = [row["query tokens"] for row in long.values()]
+    assert tokens == sorted(tokens)
+    assert all(row["read/tokens"] >= 1 for row in long.values())

@@ -29,6 +29,7 @@ OPTIONS: dict[str, Any] = {
     "context_sentences": 0,
     "order": "score",
     "merge_adjacent": False,
+    "diversity": 1.0,
     "batch_size": 64,
     "of_the_class": "ignored",
 }

@@ -10,6 +10,7 @@ from spscanner_rag.retrieval.joined_text import JoinedText, Place
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.result_metadata import (
     SCORE_KEYS,
+    compression_metadata,
     continued_metadata,
     reduction_metadata,
     scores_metadata,
@@ -23,7 +24,7 @@ class ByPlace:
 
 
 def test_scores() -> None:
-    assert tuple(scores_metadata(1.5, 0.9, 0.0)) == SCORE_KEYS
+    assert (*scores_metadata(1.5, 0.9, 0.0), *compression_metadata(3, 30)) == SCORE_KEYS
     assert scores_metadata(1.5, 0.9, None) == {"spscanner_logit": 1.5, "spscanner_document_score": 0.9}
 
 

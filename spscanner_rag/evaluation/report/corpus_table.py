@@ -22,7 +22,12 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
             evidence = find(setting, "recall", 10, source)
             costs = [
                 _number(find(setting, name, None, source), digits)
-                for name, digits in (("documents_read", 0), ("tokens_read", 0), ("seconds", 2))
+                for name, digits in (
+                    ("documents_read", 0),
+                    ("tokens_read", 0),
+                    ("seconds", 2),
+                    ("index_megabytes", 1),
+                )
             ]
             body.append(
                 [source, setting.label, shown(rank), *map(percent, recalls), percent(evidence), *costs]
@@ -43,6 +48,7 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
             "documents",
             "tokens",
             "seconds",
+            "index MB",
         ],
         body,
     )

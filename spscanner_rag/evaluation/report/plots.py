@@ -1,28 +1,59 @@
-"""Line charts as SVG."""
+"""Charts of points with their intervals as SVG: no line joins points that were measured apart."""
 
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from spscanner_rag.evaluation.report.tables import Share
+from spscanner_rag.evaluation.settings import Setting
 from spscanner_rag.views.escaping import escaped_line
+from spscanner_rag.views.labels import short_labels
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44
 COLOURS = 8
-"""Classes c1 to c8 of page.css."""
+"""Classes c1 to c8 of views/page.css."""
+
+_APART = 8.0  # between two series at one tick
+_SIZE = 4.0  # half of a marker
 
 
-class Line(NamedTuple):
-    """One line of a chart."""
+class Look(NamedTuple):
+    """How a setting appears everywhere on the page: its label, its retriever's colour, its unit's shape."""
 
     label: str
+    name: str  # the whole label
+    colour: str  # class
+    unit: str
+    hollow: bool  # a variant of a setting
+
+
+class Series(NamedTuple):
+    """The points of one setting."""
+
+    look: Look
     shares: Sequence[Share | None]  # one for each tick
 
 
-def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[Line]) -> str:
+def looks_of(settings: Sequence[Setting]) -> list[Look]:
+    """The look of each setting: one colour for a retriever, whatever its unit and variants."""
+    retrievers = list(dict.fromkeys(setting.retriever for setting in settings))
+    labels = short_labels([setting.label for setting in settings])
+    return [
+        Look(
+            label,
+            setting.label,
+            f"c{retrievers.index(setting.retriever) % COLOURS + 1}",
+            setting.unit,
+            bool(setting.variants),
+        )
+        for label, setting in zip(labels, settings, strict=True)
+    ]
+
+
+def point_chart(title: str, x_label: str, ticks: Sequence[str], series: Sequence[Series]) -> str:
     """A chart of shares over evenly spaced categories (``ticks``), as SVG; screen readers read the title."""
-    highest = max([0.05, *(share["value"] for line in lines for share in line.shares if share)])
+    highest = max([0.05, *(share["value"] for own in series for share in own.shares if share)])
     step = _step(highest)
     top = min(1.0, step * math.ceil(highest / step - 1e-9))  # the next step above all values
     parts = [
@@ -35,17 +66,19 @@ def line_chart(title: str, x_label: str, ticks: Sequence[str], lines: Sequence[L
         ),
         f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}">{escaped_line(x_label)}</text>',
     ]
-    for number, line in enumerate(lines):
-        parts += _line(number, line, top)
+    room = (WIDTH - LEFT - RIGHT) / max(1, len(ticks)) * 0.8
+    apart = min(_APART, room / max(1, len(series)))
+    for number, own in enumerate(series):
+        parts += _points(own, apart * (number - (len(series) - 1) / 2), top)
     return "".join([*parts, "</svg>"])
 
 
-def legend(labels: Sequence[str]) -> str:
-    """The labels with the colours and strokes of their lines, as HTML."""
+def legend(looks: Sequence[Look]) -> str:
+    """The labels with their markers, as HTML."""
     items = (
-        f'<li><svg viewBox="0 0 26 10" class="key" aria-hidden="true">'
-        f'<line class="{_class(number)}" x1="1" y1="5" x2="25" y2="5"/></svg>{escaped_line(label)}</li>'
-        for number, label in enumerate(labels)
+        f'<li title="{escaped_line(look.name)}"><svg viewBox="0 0 12 12" class="key" aria-hidden="true">'
+        f"{_marker(look, 6, 6)}</svg>{escaped_line(look.label)}</li>"
+        for look in looks
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
 
@@ -64,28 +97,33 @@ def _grid(top: float) -> list[str]:
     return parts
 
 
-def _line(number: int, line: Line, top: float) -> list[str]:
-    name = _class(number)
-    parts, points = [], []
-    for i, share in enumerate(line.shares):
+def _points(series: Series, shift: float, top: float) -> list[str]:
+    parts = []
+    for i, share in enumerate(series.shares):
         if share is None:
             continue
-        x = _x(i, len(line.shares))
-        points.append((x, _y(share["value"], top), share["value"]))
+        x, y = _x(i, len(series.shares)) + shift, _y(share["value"], top)
+        title = f"{series.look.name}: {100 * share['value']:.1f}%"
         if share["ci_low"] is not None and share["ci_high"] is not None:
-            x += 1.5 * (number - 2)  # so that the intervals of several lines do not overlap
+            title += f" ({100 * share['ci_low']:.1f} to {100 * share['ci_high']:.1f})"
             low, high = (_y(min(max(bound, 0), top), top) for bound in (share["ci_low"], share["ci_high"]))
             ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
-            parts.append(f'<line class="interval {name}" {ends}/>')
-    parts.append(f'<polyline class="{name}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)}"/>')
-    for x, y, value in points:
-        title = f"<title>{escaped_line(line.label)}: {100 * value:.1f}%</title>"
-        parts.append(f'<circle class="{name}" cx="{x:.1f}" cy="{y:.1f}" r="3.2">{title}</circle>')
+            parts.append(f'<line class="interval {series.look.colour}" {ends}/>')
+        parts.append(f"<g><title>{escaped_line(title)}</title>{_marker(series.look, x, y)}</g>")
     return parts
 
 
-def _class(number: int) -> str:
-    return f"c{number % COLOURS + 1}"
+def _marker(look: Look, x: float, y: float) -> str:
+    """A circle for sentences, a square for chunks, a diamond for passages, a triangle for documents."""
+    names = f'class="point {look.colour}{" hollow" if look.hollow else ""}"'
+    if look.unit == "sentence":
+        return f'<circle {names} cx="{x:.1f}" cy="{y:.1f}" r="{_SIZE}"/>'
+    corners = {
+        "chunk": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+        "passage": ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
+    }.get(look.unit, ((0, -1.2), (1.2, 1), (-1.2, 1)))
+    path = " ".join(f"{x + dx * _SIZE:.1f},{y + dy * _SIZE:.1f}" for dx, dy in corners)
+    return f'<polygon {names} points="{path}"/>'
 
 
 def _x(i: int, count: int) -> float:

@@ -12,9 +12,6 @@ from spscanner_rag.evidence.metrics import CUTOFFS
 Column = tuple[str, int | None]
 """A metric and its k."""
 
-RECALLS: Sequence[Column] = [("recall", k) for k in CUTOFFS]
-RANKING: Sequence[Column] = [*RECALLS, ("ndcg", 10), ("mrr", None)]
-
 
 @dataclass(frozen=True)
 class Result:
@@ -32,6 +29,8 @@ class Result:
         Additional tables.
     files
         Contents of additional JSON files, by name.
+    cutoffs
+        Numbers of units of the metrics.
     """
 
     rows: Sequence[Row]
@@ -40,11 +39,22 @@ class Result:
     more_rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
     files: Mapping[str, object] = field(default_factory=dict)
+    cutoffs: Sequence[int] = CUTOFFS
 
     @cached_property
     def find(self) -> Find:
         """Looks a row up."""
         return finder(self.rows)
+
+    @property
+    def recalls(self) -> list[Column]:
+        """Recall at each cut-off."""
+        return [("recall", k) for k in self.cutoffs]
+
+    @property
+    def ndcg(self) -> Column:
+        """nDCG@10, or at the last cut-off where 10 is none."""
+        return "ndcg", 10 if 10 in self.cutoffs else self.cutoffs[-1]
 
     @cached_property
     def sources(self) -> list[str]:
@@ -57,28 +67,33 @@ def summary(result: Result) -> Table:
     body = [
         [source, setting.label, *map(percent, found)]
         for source in [*result.sources, "macro", "micro"]
-        for setting, found in _lines(result, source, RANKING)
+        for setting, found in _lines(
+            result, source, [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
+        )
     ]
-    head = ["source", "retriever", *(f"@{k}" for k in CUTOFFS), "nDCG", "MRR"]
-    return Table("recall at k (@k), nDCG@10 and MRR, percent", "", head, body)
+    head = ["source", "retriever", *(f"@{k}" for k in result.cutoffs), "nDCG", "MRR", "MAP"]
+    return Table(f"recall at k (@k), nDCG@{result.ndcg[1]}, MRR and MAP, percent", "", head, body)
 
 
 def recalls(result: Result) -> Table:
     """A line for each source, with a column for each setting."""
     body = []
     for source in [*result.sources, "macro", "micro"]:
-        found = [[result.find(setting, *column, source) for column in RECALLS] for setting in result.settings]
+        found = [
+            [result.find(setting, *column, source) for column in result.recalls]
+            for setting in result.settings
+        ]
         questions = next((row["questions"] for cells in found for row in cells if row), 0)
         body.append([source, f"{questions:,}", *(" / ".join(map(percent, cells)) for cells in found)])
-    about = f"Recall in percent @ {' / '.join(map(str, CUTOFFS))}."
+    about = f"Recall in percent @ {' / '.join(map(str, result.cutoffs))}."
     return Table("", about, ["source", "questions", *(setting.label for setting in result.settings)], body)
 
 
 def macro_means(result: Result) -> Table:
     """A line for each setting, with intervals and costs."""
     columns = {
-        "recall@10": ("recall", 10),
-        "nDCG@10": ("ndcg", 10),
+        f"recall@{result.ndcg[1]}": ("recall", result.ndcg[1]),
+        f"nDCG@{result.ndcg[1]}": result.ndcg,
         "MRR": ("mrr", None),
         "recall in 1,000 tokens": ("recall_at_tokens", 1000),
         "recall in 2,000 tokens": ("recall_at_tokens", 2000),
@@ -91,12 +106,13 @@ def macro_means(result: Result) -> Table:
         memory = _cost(result, setting, "macro", "peak_megabytes")
         body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), work, memory])
     about = "Macro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer."
-    costs = ["tokens of the best 5 / 50", "seconds", "gigaflops", "peak MB"]
+    costs = [f"tokens of the best {_few_and_many(result)}", "seconds", "gigaflops", "peak MB"]
     return Table("", about, ["retriever", *columns, *costs], body)
 
 
-def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = RANKING) -> Table:
+def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = ()) -> Table:
     """Metrics of one source or average; the best of each unit and column is marked."""
+    columns = columns or [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
     lines = list(_lines(result, source, columns))
     top: dict[tuple[str, int], float] = {}  # by unit: ten chunks are far more text than ten sentences
     for setting, found in lines:
@@ -114,7 +130,9 @@ def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column
         [setting.label, *(row or "-" for row in found), *_costs(result, setting, source)]
         for setting, found in lines
     ]
-    return Table(title, "", ["retriever", *names, "tokens at 5 / 50", "seconds"], body, best)
+    return Table(
+        title, "", ["retriever", *names, f"tokens at {_few_and_many(result)}", "seconds"], body, best
+    )
 
 
 def paired_tests(differences: Sequence[Mapping[str, object]]) -> Table:
@@ -144,8 +162,16 @@ def _lines(
 
 
 def _costs(result: Result, setting: Setting, source: str) -> list[str]:
-    tokens = " / ".join(_cost(result, setting, source, "tokens", k) for k in (5, 50))
+    tokens = " / ".join(_cost(result, setting, source, "tokens", k) for k in _tokens_at(result))
     return [tokens, _cost(result, setting, source, "seconds", digits=2)]
+
+
+def _tokens_at(result: Result) -> list[int]:
+    return [5, 50] if {5, 50} <= set(result.cutoffs) else sorted({result.cutoffs[0], result.cutoffs[-1]})
+
+
+def _few_and_many(result: Result) -> str:
+    return " / ".join(map(str, _tokens_at(result)))
 
 
 def _cost(

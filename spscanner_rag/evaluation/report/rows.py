@@ -20,7 +20,15 @@ TESTED = ("recall@10", "ndcg@10")
 TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
 """Metrics of the paired tests across units: ten chunks are many times ten sentences."""
 
-_COSTS = ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes", "documents_read", "tokens_read")
+_COSTS = (
+    "seconds",
+    "gigaflops",
+    "gigaflops_padded",
+    "peak_megabytes",
+    "documents_read",
+    "tokens_read",
+    "index_megabytes",
+)
 
 
 class Row(TypedDict):
@@ -73,7 +81,7 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
     "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
     "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first
     question on a document), "peak_megabytes" (of the process), "documents_read" and "tokens_read" (for a question
-    that is asked of a corpus) are not shares.
+    that is asked of a corpus) and "index_megabytes" are not shares.
     """
     rows: list[Row] = []
     for setting, sources in by_setting(records, settings).items():

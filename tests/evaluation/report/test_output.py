@@ -54,7 +54,7 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     show_result(RESULT, Path("some") / "folder")
     printed = capsys.readouterr().out
     lines = [line.split() for line in printed.splitlines()]
-    assert ["a", "bm25", "25.0", "-", "-", "-", "-", "50.0"] in lines
+    assert ["a", "bm25", "25.0", "-", "-", "-", "-", "50.0", "-"] in lines
     assert ["a", "[bold]x", "1.0"] in lines  # names are no markup
     assert "\x1b" not in printed
     assert printed.index("macro") < printed.index("A table") < printed.index("About it.")

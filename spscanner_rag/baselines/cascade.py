@@ -1,0 +1,237 @@
+"""Two retrievers in a row: the first is quick and scores everything, the second reads what the first found."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import CollectionBaseline, check_whole
+from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.results import ScanResult
+from spscanner_rag.results.selection import rank
+from spscanner_rag.scan.prepare import bundled_token_counter
+from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, segment, stop_if
+from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Segmenter, Unit
+
+UNREAD_LOGIT = -17.0
+"""Units that the second stage did not read score below this; no `log_odds` is as low."""
+
+Scores = NDArray[np.float32]
+
+
+class Staged(CollectionBaseline):
+    """A baseline whose first stage is a scorer, and whose second reads only the best units of it.
+
+    The ``best`` units, over all texts that are asked together, get the logits of `read_again`. The others keep the
+    order and the differences of the first stage, moved below them and below `UNREAD_LOGIT`.
+    """
+
+    def __init__(self, *scorers: Scorer, best: int, unit: UnitKind | Segmenter | None = None) -> None:
+        super().__init__("sentence" if unit is None else unit)
+        for stage in scorers:
+            if not isinstance(stage, Scorer):
+                raise TypeError(f"{type(stage).__name__} does not score; expected score_units(...)")
+        check_whole(best=best)
+        self.scorers, self.best = scorers, best
+        self._own_units = unit is not None
+
+    @abstractmethod
+    def read_again(
+        self,
+        chosen: Sequence[Request],
+        scores: Scores,
+        cancelled: Cancelled,
+        collection: CollectionIndex | None,
+    ) -> Scores:
+        """Logits of chosen units of some texts that one question is asked of: (units of all texts,).
+
+        ``scores`` has the logits of the first stage for the same units. A text may have none.
+        """
+
+    @property
+    def first_name(self) -> str:
+        """The name of the first stage."""
+        return _name(self.scorers[0])
+
+    def segment(self, text: str) -> list[Unit]:
+        """Segment a text into ``unit``, else as the first stage does."""
+        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
+        """Logits of the second stage for the units that it reads, else lower ones: (units,)."""
+        return self._scored([(query, text, units)], never, None)[0]
+
+    def raw_scores_among(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
+    ) -> list[Scores]:
+        """The same for several texts of a collection, with the best units of all of them together."""
+        scored: list[Scores] = [np.zeros(0, np.float32)] * len(requests)
+        for query in dict.fromkeys(query for query, _, _ in requests):
+            own = [number for number, (asked, _, _) in enumerate(requests) if asked == query]
+            found = self._scored([requests[number] for number in own], cancelled, collection)
+            for number, values in zip(own, found, strict=True):
+                scored[number] = values
+        return scored
+
+    def logits(self, raw: Scores) -> Scores:
+        """The scores are logits already."""
+        return raw
+
+    @cached_property
+    def count_tokens(self) -> Callable[[str], int]:
+        """What counts tokens: the last stage's tokenizer if it tells its own, else the bundled scanner's."""
+        own = getattr(self.scorers[-1], "count_tokens", None)
+        return own if callable(own) else bundled_token_counter()
+
+    def _scored(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+    ) -> list[Scores]:
+        """Logits of the units of texts that one question is asked of."""
+        scores = list(score_batch(self.scorers[0], requests, cancelled, collection))
+        stops = np.cumsum([len(values) for values in scores])
+        pool = np.concatenate([np.zeros(0, np.float32), *scores])
+        read = np.zeros(len(pool), bool)
+        read[rank(pool)[: self.best]] = True
+        chosen: list[Request] = [
+            (query, text, [unit for unit, kept in zip(units, own, strict=True) if kept])
+            for (query, text, units), own in zip(requests, np.split(read, stops[:-1]), strict=True)
+        ]
+        again = self.read_again(chosen, pool[read], cancelled, collection)
+        return np.split(above_the_rest(pool, read, again), stops[:-1])
+
+
+class Cascade(Staged):
+    """The first scorer scores all units, the second only the best of them, which stay above the rest.
+
+    The ``best`` units of the first stage, over all texts that are asked together, get the logits of the second.
+    The others keep the order and the differences of the first stage, moved below them and below `UNREAD_LOGIT`.
+    This is the retrieve-and-rerank pipeline of Nogueira and Cho (2019).
+
+    With ``tokens`` the units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
+    Local Pre-ranking for Long Document Information Retrieval", 2023): the first stage scores the sentences of a
+    unit, the best that fit into this many tokens are joined in the order of the document, and the second stage
+    reads them once, as one text. Where no sentence fits, it reads the best one.
+
+    Parameters
+    ----------
+    first, second : Scorer
+        Scanners, baselines or others.
+    best : int, default 50
+        Number of units that the second stage reads. Ignored with ``tokens``.
+    tokens : int, optional
+        Tokens of each unit that the second stage reads, as in KeyB.
+    count_tokens : callable, optional
+        Counts them. Default: the second stage's tokenizer if it tells its own, else the bundled scanner's.
+    unit : str or Segmenter, optional
+        See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
+
+    Raises
+    ------
+    ValueError
+        If the stages cut different units and ``unit`` does not say which, or a number is out of range.
+    TypeError
+        For a stage that is not a `Scorer`.
+    """
+
+    def __init__(
+        self,
+        first: Scorer,
+        second: Scorer,
+        *,
+        best: int = 50,
+        tokens: int | None = None,
+        count_tokens: Callable[[str], int] | None = None,
+        unit: UnitKind | Segmenter | None = None,
+    ) -> None:
+        own_unit: UnitKind | Segmenter | None = "document" if unit is None and tokens is not None else unit
+        super().__init__(first, second, best=best, unit=own_unit)
+        if tokens is not None:
+            check_whole(tokens=tokens)
+        cuts = (_cut_by(first), _cut_by(second))
+        if not self._own_units and None not in cuts and cuts[0] != cuts[1]:
+            raise ValueError(
+                f"the first stage cuts {cuts[0]!r} and the second {cuts[1]!r}; expected the same units: load both "
+                "with one unit, or pass unit="
+            )
+        self.tokens = tokens
+        if count_tokens is not None:
+            self.count_tokens = count_tokens
+        bound = str(best) if tokens is None else f"{tokens}tokens"
+        self.name = f"cascade:{self.first_name}>{_name(second)}@{bound}"
+
+    def read_again(
+        self,
+        chosen: Sequence[Request],
+        scores: Scores,
+        cancelled: Cancelled,
+        collection: CollectionIndex | None,
+    ) -> Scores:
+        """The logits of the second stage: (units,)."""
+        found = score_batch(self.scorers[1], chosen, cancelled, collection)
+        return np.concatenate([np.zeros(0, np.float32), *found])
+
+    def _scored(
+        self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
+    ) -> list[Scores]:
+        if self.tokens is None:
+            return super()._scored(requests, cancelled, collection)
+        asked: list[Request] = []
+        for query, text, units in requests:
+            for unit in units:
+                stop_if(cancelled, "between two units")
+                read = self._key_blocks(query, text[unit.start : unit.end], cancelled)
+                asked.append((query, read, [Unit(0, len(read), read)]))
+        logits = np.concatenate([np.zeros(0, np.float32), *score_batch(self.scorers[1], asked, cancelled)])
+        return np.split(logits, np.cumsum([len(units) for _, _, units in requests])[:-1])
+
+    def _key_blocks(self, query: str, text: str, cancelled: Cancelled) -> str:
+        """The best sentences of a text within the budget, in the order of the text."""
+        blocks = SentenceSegmenter().segment(text)
+        if len(blocks) < 2:
+            return text
+        (logits,) = score_batch(self.scorers[0], [(query, text, blocks)], cancelled)
+        starts, ends = np.array([block[:2] for block in blocks]).T
+        result = ScanResult(query, text, starts, ends, logits, self.count_tokens)
+        best = blocks[int(rank(logits)[0])]
+        return result.context(top_k=None, max_tokens=self.tokens) or text[best.start : best.end]
+
+
+def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Scores:
+    """The second stage's logits of the units that are read, above those of the first stage for the rest.
+
+    Parameters
+    ----------
+    first : (units,)
+    read : (units,)
+        Which units the second stage read.
+    second : (units read,)
+
+    Returns
+    -------
+    (units,)
+        The rest keeps its differences, below all of ``second`` and below `UNREAD_LOGIT`.
+    """
+    scores = np.empty(len(first), np.float32)
+    scores[read] = second
+    rest = first[~read].astype(np.float64)
+    if len(rest):
+        scores[~read] = rest - rest.max() + min(float(second.min(initial=np.inf)), UNREAD_LOGIT) - 1
+    return scores
+
+
+def _cut_by(scorer: object) -> str | None:
+    """The kind of units that a scorer cuts; None if that cannot be known."""
+    if getattr(scorer, "_own_units", None) is False:  # those of its first scorer
+        return _cut_by(scorer.scorers[0])  # type: ignore[attr-defined]
+    unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
+    name = unit if isinstance(unit, str) else getattr(unit, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _name(scorer: object) -> str:
+    name = getattr(scorer, "name", None)
+    return name if isinstance(name, str) else type(scorer).__name__.lower()

@@ -1,0 +1,1 @@
+"""Language models as rerankers: their prompts, their replies, and the orders that come of them."""

@@ -1,0 +1,103 @@
+"""What the model reads: documents with their codes, and the query after them."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from spscanner_rag.text.units import readable
+
+DIGITS: Final = 4
+MOST_DOCUMENTS: Final = 10**DIGITS
+DOCUMENT_TOKENS: Final = 300
+"""Tokens of a document, its codes included; the positions of a query begin here."""
+
+INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
+
+TokenIds = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """The token ids of a document, and whether its text was too long and was cut."""
+
+    ids: TokenIds  # (tokens,)
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    r"""Lays documents and queries out as tokens; each digit of a code is a token of its own.
+
+    A document is ``[BOS]Doc 7421: {text} (Doc 7421)[EOS]``. A query is ``[BOS]Instruct: {instruction}\nQuery:
+    {query}\nAnswer: ``, and the four digits follow.
+    """
+
+    tokenizer: Tokenizer
+    begin: int  # [BOS]
+    end: int  # [EOS]
+    digits: tuple[int, ...]  # the tokens of "0" to "9"
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
+        """With the ids that the model's configuration has for the first and the last token.
+
+        Without a first one, as in Qwen3's tokenizer, the last one stands at the beginning too. Raises
+        ``ValueError`` if neither is known, or the tokenizer has no token for a digit.
+        """
+        if end is None:
+            raise ValueError(
+                "the model's configuration has no eos_token_id; expected the token that ends a document"
+            )
+        digits = [tokenizer.token_to_id(str(digit)) for digit in range(10)]
+        if None in digits:
+            raise ValueError(
+                f"the tokenizer has no token {digits.index(None)!r}; expected one for each of the ten digits, "
+                "of which codes are made"
+            )
+        return cls(tokenizer, end if begin is None else begin, end, tuple(d for d in digits if d is not None))
+
+    def document(self, text: str, code: int) -> LaidOut:
+        """A document with its code: at most `DOCUMENT_TOKENS` tokens, the text is cut if it is too long."""
+        number = self.code(code)
+        before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
+        after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
+        room = DOCUMENT_TOKENS - len(before) - len(after)
+        body = self._ids(readable(text.strip()))
+        return LaidOut(np.array([*before, *body[:room], *after], np.int64), len(body) > room)
+
+    def query(self, query: str) -> TokenIds:
+        """A query, up to the place where the code begins: (tokens,)."""
+        asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
+        return np.array([self.begin, *self._ids(asked)], np.int64)
+
+    def code(self, code: int) -> list[int]:
+        """The tokens of a code, the first digit first."""
+        return [self.digits[digit] for digit in digits_of(code)]
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def digits_of(code: int) -> tuple[int, ...]:
+    """The digits of a code, with leading zeros."""
+    return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
+
+
+def draw_codes(documents: int, draw: random.Random, taken: Sequence[int] = ()) -> list[int]:
+    """Distinct codes, uniformly from 0000 to 9999 without those ``taken``.
+
+    Raises ``ValueError`` for more documents than there are codes.
+    """
+    if documents + len(taken) > MOST_DOCUMENTS:
+        raise ValueError(
+            f"got {documents + len(taken):,} documents; expected at most {MOST_DOCUMENTS:,}, since codes have "
+            f"{DIGITS} digits: take the best {MOST_DOCUMENTS:,} of another retriever"
+        )
+    used = set(taken)
+    return draw.sample([code for code in range(MOST_DOCUMENTS) if code not in used], documents)

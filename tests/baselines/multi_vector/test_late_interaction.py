@@ -1,0 +1,185 @@
+"""Late interaction against its formula, over the layouts of checkpoints that it reads."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from spscanner_rag.baselines import LateInteraction
+from spscanner_rag.baselines.named import Options, scorer_of
+from spscanner_rag.scorers import ScanCancelled, score_batch
+from spscanner_rag.text.units import Unit
+
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
+QUERY = "Who signed the treaty?"
+SaveBert = Callable[[Path, int | None], Path]
+
+
+@pytest.fixture(scope="module")
+def bert(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_bert(tmp_path_factory.mktemp("models") / "bert", None)
+
+
+@pytest.fixture(scope="module")
+def plain(bert: Path) -> LateInteraction:
+    return LateInteraction(bert, device="cpu", batch_size=2)
+
+
+def token_vectors(folder: Path, text: str) -> np.ndarray:
+    """The last hidden states of transformers, each of length 1."""
+    transformers = pytest.importorskip("transformers")
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        vectors = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def by_hand(folder: Path, query: str, texts: Sequence[str]) -> np.ndarray:
+    asked = token_vectors(folder, query)
+    return np.array([(asked @ token_vectors(folder, text).T).max(axis=1).sum() for text in texts])
+
+
+def stanford(folder: Path, bert: Path, projection: torch.Tensor | None) -> Path:
+    """A checkpoint in the layout of the authors: encoder and ``linear.weight`` in one file."""
+    folder.mkdir()
+    for file in bert.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    weights = {f"bert.{name}": value for name, value in load_file(bert / "model.safetensors").items()}
+    if projection is not None:
+        weights["linear.weight"] = projection
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((bert / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
+    settings = {
+        "query_maxlen": 8,
+        "doc_maxlen": 24,
+        "mask_punctuation": True,
+        "query_token_id": "who",
+        "doc_token_id": "it",
+    }
+    (folder / "artifact.metadata").write_text(json.dumps(settings))
+    return folder
+
+
+def test_the_sum_of_the_best_cosines(plain: LateInteraction, bert: Path) -> None:
+    units = plain.segment(TEXT)
+    texts = [TEXT[unit.start : unit.end] for unit in units]
+    expected = by_hand(bert, QUERY, texts)
+    np.testing.assert_allclose(plain.raw_scores(QUERY, TEXT, units), expected, atol=1e-4)
+    mean = expected / len(token_vectors(bert, QUERY))
+    logits = plain.score_units(QUERY, TEXT, units)
+    np.testing.assert_allclose(1 / (1 + np.exp(-logits)), (1 + mean) / 2, atol=1e-4)
+    (same,) = plain.score_units(QUERY, QUERY, [Unit(0, len(QUERY), QUERY)])
+    assert 1 / (1 + np.exp(-same)) > 0.9999
+
+
+def test_a_text_is_read_once_for_all_its_questions(
+    plain: LateInteraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units = plain.segment(TEXT)
+    queries = [QUERY, "It rained.", "Who left?"]
+    alone = [plain.score_units(query, TEXT, units) for query in queries]
+    read: list[str] = []
+    encoder = plain._encoder
+    monkeypatch.setattr(
+        plain,
+        "_encoder",
+        encoder._replace(documents=lambda texts: read.extend(texts) or encoder.documents(texts)),
+    )
+    requests = [
+        *((query, TEXT, units) for query in queries),
+        (QUERY, "It rained.", [Unit(0, 10, "It rained.")]),
+    ]
+    together = plain.score_units_many(requests)
+    assert len(read) == len(units) + 1
+    for one, many in zip(alone, together, strict=False):
+        np.testing.assert_allclose(one, many, atol=1e-5)
+
+
+def test_long_units_are_read_whole_in_pieces(
+    plain: LateInteraction, bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "It rained and the bell rang. " * 20 + "He signed the treaty."  # the model reads 32 tokens
+    read: list[str] = []
+    encoder = plain._encoder
+    monkeypatch.setattr(
+        plain,
+        "_encoder",
+        encoder._replace(documents=lambda texts: read.extend(texts) or encoder.documents(texts)),
+    )
+    (score,) = plain.raw_scores("signed the treaty", text, [Unit(0, len(text), text)])
+    assert "".join(read) == text
+    assert max(encoder.n_tokens(piece) for piece in read) <= 32
+    asked = token_vectors(bert, "signed the treaty")
+    pieces = np.concatenate([token_vectors(bert, piece) for piece in read])
+    np.testing.assert_allclose(score, (asked @ pieces.T).max(axis=1).sum(), atol=1e-4)
+
+
+def test_stanfords_checkpoint_with_its_projection(bert: Path, tmp_path: Path) -> None:
+    projection = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    colbert = LateInteraction(stanford(tmp_path / "colbert", bert, projection), device="cpu")
+    encoder = colbert._encoder
+    (asked,), (read,) = encoder.queries([QUERY]), encoder.documents(["It rained. The bell rang!"])
+    assert asked.shape == (8, 8), "queries are expanded to query_maxlen"
+    assert read.shape[1] == 8
+    assert len(read) == encoder.n_tokens("it It rained. The bell rang!") - 2, "punctuation is masked"
+    units = colbert.segment(TEXT)
+    raw = colbert.raw_scores(QUERY, TEXT, units)
+    expected = [(asked @ encoder.documents([TEXT[u.start : u.end]])[0].T).max(axis=1).sum() for u in units]
+    np.testing.assert_allclose(raw, expected, atol=1e-4)
+
+
+def test_without_a_projection_it_is_refused(bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a ColBERT checkpoint without a projection"):
+        LateInteraction(stanford(tmp_path / "colbert", bert, None), device="cpu")
+    pylate = tmp_path / "pylate"
+    sentence_transformers.SentenceTransformer(str(bert), device="cpu").save(str(pylate))
+    stated = json.loads((pylate / "config_sentence_transformers.json").read_text())
+    (pylate / "config_sentence_transformers.json").write_text(json.dumps(stated | {"model_type": "ColBERT"}))
+    with pytest.raises(ValueError, match="a module Dense in it"):
+        LateInteraction(pylate, device="cpu")
+
+
+def test_loaded_models(bert: Path, plain: LateInteraction) -> None:
+    units = plain.segment(TEXT)
+    model = sentence_transformers.SentenceTransformer(str(bert), device="cpu")
+    np.testing.assert_allclose(
+        LateInteraction(model).raw_scores(QUERY, TEXT, units), plain.raw_scores(QUERY, TEXT, units), atol=1e-5
+    )
+
+    class ColBERT:
+        """The methods of PyLate's class."""
+
+        document_length, tokenizer = 32, model.tokenizer
+
+        def encode(self, texts: list[str], *, is_query: bool, **options: object) -> list[np.ndarray]:
+            return [token_vectors(bert, text) * (2 if is_query else 3) for text in texts]
+
+    np.testing.assert_allclose(
+        LateInteraction(ColBERT()).raw_scores(QUERY, TEXT, units),
+        plain.raw_scores(QUERY, TEXT, units),
+        atol=1e-4,
+    )
+
+
+def test_names_errors_and_cancelling(bert: Path, plain: LateInteraction) -> None:
+    made = scorer_of(f"lateinteraction:{bert}", Options(device="cpu"))
+    assert isinstance(made, LateInteraction)
+    assert made.name == f"lateinteraction:{bert}"
+    with pytest.raises(TypeError, match="model is int; expected a name, a folder"):
+        LateInteraction(3)
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        LateInteraction(bert, batch_size=0)
+    with pytest.raises(ValueError, match="expected a question"):
+        plain.score_units(" ", TEXT, plain.segment(TEXT))
+    assert plain.score_units(QUERY, "", []).shape == (0,)
+    assert len(made.score_units(QUERY, "\ud800 東京", [Unit(0, 4, "\ud800 東京")])) == 1
+    with pytest.raises(ScanCancelled):
+        list(score_batch(plain, [(QUERY, TEXT, plain.segment(TEXT))], cancelled=lambda: True))
