@@ -39,15 +39,15 @@ def main() -> None:
     arguments = parser.parse_args()
     text = NOVEL.read_text(encoding="utf-8")[: arguments.characters]
 
-    retriever = SPScannerRetriever.from_documents(
-        [Document(text=text, id_="persuasion")],
-        model=arguments.model,
-        device=arguments.device,
-        dtype=arguments.dtype,
-        model_kwargs={"local_files_only": arguments.local_files_only},
-        similarity_top_k=arguments.top_k,
-    )
     try:
+        retriever = SPScannerRetriever.from_documents(
+            [Document(text=text, id_="persuasion")],
+            model=arguments.model,
+            device=arguments.device,
+            dtype=arguments.dtype,
+            model_kwargs={"local_files_only": arguments.local_files_only},
+            similarity_top_k=arguments.top_k,
+        )
         found = retriever.retrieve(arguments.question)
     except (CheckpointError, ValueError) as error:  # no such checkpoint or device
         sys.exit(str(error))

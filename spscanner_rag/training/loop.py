@@ -17,7 +17,7 @@ from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.training.ahead import drawn_steps
 from spscanner_rag.training.inputs import Inputs
 from spscanner_rag.training.log import LOG_FILE, TrainingLog
-from spscanner_rag.training.optimizer import new_optimizers
+from spscanner_rag.training.optimizer import load_optimizer, new_optimizers
 from spscanner_rag.training.passes import compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.stage import Objective
@@ -28,6 +28,7 @@ from spscanner_rag.training.state_file import (
     refuse_other_shapes,
     write_tensors,
 )
+from spscanner_rag.training.training_kernels import choose_training_kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,12 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
-        self._compiled = recipe.compile and model.device.type == "cpu"
-        if self._compiled:
+        compiled = recipe.compile and model.device.type == "cpu"
+        if compiled:
             compile_layers(model)
+        self.kernels = choose_training_kernels(model.device, compiled)
+        model.use_kernels(self.kernels.kernels)
+        self._streams = compiled or model.kernels.packs
         self.log = TrainingLog(out / LOG_FILE)
         self.log.keep_until(self.step)
 
@@ -138,7 +142,7 @@ class Trainer:
             for parameter in group["params"]:
                 parameter.grad = None
         loss = 0.0
-        for read in passes(lengths, recipe.tokens_per_pass, self._compiled):
+        for read in passes(lengths, recipe.tokens_per_pass, self._streams):
             part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
@@ -170,7 +174,7 @@ class Trainer:
         refuse_other_shapes(path, state["extra"], self._extra.state_dict())
         try:
             for name, optimizer in self.optimizers.items():
-                optimizer.load_state_dict(state[name])
+                load_optimizer(optimizer, state[name])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{path} is the state of another optimizer ({first_line(error)}); {START_AGAIN}"

@@ -60,6 +60,13 @@ def _opening(name: str, stage: str) -> list[str]:
             "Predicts the next token of plain text; its vocabulary matrix is its token embedding.",
             f"```sh\n{command}\n```",
         ]
+    if stage == "reranker":
+        call = f'reranker = MambaReranker({json.dumps(shown)}, "passage")'
+        return [
+            f"# {markdown_text(name)}: a Mamba-2 reranker",
+            "Reads a passage with a question after it and gives the pair a relevance logit.",
+            f"```python\nfrom spscanner_rag.baselines import MambaReranker\n\n{call}\n```",
+        ]
     call = f"scanner = Scanner.from_pretrained({json.dumps(shown)})"
     return [
         f"# {markdown_text(name)}: a single-pass scanner",
@@ -85,6 +92,11 @@ def _measured(training: dict[str, Any]) -> list[str]:
         head = ("source", "nats", "perplexity")
         losses = training["validation_loss"]
         rows = [(source, f"{v['nats']:.3f}", f"{v['perplexity']:.1f}") for source, v in losses.items()]
+    elif "validation_ranking" in training:
+        title = "## Rankings of passages of documents that were not trained on"
+        measured = training["validation_ranking"]
+        head = ("source", *next(iter(measured.values()), {}))
+        rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in measured.items()]
     else:
         title = "## Sentence recall on documents that were not trained on"
         head = ("source", "@1", "@5", "@10", "@50")

@@ -36,11 +36,24 @@ def new_optimizers(model: ScannerModel, extra: nn.Module, recipe: Recipe) -> dic
     ]
     betas = (recipe.betas[0], recipe.betas[1])
     optimizers: dict[str, Optimizer] = {
-        "optimizer": torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas)
+        # fused: one pass over weights, gradients and moments instead of a dozen
+        "optimizer": torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=betas, fused=True)
     }
     if projections:
         optimizers["muon"] = _muon(projections, recipe)
     return optimizers
+
+
+def load_optimizer(optimizer: Optimizer, state: dict[str, Any]) -> None:
+    """Load what an optimizer knew; how it computes stays its own, whatever version saved the state.
+
+    Raises what ``load_state_dict`` raises for the state of another optimizer.
+    """
+    own = [group.get("fused") for group in optimizer.param_groups]
+    optimizer.load_state_dict(state)
+    for group, fused in zip(optimizer.param_groups, own, strict=True):
+        if "fused" in group:
+            group["fused"] = fused
 
 
 def _muon(matrices: list[Tensor], recipe: Recipe) -> Optimizer:

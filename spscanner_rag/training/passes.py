@@ -13,6 +13,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import group_by_length
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.scan.devices import DTYPES
+from spscanner_rag.training.packed import packed_states
 from spscanner_rag.training.stream import stream_states
 
 
@@ -28,11 +29,11 @@ class Pass:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the sequences follow each other, as compiled layers read them."""
+        """Whether the sequences follow each other, as compiled layers and kernels that pack read them."""
         return not self.width
 
 
-def passes(lengths: Sequence[int], most_tokens: int, compiled: bool) -> list[Pass]:
+def passes(lengths: Sequence[int], most_tokens: int, streams: bool) -> list[Pass]:
     """Divide the sequences of a step into passes.
 
     Parameters
@@ -41,10 +42,10 @@ def passes(lengths: Sequence[int], most_tokens: int, compiled: bool) -> list[Pas
         Tokens of each sequence.
     most_tokens : int
         Tokens of a pass, padding of rows included; a single sequence may have more.
-    compiled : bool
-        Whether the layers are compiled, so that all passes are streams.
+    streams : bool
+        Whether all passes are streams: the layers are compiled, or the kernels pack.
     """
-    if not compiled:
+    if not streams:
         groups = group_by_length(lengths, most_tokens)
         return [Pass(group, _whole_chunks(max(lengths[i] for i in group))) for group in groups]
     found: list[list[int]] = []
@@ -79,6 +80,8 @@ def hidden_states(
     is that of matrix products, "bfloat16" or "float32".
     """
     with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
+        if read.is_stream and model.kernels.packs:
+            return packed_states(model, ids, match_classes, match_features)
         if read.is_stream:
             return stream_states(model, ids, match_classes, match_features, DTYPES[dtype])
         rows, classes, features = (

@@ -4,16 +4,17 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-STAGES = ("evidence", "language-model")
+STAGES = ("evidence", "language-model", "reranker")
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = ("adamw", "muon")
+RERANK_UNITS = ("sentence", "chunk", "passage", "document")
 LEAST_PSEUDO_CHARACTERS = 1000
 
 PositiveWeight = float | Literal["balanced"]
 
 _AT_LEAST_ONE = (
     "steps sequences_per_step tokens_per_pass save_every validate_every validation_questions "
-    "final_validation_questions validation_tokens source_cap group_tokens"
+    "final_validation_questions validation_tokens source_cap group_tokens rerank_negatives"
 ).split()
 _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
@@ -41,7 +42,8 @@ class Recipe:
     """
 
     stage: str = "evidence"
-    """What is learnt: "evidence", which sentences answer a question; "language-model", the next token of text."""
+    """What is learnt: "evidence", which sentences answer a question; "language-model", the next token of text; or
+    "reranker", which passage answers a question, each read alone with the question after it."""
     steps: int = 15000
     """Optimizer steps. The paper trains 15,625, and its 1.3b model 6,250."""
     sequence_tokens: tuple[int, ...] = (2048, 5120, 10240)
@@ -75,8 +77,8 @@ class Recipe:
     """Arithmetic of matrix products, "bfloat16", "float32" or "auto": bfloat16 where the device multiplies it
     natively. Weights and optimizer are float32."""
     compile: bool = False
-    """Whether torch.compile fuses each layer on a CPU: a step is about 1.5 times as fast. It needs a C++ compiler,
-    and about a minute at the start. A GPU has kernels of its own instead."""
+    """Whether torch.compile fuses each layer on a CPU, instead of the kernels that numba compiles: for machines
+    without numba, 1.5 times as fast as plain torch. It needs a C++ compiler, and about a minute at the start."""
     positive_weight: PositiveWeight = 10.0
     """Weight of a relevant sentence's binary loss; others have 1. "balanced", as in the official train.py, is
     n-/n+ of the step's batch: irrelevant sentences over relevant ones; 1 without relevant ones."""
@@ -126,6 +128,12 @@ class Recipe:
     collection_share: float = 0.0
     """Share of sequences outside groups whose lexical statistics are those of several documents of the source, not
     of the document alone."""
+    rerank_unit: str = "passage"
+    """What a reranker learns to rank: "passage" (a paragraph), "chunk" (300 words), "sentence" or "document"; the
+    first ``sequence_tokens`` of it are read."""
+    rerank_negatives: int = 15
+    """Passages without the answer that are ranked together with one that has it; those that BM25 and the teacher,
+    if there is one, take for the nearest to the question."""
     pseudo_headings: int = 3
     pseudo_phrases: int = 3
     pseudo_masked: int = 6
@@ -202,6 +210,10 @@ class Recipe:
         if not self.sequence_tokens or min(self.sequence_tokens) < 64:
             raise ValueError(
                 f"sequence_tokens is {self.sequence_tokens}; expected lengths of at least 64 tokens"
+            )
+        if self.rerank_unit not in RERANK_UNITS:
+            raise ValueError(
+                f"rerank_unit is {self.rerank_unit!r}; expected one of {', '.join(map(repr, RERANK_UNITS))}"
             )
         if len(self.betas) != 2:
             raise ValueError(f"betas is {self.betas}; expected two numbers")

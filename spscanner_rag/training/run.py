@@ -22,6 +22,7 @@ from spscanner_rag.training.model_card import write_model_card
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_stage import EvidenceStage
 from spscanner_rag.training.stages.language_model_stage import LanguageModelStage
+from spscanner_rag.training.stages.reranker_stage import RerankerStage
 from spscanner_rag.training.stages.stage import Stage, Validation
 from spscanner_rag.training.start import RunFiles, check_start
 from spscanner_rag.training.state_file import check_state
@@ -32,7 +33,11 @@ OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
 
 
-_STAGES: dict[str, type[Stage]] = {"evidence": EvidenceStage, "language-model": LanguageModelStage}
+_STAGES: dict[str, type[Stage]] = {
+    "evidence": EvidenceStage,
+    "language-model": LanguageModelStage,
+    "reranker": RerankerStage,
+}
 
 
 class TrainingRun:
@@ -77,6 +82,7 @@ class TrainingRun:
         inputs = with_tokenizer(inputs, self.start.tokenizer)
         objective = self.stage.objective(self.start)
         self.trainer = trainer = Trainer(self.start.model, objective, recipe, files.out, workers, inputs)
+        notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
             notify(f"found the state of step {trainer.step:,}, from which the run goes on")
         self._best = None
@@ -158,6 +164,7 @@ class TrainingRun:
             **best,
             "hours": round(self.trainer.seconds / 3600, 2),
             "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}",
+            "kernels": self.trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),
             "recipe": self.recipe.to_dict() | {"teacher": short_name(self.recipe.teacher)},

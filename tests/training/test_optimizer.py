@@ -7,7 +7,7 @@ from torch.optim import Optimizer
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.training.optimizer import new_optimizers
+from spscanner_rag.training.optimizer import load_optimizer, new_optimizers
 from spscanner_rag.training.recipe import Recipe
 
 NEEDS_MUON = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has no Muon before 2.9")
@@ -54,3 +54,30 @@ def test_a_torch_without_muon_is_named_with_the_way_out(monkeypatch: pytest.Monk
     monkeypatch.delattr(torch.optim, "Muon", raising=False)
     with pytest.raises(ValueError, match=re.escape('pip install "torch>=2.9"')):
         new_optimizers(MODEL, EXTRA, Recipe(optimizer="muon"))
+
+
+def test_a_state_of_an_earlier_version_is_loaded_and_computed_in_one_pass() -> None:
+    recipe = Recipe(weight_decay=0.1)
+    groups = new_optimizers(MODEL, EXTRA, recipe)["optimizer"].param_groups
+    before = torch.optim.AdamW([{**group, "fused": None} for group in groups])
+    weights = [p for group in groups for p in group["params"]]
+    for parameter in weights:
+        parameter.grad = torch.ones_like(parameter)
+    kept = [parameter.detach().clone() for parameter in weights]
+    before.step()
+    found = new_optimizers(MODEL, EXTRA, recipe)["optimizer"]
+    load_optimizer(found, before.state_dict())
+    assert [group["fused"] for group in found.param_groups] == [True, True]
+    assert [found.state[p]["step"].item() for p in weights] == [1.0] * len(weights)
+    found.step()
+    by_fused = [parameter.detach().clone() for parameter in weights]
+    with torch.no_grad():
+        for parameter, value in zip(weights, kept, strict=True):
+            parameter.copy_(value)
+            parameter.grad = torch.ones_like(parameter)
+    again = torch.optim.AdamW([{**group, "fused": None} for group in groups])
+    again.step()
+    again.step()
+    for parameter, value in zip(weights, by_fused, strict=True):
+        torch.testing.assert_close(value, parameter.detach(), rtol=1e-5, atol=1e-6)
+        parameter.grad = None

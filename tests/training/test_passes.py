@@ -22,17 +22,17 @@ from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 @given(
     lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=20),
     most=st.integers(64, 8192),
-    compiled=st.booleans(),
+    streams=st.booleans(),
 )
 def test_every_sequence_is_read_once_and_a_pass_is_within_its_limit(
-    lengths: list[int], most: int, compiled: bool
+    lengths: list[int], most: int, streams: bool
 ) -> None:
-    found = passes(lengths, most, compiled)
+    found = passes(lengths, most, streams)
     assert sorted(i for one in found for i in one.members) == list(range(len(lengths)))
     for one in found:
         assert one.members
-        assert one.is_stream == compiled
-        if compiled:
+        assert one.is_stream == streams
+        if streams:
             assert len(one.members) == 1 or sum(lengths[i] for i in one.members) <= most
             continue
         rows = len(one.members)

@@ -108,7 +108,8 @@ RECIPES = sorted((Path(__file__).parents[2] / "examples" / "training").glob("*.t
 @pytest.mark.parametrize("path", RECIPES, ids=[path.stem for path in RECIPES])
 def test_the_recipes_in_examples_can_be_read(path: Path) -> None:
     recipe = read_recipe(path)
-    assert recipe.stage == ("language-model" if path.stem == "language_model" else "evidence")
+    of_name = {"language_model": "language-model", "reranker": "reranker"}
+    assert recipe.stage == of_name.get(path.stem, "evidence")
 
 
 def test_the_page_on_training_has_every_key_with_its_default() -> None:

@@ -75,15 +75,40 @@ def shared_documents(
     ValueError
         If ``min_words`` is below 1 or ``max_share`` is not from 0 to below 1.
     """
-    if min_words < 1:
-        raise ValueError(f"min_words is {min_words}; expected at least 1, such as {MIN_WORDS}")
-    if not 0 <= max_share < 1:
-        raise ValueError(f"max_share is {max_share}; expected a share below 1, such as {MAX_SHARE}")
-    index = _HeldOutIndex(held_out, min_words)
-    if not index.doc_ids:  # spares reading the training documents
+    finder = SharedTextFinder(held_out, min_words=min_words, max_share=max_share)
+    if not finder.held_out_documents:  # spares reading the training documents
         return []
-    found = (index.shared(document) for document in training)
-    return [shared for shared in found if shared and max(shared.share, shared.held_out_share) > max_share]
+    return [shared for shared in map(finder.find, training) if shared is not None]
+
+
+class SharedTextFinder:
+    """Finds what single documents share with held-out ones; `shared_documents` says what the arguments mean.
+
+    Raises
+    ------
+    ValueError
+        If ``min_words`` is below 1 or ``max_share`` is not from 0 to below 1.
+    """
+
+    def __init__(
+        self, held_out: Iterable[Document], *, min_words: int = MIN_WORDS, max_share: float = MAX_SHARE
+    ) -> None:
+        if min_words < 1:
+            raise ValueError(f"min_words is {min_words}; expected at least 1, such as {MIN_WORDS}")
+        if not 0 <= max_share < 1:
+            raise ValueError(f"max_share is {max_share}; expected a share below 1, such as {MAX_SHARE}")
+        self._index, self._max_share = _HeldOutIndex(held_out, min_words), max_share
+
+    @property
+    def held_out_documents(self) -> int:
+        """Number of held-out documents."""
+        return len(self._index.doc_ids)
+
+    def find(self, document: Document) -> SharedDocument | None:
+        """What a document shares with held-out ones if that is too much; else None."""
+        shared = self._index.shared(document)
+        too_much = shared is not None and max(shared.share, shared.held_out_share) > self._max_share
+        return shared if too_much else None
 
 
 def find_shared(

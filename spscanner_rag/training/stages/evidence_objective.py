@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,9 +12,16 @@ from torch.nn import functional as F
 
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.data.example import Example
-from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.passes import Pass, hidden_states, passes
 from spscanner_rag.training.recipe import PositiveWeight, Recipe
+
+
+class Examples(Protocol):
+    """An endless, repeatable supply of examples."""
+
+    def example(self, number: int, length: int) -> Example:
+        """Example ``number``, about ``length`` tokens long."""
+        ...
 
 
 class EvidenceObjective:
@@ -23,7 +31,7 @@ class EvidenceObjective:
     added to the logits in the binary loss; see `loss_shift`.
     """
 
-    def __init__(self, source: ExampleSource, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
+    def __init__(self, source: Examples, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
         self._source, self._recipe, self._shift = source, recipe, shift
         self._teacher_head = nn.Linear(d_model, 1) if recipe.teacher and recipe.teacher_weight else None
         self.extra = self._teacher_head or nn.Module()
@@ -57,7 +65,7 @@ class EvidenceObjective:
         if not read.is_stream and len(sequences) > len(members):
             # the pass has groups, whose sequences have lengths of their own
             lengths = [len(sequence.input_ids) for sequence in sequences]
-            shapes = passes(lengths, self._recipe.tokens_per_pass, compiled=False)
+            shapes = passes(lengths, self._recipe.tokens_per_pass, streams=False)
         found: dict[int, Tensor] = {}
         for shape in shapes:
             together = [sequences[number] for number in shape.members]

@@ -72,7 +72,7 @@ def held_out_loss(
     for source, sequence in chain.from_iterable(c.spread(length, recipe.validation_tokens) for c in caches):
         if len(sequence) < 2:
             continue
-        alone = passes([len(sequence) - 1], recipe.tokens_per_pass, compiled=False)[0]
+        alone = passes([len(sequence) - 1], recipe.tokens_per_pass, streams=False)[0]
         loss = summed_loss(model, [sequence], recipe.dtype, alone).item()
         for name in (source, ALL_SOURCES):
             entry = sums.setdefault(name, [0.0, 0.0])

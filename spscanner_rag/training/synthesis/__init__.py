@@ -1,0 +1,1 @@
+"""Training and test data made from anyone's documents with a language model."""

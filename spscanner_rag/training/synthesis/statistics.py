@@ -1,0 +1,112 @@
+"""Numbers of a file of examples: distances, positions, labels, lengths."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+BINS = 10
+
+
+@dataclass(slots=True)
+class ExampleStatistics:
+    """Counts examples one at a time; the texts are not kept.
+
+    Attributes
+    ----------
+    examples : int
+    by_size : Counter
+        Examples of each size of sub-document, in tokens.
+    distances : list of int
+        Units between the two sides; empty for the strategy "chunk".
+    apart : list of float
+        The same as a share of the sub-document's characters: from the first labelled character to the last.
+    positions : Counter
+        Labelled spans by the tenth of the sub-document that they begin in.
+    relevant, shown : list of int
+        Labelled units of each side, and how many the model saw there.
+    lengths : list of int
+        Characters of the sub-documents.
+    evidence_share : list of float
+        Share of a sub-document's characters that is labelled.
+    """
+
+    examples: int = 0
+    by_size: Counter[int] = field(default_factory=Counter)
+    distances: list[int] = field(default_factory=list)
+    apart: list[float] = field(default_factory=list)
+    positions: Counter[int] = field(default_factory=Counter)
+    relevant: list[int] = field(default_factory=list)
+    shown: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    evidence_share: list[float] = field(default_factory=list)
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Count an example: a line of a question file that `spscanner synthesize` wrote."""
+        made, length = line.get("synthesis", {}), len(line["text"])
+        self.examples += 1
+        self.lengths.append(length)
+        if "size" in made:
+            self.by_size[made["size"]] += 1
+        if "distance" in made:
+            self.distances.append(made["distance"])
+        for relevant, shown in made.get("labels", ()):
+            self.relevant.append(relevant)
+            self.shown.append(shown)
+        for question in line["questions"]:
+            spans = question.get("evidence", ())
+            if not spans:
+                continue
+            self.apart.append((max(span[1] for span in spans) - min(span[0] for span in spans)) / length)
+            self.evidence_share.append(sum(end - start for start, end in spans) / length)
+            self.positions.update(min(BINS - 1, BINS * start // length) for start, _ in spans)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The numbers as names and values to show."""
+        shown = [("examples", f"{self.examples:,}")]
+        shown += [(f"of {size:,} tokens", f"{count:,}") for size, count in sorted(self.by_size.items())]
+        shown += [
+            ("units between the two sides", _quantiles(self.distances)),
+            ("from the first labelled character to the last, of the sub-document", _quantiles(self.apart, 2)),
+            ("labelled units of a side", _quantiles(self.relevant)),
+            ("share of the units shown that are labelled", _share(self.relevant, self.shown)),
+            ("share of the sub-document that is labelled", _quantiles(self.evidence_share, 3)),
+            ("characters of a sub-document", _quantiles(self.lengths)),
+        ]
+        return [(name, value) for name, value in shown if value]
+
+    def tenths(self) -> list[int]:
+        """Labelled spans that begin in each tenth of their sub-document."""
+        return [self.positions[number] for number in range(BINS)]
+
+
+def statistics_of(lines: Iterable[Mapping[str, Any]]) -> ExampleStatistics:
+    """The numbers of all lines."""
+    found = ExampleStatistics()
+    for line in lines:
+        found.add(line)
+    return found
+
+
+def histogram(values: Iterable[float], bins: int = BINS) -> list[tuple[str, int]]:
+    """Counts of equally wide ranges, with the names of the ranges; empty for no values."""
+    numbers = np.array(list(values), np.float64)
+    if not len(numbers):
+        return []
+    counts, edges = np.histogram(numbers, bins=bins)
+    names = [f"{edges[n]:,.0f} to {edges[n + 1]:,.0f}" for n in range(bins)]
+    return list(zip(names, counts.tolist(), strict=True))
+
+
+def _quantiles(values: Iterable[float], digits: int = 0) -> str:
+    numbers = np.array(list(values), np.float64)
+    if not len(numbers):
+        return ""
+    low, middle, high = np.quantile(numbers, [0.1, 0.5, 0.9])
+    return f"median {middle:,.{digits}f}, 10 % below {low:,.{digits}f}, 10 % above {high:,.{digits}f}"
+
+
+def _share(part: list[int], whole: list[int]) -> str:
+    return f"{sum(part) / sum(whole):.1%}" if sum(whole) else ""
