@@ -1,0 +1,1 @@
+"""A scanner as an HTTP service: one model for all clients, their requests packed into shared forward passes."""

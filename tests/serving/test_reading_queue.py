@@ -1,0 +1,144 @@
+"""The queue in front of the model: nothing is lost or mixed up, short jobs go first, a bad one fails alone."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import wait
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag import Scanner
+from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.serving.jobs import Job
+from spscanner_rag.serving.limits import Limits, RefusedError
+from spscanner_rag.serving.reading_queue import ReadingQueue
+
+
+@pytest.fixture
+def queue(tiny_scanner: Scanner) -> Iterator[ReadingQueue]:
+    made = ReadingQueue(tiny_scanner.pipeline, Limits())
+    yield made
+    made.close()
+
+
+def job(
+    pipeline: Pipeline, *texts: str, client: str = "a", seconds: float = 60, query: str = "Who left?"
+) -> Job:
+    return Job([pipeline.request(query, text) for text in texts], client, seconds)
+
+
+def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:
+    texts = [
+        [f"The keeper {number} left. It rained on day {number}." + " He came back." * (number % 7)]
+        * (1 + number % 3)
+        for number in range(60)
+    ]
+    queries = [f"Who left on day {number}?" for number in range(60)]
+    jobs = [
+        job(queue.pipeline, *own, client=str(number % 5), query=query)
+        for number, (own, query) in enumerate(zip(texts, queries, strict=True))
+    ]
+    threads = [threading.Thread(target=queue.submit, args=(each,)) for each in jobs]
+    for thread in threads:
+        thread.start()
+    for each, own, query in zip(jobs, texts, queries, strict=True):
+        expected = tiny_scanner.scan_many([(query, text) for text in own], together=True)
+        for got, result in zip(each.future.result(30), expected, strict=True):
+            np.testing.assert_allclose(got.logits, result.logits, atol=1e-4)
+    assert (queue.waiting, queue.characters) == (0, 0)
+
+
+def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
+    long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
+    queue.submit(long)
+    while queue.waiting:
+        time.sleep(0.005)
+    for number in range(5):
+        short = job(queue.pipeline, "He left.", client=str(number))
+        queue.submit(short)
+        short.future.result(30)
+        assert not long.future.done()
+    long.cancel()
+    with pytest.raises(ScanCancelled):
+        long.future.result(30)
+
+
+def test_a_job_that_breaks_the_model_fails_alone(
+    queue: ReadingQueue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Pipeline.run
+
+    def breaking(self: Pipeline, requests: Any, *options: Any) -> Any:
+        requests = list(requests)
+        if any("poison" in request.text for request in requests):
+            raise RuntimeError("the model broke")
+        return run(self, requests, *options)
+
+    monkeypatch.setattr(Pipeline, "run", breaking)
+    hold = job(queue.pipeline, "He left.")
+    with queue._turns.held("long"):  # so that all of them are read together
+        jobs = [hold, *(job(queue.pipeline, text) for text in ("It rained.", "A poison.", "She stayed."))]
+        for each in jobs:
+            queue.submit(each)
+        time.sleep(0.05)
+    wait([each.future for each in jobs], timeout=30)
+    broken = [each.future.exception() for each in jobs]
+    assert [type(error) for error in broken] == [type(None), type(None), RuntimeError, type(None)]
+    again = job(queue.pipeline, "He left.")
+    queue.submit(again)
+    assert len(again.future.result(30)) == 1
+
+
+def test_jobs_that_nobody_waits_for_are_not_read(tiny_scanner: Scanner) -> None:
+    read: list[int] = []
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(), read.append)
+    late = job(queue.pipeline, "He left.", seconds=-1)
+    gone = job(queue.pipeline, "He left.")
+    gone.cancel()
+    for each in (late, gone):
+        queue.submit(each)
+        with pytest.raises(ScanCancelled):
+            each.future.result(30)
+    assert read == []
+    queue.close()
+
+
+def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits())
+    jobs = [job(queue.pipeline, "He left. " * 500, client=str(number)) for number in range(10)]
+    for each in jobs:
+        queue.submit(each)
+    queue.close()
+    assert all(each.future.done() for each in jobs)
+    with pytest.raises(RefusedError) as refused:
+        queue.submit(job(queue.pipeline, "He left."))
+    assert refused.value.status == 503
+    assert not any(thread.name.startswith("spscanner-short") for thread in threading.enumerate())
+
+
+def test_a_full_queue_refuses(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_requests=2))
+    with queue._turns.held("long"):
+        held = job(queue.pipeline, "He left.")
+        queue.submit(held)
+        while queue.waiting:  # taken, but its turn does not come
+            time.sleep(0.005)
+        for _ in range(2):
+            queue.submit(job(queue.pipeline, "He left."))
+        with pytest.raises(RefusedError) as refused:
+            queue.submit(job(queue.pipeline, "He left."))
+    assert (refused.value.status, refused.value.retry_after) == (429, 1)
+    queue.close()
+    assert held.future.done()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"documents": 0}, {"seconds": float("inf")}, {"body_bytes": 1.5}, {"documents": True}, {"seconds": "1"}],
+)
+def test_limits_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"expected a (whole )?number above 0"):
+        Limits(**wrong)
