@@ -1,0 +1,156 @@
+"""The code blocks of the documentation: found, run in order, or checked without running them."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from benchmarks.__main__ import _parser as benchmarks_parser
+from spscanner_rag.cli.app import app
+from spscanner_rag.training.recipe_file import read_recipe
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+
+LANGUAGES = {"python", "sh", "toml", "json", "text"}
+NOT_RUN = {
+    "network": "installs or downloads",
+    "gpu": "needs a GPU",
+    "data": "needs data that are not in the repository",
+    "server": "asks a server that another block says how to start; tests of the server run one",
+    "measurement": "measures the machine, for minutes, with nothing else running",
+    "tests": "runs tests that run anyway",
+}
+"""What a page may say before a block: ``<!-- runs: network -->``."""
+
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<key>\w+): (?P<value>[^\n]+?) -->\n\n?)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.M | re.S,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: str
+    line: int  # of its first line of content
+    language: str
+    text: str
+    not_run: str = ""  # one of `NOT_RUN`, if it is not run
+    file: str = ""  # the file that it is the content of
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks_of(text: str, page: str) -> list[Block]:
+    """The blocks of a page, in order; ``ValueError`` for a mark or a language that nothing here knows."""
+    found = []
+    for match in _BLOCK.finditer(text):
+        key, value = match["key"], match["value"]
+        line = text.count("\n", 0, match.start("text")) + 1
+        if key not in (None, "runs", "file") or (key == "runs" and value not in NOT_RUN):
+            raise ValueError(f"{page}:{line}: unknown mark {key}: {value}")
+        if match["language"] not in LANGUAGES:
+            raise ValueError(f"{page}:{line}: unknown language {match['language']!r}")
+        not_run, file = (value if key == name else "" for name in ("runs", "file"))
+        found.append(Block(page, line, match["language"], match["text"], not_run, file))
+    if len(found) * 2 != len(re.findall("^```", text, re.M)):
+        raise ValueError(f"{page}: a fence that does not open or close a block at the start of a line")
+    return found
+
+
+def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
+    """Run a block in the current folder, ``folder``; return what a shell printed."""
+    if block.language == "python":
+        exec(compile("\n" * (block.line - 1) + block.text, block.page, "exec"), names)
+    elif block.language == "sh":
+        return run_shell(block, folder)
+    elif block.file:
+        (folder / block.file).write_text(block.text, encoding="utf-8")
+    if block.language == "toml":
+        read_recipe(folder / block.file)
+    elif block.language == "json":
+        for value in json_values(block.text):
+            assert isinstance(value, dict), block.place
+    return ""
+
+
+def run_shell(block: Block, folder: Path) -> str:
+    """Run commands with the program of this environment and the code of this repository."""
+    paths = [str(REPOSITORY), str(REPOSITORY / "integrations"), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "HF_HUB_OFFLINE": "1",
+    }
+    command = ["bash", "-euo", "pipefail", "-c", block.text]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=1500
+    )
+    assert done.returncode == 0, f"{block.place}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def json_values(text: str) -> list[object]:
+    """The values of a JSON block, which follow each other."""
+    values, decoder, position = [], json.JSONDecoder(), 0
+    while position < len(text.rstrip()):
+        value, position = decoder.raw_decode(text, position)
+        position += len(text[position:]) - len(text[position:].lstrip())
+        values.append(value)
+    return values
+
+
+def check_commands(block: Block) -> None:
+    """Parse the commands of a shell block that is not run, as far as they are ours."""
+    for words in commands(block.text):
+        if "=" in words[0]:  # a variable of the shell
+            continue
+        program = Path(words[0]).name
+        if program == "spscanner":
+            parse_command(words[1:])
+        elif words[:3] == ["python", "-m", "benchmarks"]:
+            benchmarks_parser().parse_args([word for word in words[3:] if word != "--help"])
+        elif program == "pytest":
+            paths = [word for word in words[1:] if "/" in word]
+            assert all((REPOSITORY / path).exists() for path in paths), words
+        elif program == "python" and words[1].endswith(".py"):
+            assert (REPOSITORY / words[1]).is_file(), words
+        elif program == "curl":
+            json.loads(words[words.index("-d") + 1])
+        else:
+            assert program in ("python3", "pip"), f"{block.place}: {words}"
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of each simple command of a shell script without control structures."""
+    for line in text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
+        lexer.commenters, lexer.whitespace_split = "#", True
+        words: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set(";&|"):
+                if words:
+                    yield words
+                words = []
+            else:
+                words.append(word)
+
+
+def parse_command(words: list[str]) -> None:
+    """Parse the arguments of ``spscanner``; an unknown or missing one is an error."""
+    group = typer.main.get_command(app)
+    with group.make_context("spscanner", list(words)) as context:
+        name, command, rest = group.resolve_command(context, list(words))  # type: ignore[attr-defined]
+        command.make_context(name, rest, parent=context)

