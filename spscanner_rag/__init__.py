@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
     from spscanner_rag.scanner import Scanner
+    from spscanner_rag.serving.remote_scanner import RemoteScanner
 
 __version__ = "0.1.0"
-__all__ = ["Passage", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
+__all__ = ["Passage", "RemoteScanner", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
 
 _MODULES = {
     "Passage": "spscanner_rag.results",
+    "RemoteScanner": "spscanner_rag.serving.remote_scanner",
     "ScanResult": "spscanner_rag.results",
     "Scanner": "spscanner_rag.scanner",
     "ScoredSentence": "spscanner_rag.results",

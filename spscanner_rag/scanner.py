@@ -11,19 +11,22 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import Checkpoint, load_checkpoint
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, local_folder
 from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
-from spscanner_rag.mamba2.backends import choose_backend
+from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.document_score import Aggregation
 from spscanner_rag.results.ranked_documents import RankedDocument, check_ranking, rank_results
-from spscanner_rag.scan.devices import Choice, choose, default_segment_tokens
-from spscanner_rag.scan.pipeline import Meter, Pipeline, check_options
+from spscanner_rag.scan.devices import Choice, check_names, choose, default_segment_tokens
+from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored, check_options
 from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.scan.threads import use_threads
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
+from spscanner_rag.text.blocks import StructuredText
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import ReferenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
@@ -86,7 +89,7 @@ class Scanner:
         if (settings.segmenter if segmenter is None else segmenter) == "reference":
             segmenter = ReferenceSegmenter(self.count_tokens, local_files_only)
         self.reading = Reading.of(checkpoint, segmenter)
-        self._pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
+        self.pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 
     @classmethod
     def from_pretrained(
@@ -104,6 +107,7 @@ class Scanner:
         token: str | bool | None = None,
         cache_dir: str | Path | None = None,
         local_files_only: bool = False,
+        threads: int | None = None,
     ) -> Scanner:
         """Load a scanner.
 
@@ -132,6 +136,9 @@ class Scanner:
             Folder for downloads. Default: huggingface_hub's cache.
         local_files_only : bool, default False
             Never use the network.
+        threads : int, optional
+            Threads that compute on the CPU, a setting of the whole process. Default: as torch is set, at most
+            one for each physical core that the process may use.
 
         Raises
         ------
@@ -143,6 +150,7 @@ class Scanner:
             If numba or mamba-ssm was asked for by name and cannot be loaded; the message says what to install.
         """
         check_options(window_tokens, segment_tokens, segmenter)  # before anything is loaded
+        use_threads(threads)  # before dtypes are measured with them
         choice = choose(device, dtype, int8=True)
         kernels, backend_reason = choose_backend(backend, choice.device)
         checkpoint = load_checkpoint(
@@ -166,12 +174,41 @@ class Scanner:
             local_files_only=local_files_only,
         )
 
+    @staticmethod
+    def check_names(
+        model: str | Path | None = None,
+        *,
+        device: str | torch.device = "auto",
+        dtype: str | torch.dtype = "auto",
+        backend: str = "auto",
+    ) -> None:
+        """Raise the errors of `from_pretrained` that can be told without loading anything.
+
+        Neither the network nor a device is asked: a model that may be on the Hub passes, and so does "cuda" where
+        there is none. The arguments are those of `from_pretrained`.
+
+        Raises
+        ------
+        CheckpointError
+            If the model is neither a folder nor the form of a Hub id.
+        ValueError
+            For a device, dtype or backend that does not exist.
+        """
+        check_names(device, dtype, int8=True)
+        check_backend(backend)
+        local_folder(model)
+
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")
         return f"Scanner({self.checkpoint.source!r}, device={str(self.device)!r}, dtype={dtype!r})"
 
     def scan(
-        self, query: str, text: str, *, progress: Progress | None = None, cancelled: Cancelled | None = None
+        self,
+        query: str,
+        text: str | StructuredText,
+        *,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
     ) -> ScanResult:
         """Score every sentence of a text.
 
@@ -179,8 +216,9 @@ class Scanner:
         ----------
         query : str
             The question; not empty.
-        text : str
-            The whole document, of any length.
+        text : str or document
+            The whole document, of any length; one that `spscanner_rag.files.read` returned is cut with regard to
+            its headings, fences and tables.
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
@@ -195,9 +233,10 @@ class Scanner:
         Raises
         ------
         ValueError
-            If the query is empty, or longer than a window.
+            If the query is empty, longer than a window, or so long (`LONGEST_QUESTION`), and longer than the text,
+            that the two must have been exchanged.
         TypeError
-            If query or text is not a string.
+            If query or text is neither a string nor such a document.
         ScanCancelled
             If ``cancelled`` returned True.
         """
@@ -205,7 +244,7 @@ class Scanner:
 
     def scan_many(
         self,
-        pairs: Iterable[tuple[str, str]],
+        pairs: Iterable[tuple[str, str | StructuredText]],
         *,
         together: bool = False,
         collection: CollectionIndex | None = None,
@@ -235,18 +274,40 @@ class Scanner:
         list of ScanResult
             In the order of the pairs.
         """
-        requests = [self._pipeline.request_of(pair) for pair in pairs]
+        requests = [self.pipeline.request_of(pair) for pair in pairs]
+        return self._results(requests, Meter(progress, cancelled), collection, together)
+
+    def _results(
+        self,
+        requests: Sequence[ScanRequest],
+        meter: Meter,
+        collection: CollectionIndex | None,
+        together: bool,
+    ) -> list[ScanResult]:
         counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
-        meter = Meter(progress, cancelled)
         return [
-            ScanResult(request.query, request.text, cut.starts, cut.ends, logits, counter)
-            for request, cut, logits in self._pipeline.run(requests, meter, collection, together)
+            _result(scored, counter) for scored in self.pipeline.run(requests, meter, collection, together)
         ]
+
+    def scan_units(
+        self,
+        query: str,
+        text: str,
+        units: Sequence[Unit],
+        *,
+        collection: CollectionIndex | None = None,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> ScanResult:
+        """`scan` of given units, whose ``model_text`` is read; ``collection`` is as for `scan_many`."""
+        request = self.pipeline.request(query, text, units)
+        (scored,) = self.pipeline.run([request], Meter(progress, cancelled), collection)
+        return _result(scored, token_counter(self.checkpoint.tokenizer))
 
     def rank(
         self,
         query: str,
-        documents: Iterable[str],
+        documents: Iterable[str | StructuredText],
         top_k: int | None = None,
         *,
         aggregation: Aggregation = "max",
@@ -259,19 +320,19 @@ class Scanner:
         ----------
         query, progress, cancelled
             As for `scan`, with its errors.
-        documents : iterable of str
+        documents : iterable of str or document
         top_k : int, optional
             Number of documents to return, at least 1. Default: all.
         aggregation : str, default "max"
             How a document's score follows from those of its sentences; see `ScanResult.document_score`.
         """
         check_ranking(documents, top_k, aggregation)
-        pairs = [(query, text) for text in documents]
-        results = self.scan_many(pairs, together=True, progress=progress, cancelled=cancelled)
+        requests = [self.pipeline.request(query, text) for text in documents]
+        results = self._results(requests, Meter(progress, cancelled), None, together=True)
         return rank_results(results, aggregation)[:top_k]
 
     def segment(self, text: str) -> list[Unit]:
-        """Cut a text into the units that `scan` scores."""
+        """Cut a text into the units that `scan` scores; with a document's blocks, `scorers.segment` does."""
         return self.reading.segmenter.segment(text)
 
     def score_units(
@@ -299,9 +360,9 @@ class Scanner:
 
         The other arguments and the errors are those of `scan_many`.
         """
-        checked = [self._pipeline.request(query, text, units) for query, text, units in requests]
+        checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
         meter = Meter(progress, cancelled)
-        return [scored.logits for scored in self._pipeline.run(checked, meter, collection, together)]
+        return [scored.logits for scored in self.pipeline.run(checked, meter, collection, together)]
 
     @property
     def uses_collection(self) -> bool:
@@ -311,3 +372,16 @@ class Scanner:
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text with this scanner's tokenizer, without special tokens."""
         return token_counter(self.checkpoint.tokenizer)(text)
+
+
+def _result(scored: Scored, count_tokens: CountTokens) -> ScanResult:
+    request, cut, logits = scored
+    return ScanResult(
+        request.query,
+        request.text,
+        cut.starts,
+        cut.ends,
+        logits,
+        count_tokens,
+        tokens_read=len(cut.input_ids),
+    )

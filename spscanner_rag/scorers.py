@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.text.blocks import Block, segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
@@ -60,6 +61,9 @@ class Scorer(Protocol):
     A scorer whose scores depend on the words of all texts that the query is asked of has a true
     ``uses_collection``, and takes these words as ``score_units_many(..., collection=...)``. Its scores then
     compare between texts; without a collection, each text is one of its own.
+
+    A scorer that keeps what it made of a text, so that one more question on it takes less time, has a true
+    ``keeps_texts``.
     """
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -82,9 +86,15 @@ class Scorer(Protocol):
         ...
 
 
-def segment(scorer: Scorer | Segmenter, text: str) -> list[Unit]:
-    """Cut a text into a scorer's own units, or into sentences if it has none."""
+def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
+    """Cut a text into a scorer's own units, or into sentences if it has none.
+
+    ``blocks`` are the headings, fences and tables of a document (`text.blocks.segment_blocks`). They count where
+    the units are sentences: chunks and other larger units are cut from the text alone.
+    """
     own: Callable[[str], list[Unit]] = getattr(scorer, "segment", None) or SentenceSegmenter().segment
+    if blocks and getattr(scorer, "unit", "sentence") == "sentence":
+        return segment_blocks(text, blocks, own)
     return own(text)
 
 

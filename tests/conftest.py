@@ -11,7 +11,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow
 import io
 import random
 import shutil
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +268,78 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "60")
     return Terminal()
+
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+@pytest.fixture(scope="session")
+def pdf_of() -> Callable[..., bytes]:
+    """Makes a PDF of pages of lines; an empty page has no text."""
+    pytest.importorskip("pypdf", reason="the extra files is not installed")
+
+    def pdf_of(
+        pages: Sequence[Sequence[str]], *, finish: Callable[[Any], None] = lambda writer: None
+    ) -> bytes:
+        from pypdf import PdfWriter
+        from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+        writer = PdfWriter()
+        font = DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Font"),
+                NameObject("/Subtype"): NameObject("/Type1"),
+                NameObject("/BaseFont"): NameObject("/Helvetica"),
+                NameObject("/Encoding"): NameObject("/WinAnsiEncoding"),
+            }
+        )
+        fonts = DictionaryObject({NameObject("/F1"): writer._add_object(font)})
+        for lines in pages:
+            page = writer.add_blank_page(width=595, height=842)
+            page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+            escaped = (line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in lines)
+            shown = "".join(f"({line}) Tj T*\n" for line in escaped)
+            stream = DecodedStreamObject()
+            stream.set_data(f"BT /F1 11 Tf 14 TL 60 780 Td\n{shown}ET".encode("cp1252") if lines else b"")
+            page[NameObject("/Contents")] = writer._add_object(stream)
+        finish(writer)
+        file = io.BytesIO()
+        writer.write(file)
+        return file.getvalue()
+
+    return pdf_of
+
+
+@pytest.fixture(scope="session")
+def docx_of() -> Callable[..., bytes]:
+    """Makes a DOCX of the XML of its body, with the styles "heading 1" and "heading 2" as H1 and H2."""
+    pytest.importorskip("lxml", reason="the extra files is not installed")
+
+    def docx_of(body: str, **more: bytes) -> bytes:
+        styles = "".join(
+            f'<w:style w:type="paragraph" w:styleId="H{level}"><w:name w:val="heading {level}"/></w:style>'
+            for level in (1, 2)
+        )
+        types = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+        parts = {
+            "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
+            '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/word/document.xml" ContentType="{types}.document.main+xml"/>'
+            f'<Override PartName="/word/styles.xml" ContentType="{types}.styles+xml"/></Types>',
+            "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+            f'Type="{OFFICE}/officeDocument" Target="word/document.xml"/></Relationships>',
+            "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+            f'<Relationship Id="r2" '
+            f'Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
+            "word/styles.xml": f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>',
+            "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>',
+        }
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in {**parts, **more}.items():
+                archive.writestr(name, content)
+        return file.getvalue()
+
+    return docx_of

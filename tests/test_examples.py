@@ -34,25 +34,32 @@ def test_the_questions_are_about_that_text(novel: str, document: dict[str, Any])
 
 def test_evidence_is_whole_sentences_far_from_the_start(document: dict[str, Any]) -> None:
     text = document["text"]
-    assert len(document["questions"]) == 3
+    assert len(document["questions"]) == 14
     for question in document["questions"]:
         assert question["question"].endswith("?")
         assert question["answers"]
         for start, end in question["evidence"]:
             assert 40_000 < start < end < len(text)
             assert text[start].isupper()
-            assert text[start - 1].isspace()
+            assert text[start - 1].isspace() or text[start - 1] == '"'
             assert text[end - 1] in ".!"
-            assert text[end].isspace()
+            assert text[end].isspace() or text[end] == '"'
     ids = [question["qid"] for question in document["questions"]]
     assert len(set(ids)) == len(ids)
 
 
 def test_an_answer_stands_in_or_shortly_before_its_evidence(document: dict[str, Any]) -> None:
     for question in document["questions"]:
-        first = question["evidence"][0]
-        around = " ".join(document["text"][first[0] - 300 : first[1]].split())
+        stretches = (document["text"][start - 900 : end] for start, end in question["evidence"])
+        around = " ".join(" ".join(stretches).split())
         assert any(answer in around for answer in question["answers"]), question["qid"]
+
+
+def test_the_readme_says_why_each_question_needs_the_whole_document(document: dict[str, Any]) -> None:
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in readme.splitlines() if line.startswith("| persuasion-")]
+    assert [row[0].removeprefix("| ") for row in rows] == [q["qid"] for q in document["questions"]]
+    assert [row[1] for row in rows] == [question["question"] for question in document["questions"]]
 
 
 @pytest.fixture(scope="module")

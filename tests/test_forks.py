@@ -25,7 +25,10 @@ import multiprocessing, os, sys
 import torch
 import numpy as np
 
-torch.set_num_threads(2)  # also on a machine with one core
+from spscanner_rag.scan import threads
+
+torch.set_num_threads(2)  # also on a machine with one core,
+threads.usable_cores = lambda: 2  # where a scanner would otherwise lower the number
 fork = multiprocessing.get_context("fork")
 
 
@@ -93,6 +96,23 @@ def test_a_child_scans_with_a_scanner_that_was_only_loaded() -> None:
     found = answer(lambda: scanner.scan("Who is Sir Walter?", text()).logits)
     assert not isinstance(found, str), found
     assert np.abs(found - scanner.scan("Who is Sir Walter?", text()).logits).max() < 1e-5
+    """)
+
+
+@pytest.mark.slow
+def test_a_child_scans_with_a_scanner_that_asked_for_more_threads() -> None:
+    run("""
+    from spscanner_rag import Scanner
+
+    def scan():
+        scanner = Scanner.from_pretrained(device="cpu", dtype="float32", threads=2)
+        return scanner.scan("Who is Sir Walter?", text()).logits, torch.get_num_threads()
+
+    expected, threads = scan()
+    assert threads == 2
+    found, threads = answer(scan)
+    assert threads == 1
+    assert np.abs(found - expected).max() < 1e-5
     """)
 
 
@@ -224,12 +244,10 @@ finally:
 
 SERVED = f"""
 import json, os
-import torch
-torch.set_num_threads(2)
 from spscanner_rag import Scanner
 
 text = open({str(NOVEL)!r}, encoding="utf-8").read()[:4000]
-scanner = Scanner.from_pretrained(device="cpu", dtype="float32")
+scanner = Scanner.from_pretrained(device="cpu", dtype="float32", threads=2)
 loaded_in = os.getpid()
 expected = scanner.scan("Who is Sir Walter?", text).logits
 

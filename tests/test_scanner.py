@@ -525,8 +525,9 @@ def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
 
 
 def test_query_of_any_length_without_windows(tiny_scanner: Scanner) -> None:
-    result = tiny_scanner.scan("a very long question indeed " * 200, TEXT)
-    assert len(result.logits) == len(tiny_scanner.scan(QUERY, TEXT).logits)
+    text = TEXT * 21
+    result = tiny_scanner.scan("a very long question indeed " * 200, text)
+    assert len(result.logits) == len(tiny_scanner.scan(QUERY, text).logits)
 
 
 @pytest.mark.parametrize("name", ["segment_tokens", "window_tokens"])
@@ -710,3 +711,19 @@ def test_torch_default_dtype_changes_nothing(tiny_scanner: Scanner, bfloat16_by_
     logits = tiny_scanner.scan(QUERY, TEXT * 4).logits
     torch.set_default_dtype(torch.float32)
     np.testing.assert_allclose(logits, tiny_scanner.scan(QUERY, TEXT * 4).logits, atol=TOLERANCE, rtol=0)
+
+
+def test_a_question_and_a_text_that_were_exchanged_are_refused(tiny_scanner: Scanner) -> None:
+    question, text = "Who signed the treaty?", "He signed the treaty. " * 200
+    assert len(tiny_scanner.scan(question, text).sentences) == 200
+    with pytest.raises(
+        ValueError, match=r"the query has 4,400 characters and the text 22; expected the question first"
+    ):
+        tiny_scanner.scan(text, question)
+    with pytest.raises(ValueError, match="exchange them"):
+        tiny_scanner.scan_many([(question, text), (text, question)])
+    # What is meant: a long question on a longer text, on nothing, and on texts of which some are short.
+    assert tiny_scanner.scan(text, text + text).sentences
+    assert tiny_scanner.scan(text, "").sentences == ()
+    assert len(tiny_scanner.rank(text, [question, text + text])) == 2
+    assert tiny_scanner.score_units(text, question, tiny_scanner.segment(question)).shape == (1,)

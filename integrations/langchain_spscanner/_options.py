@@ -21,7 +21,14 @@ from pydantic_core.core_schema import CoreSchema, no_info_before_validator_funct
 from langchain_spscanner._conversion import HeldDocuments, TextToScan
 from langchain_spscanner._identity import own_copies
 from langchain_spscanner._results import results
-from spscanner_rag.retrieval import Order, ReturnNodes, SentenceSearch, hide_token_in_fields, split_token
+from spscanner_rag.retrieval import (
+    Order,
+    ReturnNodes,
+    SentenceSearch,
+    compression_metadata,
+    hide_token_in_fields,
+    split_token,
+)
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, check_query, never
 
@@ -65,8 +72,9 @@ class ScanFields(BaseModel):
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of `Scanner.from_pretrained`. A ``token`` among them is never shown or stored."""
 
-    k: SkipValidation[int | float | None] = 50
-    """Maximum number of sentences; below 1 a share of all, but at least 10; None for no limit."""
+    k: SkipValidation[int | float | str | None] = 50
+    """Maximum number of sentences; below 1 a share of all, but at least 10; "elbow" or "elbow:5-30" for as
+    many as stand above the steepest fall of the scores; None for no limit."""
 
     k_per_document: SkipValidation[int | None] = None
     """Maximum number of sentences of each document, neighbours not counted; None for no limit."""
@@ -89,6 +97,9 @@ class ScanFields(BaseModel):
     merge_adjacent: SkipValidation[bool] = False
     """Merge adjacent sentences into one result."""
 
+    diversity: SkipValidation[float] = 1.0
+    """Below 1, sentences that repeat better ones are passed over; see `ScanResult.select`."""
+
     batch_size: int = Field(default=64, ge=1, strict=True)
     """Number of documents given to the scorer at a time."""
 
@@ -103,6 +114,10 @@ class ScanFields(BaseModel):
 
     keep_retrieval_score: bool = False
     """Keep the score of an earlier stage as ``spscanner_retrieval_score``."""
+
+    keep_compression: bool = False
+    """Count the tokens of all results of a question together, and of all texts that were read for it: the keys
+    ``spscanner_tokens_kept`` and ``spscanner_tokens_read``."""
 
     documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
 
@@ -119,7 +134,7 @@ class ScanFields(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._search()
+        self._search().choice.check_names()
         return self
 
     @classmethod
@@ -153,4 +168,10 @@ class ScanFields(BaseModel):
     def _scan(
         self, query: str, texts: Sequence[TextToScan], search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[Document]:
-        return results(search, query, texts, self.return_nodes, self.keep_retrieval_score, cancelled)
+        found = results(search, query, texts, self.return_nodes, self.keep_retrieval_score, cancelled)
+        if self.keep_compression and found:
+            returned = (document.page_content for document in found)
+            counted = compression_metadata(*search.compression((text.joined for text in texts), returned))
+            for document in found:
+                document.metadata |= counted
+        return found

@@ -6,10 +6,10 @@ from statistics import fmean
 
 from spscanner_rag.answers.answer_scores import choice_in, exact_match, token_f1
 from spscanner_rag.answers.answering import Answer, AnswerRequest, answer_questions
-from spscanner_rag.answers.asking import Asker
 from spscanner_rag.answers.judging import Judgement, Verdict, judge_answers, references_of
 from spscanner_rag.answers.prompts import AnswerLength
 from spscanner_rag.retrieval.language_models import language_model_of
+from spscanner_rag.retrieval.llm.asking import Asker
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spscanner_rag.answers.asking import Asker, Reply
 from spscanner_rag.answers.prompts import (
     AnswerLength,
     aggregation_prompt,
     answer_in,
     answer_prompt,
     window_prompt,
-    without_thoughts,
 )
 from spscanner_rag.results import ScanResult
 from spscanner_rag.retrieval.language_models import LanguageModel
+from spscanner_rag.retrieval.llm.asking import Asker, Reply
+from spscanner_rag.retrieval.llm.prompts import without_thoughts
 from spscanner_rag.scorers import Scorer, score_batch, segment
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
@@ -86,6 +86,10 @@ def retrieved_context(
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
+    if getattr(scorer, "as_context", None) == "proposition":  # its propositions, and not what they stand in
+        found: ScanResult = scorer.result(question, text)  # type: ignore[attr-defined]
+        count_tokens = "o200k_base" if count_tokens is None else count_tokens
+        return found.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
     units = segment(scorer, text) if units is None else units
     (logits,) = score_batch(scorer, [(question, text, units)])
     starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T

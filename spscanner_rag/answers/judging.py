@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from spscanner_rag.answers.asking import Asker, Reply
-from spscanner_rag.answers.prompts import fenced_prompt, question_sections, without_thoughts
+from spscanner_rag.answers.prompts import question_sections
 from spscanner_rag.retrieval.language_models import LanguageModel
+from spscanner_rag.retrieval.llm.asking import Asker, Reply
+from spscanner_rag.retrieval.llm.prompts import fenced_prompt, without_thoughts
 
 _FREEFORM_RULES = """\
 Judge whether a candidate answer to a question says what the reference answer says. The rules:

@@ -2,7 +2,7 @@
 
 from spscanner_rag.checkpoint.build import new_model
 from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.checkpoint.folders import locate
+from spscanner_rag.checkpoint.folders import local_folder, locate
 from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model
 from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.checkpoint.settings import ScannerSettings
@@ -13,6 +13,7 @@ __all__ = [
     "ScannerSettings",
     "load_checkpoint",
     "load_model",
+    "local_folder",
     "locate",
     "new_model",
     "save_checkpoint",

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from spscanner_rag.checkpoint.file_access import CheckpointError, first_line, open_file
 from spscanner_rag.checkpoint.tensor_files import SAFETENSORS
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, Check
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
 
 DIGESTS: Final = "sha256"
@@ -101,38 +101,42 @@ class Digests:
                 f" spscanner.{DIGESTS}.{_CONTENT})"
             )
 
-    def check_content(self, path: Path, content: bytes) -> None:
-        """Raise `CheckpointError` if this is not the content that a file had when it was saved."""
-        if path.name in self.files:
-            starts = range(0, len(content) or 1, _PIECE_BYTES)
-            got = [
-                hashlib.sha256(memoryview(content)[start : start + _PIECE_BYTES]).hexdigest()
-                for start in starts
-            ]
-            self._compare(path, got)
-
     @contextmanager
-    def checking(self, path: Path) -> Iterator[None]:
-        """Check a file in other threads while the body reads it; raise `CheckpointError` after the body.
+    def checking(self, path: Path) -> Iterator[Check]:
+        """Check files in other threads while the body reads them; raise `CheckpointError` after the body.
 
-        An error in the body stops the check.
+        ``path`` is checked as a file. The body gets a function that it calls with the path and the content of
+        every other file that it reads, before it parses the content. An error in the body stops the check of
+        ``path`` and is the one that is raised. Only a `CheckpointError` gives way to a wrong digest of another
+        file, which says more about the damage than what a parser found there.
         """
-        if path.name not in self.files:
-            yield
-            return
-        if not os.path.lexists(path):
+        if path.name in self.files and not os.path.lexists(path):
             raise CheckpointError(
                 f"{path}: missing, though {path.parent / 'config.json'} has its SHA-256; download or save the"
                 " checkpoint again"
             )
         stop = Event()
-        with _mapped(path) as content, _pool_for(content) as pool:
-            pieces = _submit(pool, content, stop)
+        with ExitStack() as stack:
+            mapped = stack.enter_context(_mapped(path)) if path.name in self.files else b""
+            pool = stack.enter_context(_pool_for(mapped))
+            of_path = _submit(pool, mapped, stop) if path.name in self.files else []
+            given: list[tuple[Path, list[Future[str]]]] = []
+
+            def check(path: Path, content: bytes) -> None:
+                if path.name in self.files:
+                    given.append((path, _submit(pool, content, Event(), wait=False)))
+
             try:
-                yield
-            except BaseException:
+                yield check
+            except BaseException as error:
                 stop.set()
+                if isinstance(error, CheckpointError):
+                    self._compare_all(given)
                 raise
+            self._compare_all([*given, (path, of_path)] if of_path else given)
+
+    def _compare_all(self, found: Iterable[tuple[Path, list[Future[str]]]]) -> None:
+        for path, pieces in found:
             self._compare(path, [piece.result() for piece in pieces])
 
     def _compare(self, path: Path, got: list[str]) -> None:
@@ -190,15 +194,18 @@ def _pool_for(content: mmap.mmap | bytes) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(pieces, os.cpu_count() or 1, _MOST_THREADS))
 
 
-def _submit(pool: ThreadPoolExecutor, content: mmap.mmap | bytes, stop: Event) -> list[Future[str]]:
-    """Begin to compute the digests of a file's pieces, and wait until the first thread has begun.
+def _submit(
+    pool: ThreadPoolExecutor, content: mmap.mmap | bytes, stop: Event, *, wait: bool = True
+) -> list[Future[str]]:
+    """Begin to compute the digests of a file's pieces, and ``wait`` until the first thread has begun.
 
     Without that it would begin late: the loader's first call, which parses the tokenizer, keeps the interpreter.
     """
     begun = Event()
     starts = range(0, len(content) or 1, _PIECE_BYTES)
     pieces = [pool.submit(_digest, content, start, begun, stop) for start in starts]
-    begun.wait()
+    if wait:
+        begun.wait()
     return pieces
 
 

@@ -26,6 +26,29 @@ _HUB_FILES: Final = (
 )
 
 
+def local_folder(name: str | Path | None) -> Path | None:
+    """The folder that a checkpoint's name stands for on this machine; None if it can only be a Hub id.
+
+    Raises `CheckpointError` for a name that is neither.
+    """
+    if name is not None and (not isinstance(name, str | Path) or not str(name)):
+        raise CheckpointError(f"checkpoint {name!r}; expected a folder, a Hub id owner/name, or None")
+    folder = _BUNDLED if name is None else Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if name == "default":
+        return local_folder(None)
+    if folder.exists():
+        raise CheckpointError(f"{name}: a file; expected the folder of a checkpoint, with {CONFIG} in it")
+    if name is None:
+        raise CheckpointError(f"{folder}: the bundled checkpoint is missing; install spscanner-rag again")
+    if isinstance(name, Path) or "/" not in name or is_local_path(name):
+        raise CheckpointError(
+            f"{name}: no such folder; expected the folder of a checkpoint, or a Hub id owner/name"
+        )
+    return None
+
+
 def locate(name: str | Path | None, *, progress: bool = False, **hub: Unpack[HubOptions]) -> Path:
     """Return the folder of a checkpoint, downloading it if it is on the Hub.
 
@@ -44,21 +67,10 @@ def locate(name: str | Path | None, *, progress: bool = False, **hub: Unpack[Hub
         If there is no such folder or repository, or it cannot be downloaded.
     """
     check_hub_options(hub)
-    if name is not None and (not isinstance(name, str | Path) or not str(name)):
-        raise CheckpointError(f"checkpoint {name!r}; expected a folder, a Hub id owner/name, or None")
-    folder = _BUNDLED if name is None else Path(name).expanduser()
-    if folder.is_dir():
+    folder = local_folder(name)
+    if folder is not None:
         return folder
-    if name == "default":
-        return locate(None)
-    if folder.exists():
-        raise CheckpointError(f"{name}: a file; expected the folder of a checkpoint, with {CONFIG} in it")
-    if name is None:
-        raise CheckpointError(f"{folder}: the bundled checkpoint is missing; install spscanner-rag again")
-    if isinstance(name, Path) or is_local_path(name):
-        raise CheckpointError(
-            f"{name}: no such folder; expected the folder of a checkpoint, or a Hub id owner/name"
-        )
+    name = str(name)  # a Hub id
     folder = download(name, _HUB_FILES, progress=progress, **hub)
     if has_weights(folder):
         return folder

@@ -120,8 +120,7 @@ def load_checkpoint(
     folder = locate(name, progress=progress, **hub)
     files = current_files(folder)
     config, settings, published, digests = _read_settings(files)
-    with digests.checking(files / SAFETENSORS):
-        check = digests.check_content
+    with digests.checking(files / SAFETENSORS) as check:
         found = find_tokenizer(tokenizer, files, published, check=check, progress=progress, **hub)
         refuse_small_vocabulary(config, found, files / CONFIG)
         word_vectors = read_word_vectors(files / WORD_VECTORS, check) if settings.soft else None
@@ -186,8 +185,8 @@ def load_classifier(
     folder = current_files(locate(name, **hub))
     config, _, _, digests = _read_settings(folder)
     published = config.vocab_size == PUBLISHED_VOCAB_SIZE
-    with digests.checking(folder / SAFETENSORS):
-        found = find_tokenizer(tokenizer, folder, published, check=digests.check_content, **hub)
+    with digests.checking(folder / SAFETENSORS) as check:
+        found = find_tokenizer(tokenizer, folder, published, check=check, **hub)
         refuse_small_vocabulary(config, found, folder / CONFIG)
         tensors = _classifier_tensors(folder, config, device, dtype)
     return model_of(config, ScannerSettings(), tensors), found

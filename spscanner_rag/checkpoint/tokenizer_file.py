@@ -69,7 +69,7 @@ def find_tokenizer(
 def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
     """Read a ``tokenizer.json`` without truncation, padding and dropout; `CheckpointError` if that cannot be done.
 
-    ``check`` is called with the path and the content before the library sees it, and raises if it is wrong.
+    ``check`` is called with the path and the content before the library sees it; see `Digests.checking`.
     """
     content = read_bytes(path, _LARGEST_FILE)
     if check is not None:

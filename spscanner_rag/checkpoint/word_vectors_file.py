@@ -19,7 +19,7 @@ _NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
 def read_word_vectors(path: Path, check: Callable[[Path, bytes], None] | None = None) -> WordVectors:
     """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged.
 
-    ``check`` is called with the path and the content before they are used, and raises if the content is wrong.
+    ``check`` is called with the path and the content before they are used; see `Digests.checking`.
     """
     content = read_bytes(path, _LARGEST)
     if check is not None:

@@ -13,6 +13,8 @@ from spscanner_rag.cli.compare import compare
 from spscanner_rag.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.cli.info import info
 from spscanner_rag.cli.scan import JSON_LAYOUT, scan
+from spscanner_rag.cli.serve import serve
+from spscanner_rag.cli.synthesize import synthesize
 from spscanner_rag.cli.train import train
 from spscanner_rag.cli.word_vectors import word_vectors
 from spscanner_rag.views.escaping import encodable, one_line
@@ -29,6 +31,8 @@ app.command(epilog=JSON_LAYOUT)(scan)
 app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
 app.command("eval", epilog=RESULTS)(evaluate)
 app.command()(train)
+app.command()(serve)
+app.add_typer(synthesize, name="synthesize")
 app.command("word-vectors")(word_vectors)
 app.command()(info)
 

@@ -1,19 +1,12 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-
-class OutputFormat(StrEnum):
-    """How results are written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
+from spscanner_rag.cli.output_formats import OutputFormat
 
 
 def optional(meaning: str, metavar: str | None = None, parser: Callable[[str], object] | None = None) -> Any:  # noqa: ANN401 - as typer.Option
@@ -34,12 +27,44 @@ def optional_number(meaning: str, kind: Callable[[str], float] = int) -> Any:  #
     return optional(meaning, "NUMBER", parsed)
 
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="UTF-8 text files; - is standard input.")]
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.",
+    ),
+]
 Query = Annotated[str, typer.Option("--query", "-q", help="The question.")]
-Out = Annotated[Path | None, optional("File to write instead of standard output.")]
+Out = Annotated[
+    Path | None,
+    optional(
+        "File to write instead of standard output; its ending, .txt .json .html .md .csv, says the form."
+    ),
+]
+Format = Annotated[
+    OutputFormat | None,
+    typer.Option(
+        "--format",
+        help="The form of the output; default by the ending of --out, else text.",
+        show_default=False,
+    ),
+]
+TextOut = Annotated[
+    Path | None,
+    optional("File to write the text to that was read from a document; a folder for several documents."),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")]
 ScannerDtype = Annotated[str, typer.Option(help="For scanners: auto, float32, bfloat16 or int8.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Threads that compute on the CPU; default one for each physical core, or OMP_NUM_THREADS if less.",
+        show_default=False,
+    ),
+]
 TrustRemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
 ]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spscanner_rag.cli import arguments
-from spscanner_rag.cli.arguments import OutputFormat, names_in, optional
-from spscanner_rag.files.documents import TextFile, read_text_files
+from spscanner_rag.cli.arguments import names_in, optional
+from spscanner_rag.cli.documents import check_text_out, read_documents, write_texts
+from spscanner_rag.cli.output_formats import OutputFormat, chosen_format
 from spscanner_rag.files.output import check_output, json_text, write_output
-from spscanner_rag.scorers import check_query, segment, words_together
+from spscanner_rag.scorers import check_query
 from spscanner_rag.text.token_counts import check_counter
 
 if TYPE_CHECKING:
-    from spscanner_rag.comparison import Comparison, Retrieval
-    from spscanner_rag.text.collection_index import CollectionIndex
+    from spscanner_rag.comparison import Comparison
 
 JSON_LAYOUT = """JSON is one object:
 
@@ -27,12 +27,15 @@ JSON_LAYOUT = """JSON is one object:
   {"path": str, "characters": int, "evidence": [[start, end]],
    "evidence_sentences": [{"start", "end", "line", "column", "text"}],
    "retrievers": [
-     {"name": str, "units": int, "seconds": float, "tokens": int, "only": int, "found": [bool], "picks": [
+     {"name": str, "units": int, "seconds": float, "seconds_again": float, "tokens": int, "only": int,
+      "found": [bool], "picks": [
        {"rank": int, "start": int, "end": int, "line": int, "column": int, "score": float,
         "tokens": int, "only": bool, "text": str}]}]}]}
 
-start and end count the characters of the decoded text from 0, end excluded; only is true if no other retriever
-picked it; found has a value for each evidence sentence: whether at least half of it lies inside the picks.
+Where a document has pages or headings, picks have page, page_number or headings too. rank counts the picks of
+all documents; start and end count the characters of the text that was read from 0, end excluded (--text-out
+writes it); only is true if no other retriever picked it; found has a value for each evidence sentence:
+whether at least half of it lies inside the picks.
 """
 
 TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
@@ -51,8 +54,9 @@ def compare(
         str,
         typer.Option(
             metavar="NAME,...",
-            help="scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, mamba:MODEL, propositions:MODEL, "
-            "hybrid:A+B.",
+            help="scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], "
+            "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, generative:LLM, hybrid:A+B, "
+            "'cascade:A>B@M', 'listwise:A>LLM@M'.",
         ),
     ] = "scanner,bm25,dense",
     unit: Annotated[
@@ -77,15 +81,9 @@ def compare(
             "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
         ),
     ] = None,
-    output_format: Annotated[
-        OutputFormat | None,
-        typer.Option(
-            "--format",
-            help="Text, JSON, or one HTML page; default by the ending of --out, else text.",
-            show_default=False,
-        ),
-    ] = None,
+    output_format: arguments.Format = None,
     out: arguments.Out = None,
+    text_out: arguments.TextOut = None,
     count_tokens: Annotated[
         str | None,
         optional(
@@ -96,52 +94,49 @@ def compare(
     ] = None,
     device: arguments.Device = "auto",
     dtype: arguments.ScannerDtype = "auto",
+    threads: arguments.Threads = None,
     trust_remote_code: arguments.TrustRemoteCode = False,
     progress: arguments.ShowProgress = None,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
     A column for each retriever, with what only that one found and, where evidence is given, what it missed.
-    Each FILE is a document of its own; scores compare between files.
+    Each FILE is a document of its own, and each retriever has one ranking over all of them.
     """
     from spscanner_rag.baselines.named import Options, scorer_of
     from spscanner_rag.comparison import comparison
     from spscanner_rag.comparison.terminal import retriever_progress
+    from spscanner_rag.scan.threads import use_threads
 
     check_query(query, "--query")
     settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
     check_counter(count_tokens)
-    spans = _parse_evidence(evidence, len(files))
-    documents = read_text_files(files)
-    comparison.check_evidence_spans(spans, documents[0].text)
+    spans = _parse_evidence(evidence)
+    form = chosen_format(output_format, out)
     check_output(out, files)
+    documents = read_documents(files)
+    _one_document(spans, len(documents))
+    comparison.check_evidence_spans(spans, documents[0].text)
+    check_output(out, [document.path for document in documents])
+    targets = check_text_out(text_out, documents)
+    use_threads(threads)
     scorers = {
         label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
         for label, (name, unit, _) in settings.items()
     }
-    collections: dict[str, CollectionIndex | None] = {}
-    if len(documents) > 1:
-        for label, scorer in scorers.items():
-            cut = (segment(scorer, document.text) for document in documents)
-            collections[label] = words_together(scorer, cut)
     show_progress = sys.stderr.isatty() if progress is None else progress
     with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
-        comparisons = [
-            comparison.compare(
-                query,
-                document.text,
-                scorers,
-                top_k=[number for _, _, number in settings.values()],
-                evidence=spans,
-                count_tokens=count_tokens,
-                collections=collections,
-                path=document.path,
-                started=started,
-            )
-            for document in documents
-        ]
-    chosen = output_format or _format_of(out)
-    write_output(_rendered(chosen, comparisons, out), out, is_page=chosen is OutputFormat.HTML)
+        comparisons = comparison.compare_together(
+            query,
+            documents,
+            scorers,
+            top_k=[number for _, _, number in settings.values()],
+            evidence=spans,
+            count_tokens=count_tokens,
+            started=started,
+        )
+    write_texts(documents, targets)
+    write_output(_rendered(form, comparisons, out), out, is_page=form is OutputFormat.HTML)
 
 
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
@@ -178,11 +173,14 @@ def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
     return dict(zip(units, numbers, strict=True))
 
 
-def _parse_evidence(value: str | None, files: int) -> list[tuple[int, int]]:
+def _one_document(evidence: Sequence[tuple[int, int]], documents: int) -> None:
+    if evidence and documents > 1:
+        raise ValueError(f"--evidence: got {documents} documents; expected one, whose characters are counted")
+
+
+def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
     if value is None:
         return []
-    if files > 1:
-        raise ValueError(f"--evidence: got {files} documents; expected one, whose characters are counted")
     spans = []
     for word in value.split(","):
         match = _SPAN.fullmatch(word)
@@ -194,49 +192,21 @@ def _parse_evidence(value: str | None, files: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _format_of(out: Path | None) -> OutputFormat:
-    endings = {".html": OutputFormat.HTML, ".htm": OutputFormat.HTML, ".json": OutputFormat.JSON}
-    return endings.get(out.suffix.lower() if out else "", OutputFormat.TEXT)
+def _rendered(form: OutputFormat, comparisons: "Sequence[Comparison]", out: Path | None) -> str:
+    from spscanner_rag.comparison import compared_list
 
+    match form:
+        case OutputFormat.JSON:
+            return json_text(compared_list.described(comparisons))
+        case OutputFormat.CSV:
+            return compared_list.to_csv(comparisons)
+        case OutputFormat.MARKDOWN:
+            return compared_list.to_markdown(comparisons)
+        case OutputFormat.HTML:
+            from spscanner_rag.comparison.page import render_comparisons
 
-def _rendered(output_format: OutputFormat, comparisons: "Sequence[Comparison]", out: Path | None) -> str:
-    if output_format is OutputFormat.JSON:
-        return json_text(_described(comparisons))
-    if output_format is OutputFormat.HTML:
-        from spscanner_rag.comparison.page import render_comparisons
+            return render_comparisons(comparisons)
+        case _:
+            from spscanner_rag.comparison.terminal import render_text
 
-        return render_comparisons(comparisons)
-    from spscanner_rag.comparison.terminal import render_text
-
-    return render_text(comparisons, StringIO() if out else sys.stdout)
-
-
-def _described(comparisons: "Sequence[Comparison]") -> dict[str, object]:
-    return {
-        "query": comparisons[0].query,
-        "counted_by": comparisons[0].counted_by,
-        "documents": [
-            {
-                "path": each.path,
-                "characters": len(each.text),
-                "evidence": each.evidence,
-                "evidence_sentences": [_quoted(each.document, *span) for span in each.evidence_sentences],
-                "retrievers": [_retrieval(each.document, retrieval) for retrieval in each.retrievals],
-            }
-            for each in comparisons
-        ],
-    }
-
-
-def _retrieval(document: TextFile, retrieval: "Retrieval") -> dict[str, object]:
-    picks = [
-        {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
-        | _quoted(document, pick.start, pick.end)
-        for pick in retrieval.picks
-    ]
-    facts = ("name", "units", "seconds", "tokens", "only", "found")
-    return {**{fact: getattr(retrieval, fact) for fact in facts}, "picks": picks}
-
-
-def _quoted(document: TextFile, start: int, end: int) -> dict[str, object]:
-    return {**document.place(start, end), "text": document.text[start:end]}
+            return render_text(comparisons, StringIO() if out else sys.stdout)

@@ -4,7 +4,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import typer
 from spscanner_rag import __version__
 from spscanner_rag.cli import arguments
 from spscanner_rag.cli.arguments import names_in, optional
+from spscanner_rag.cli.evaluation_options import cutoffs_of, first_stages_of
 from spscanner_rag.views.escaping import one_line
 
 if TYPE_CHECKING:
@@ -27,14 +28,18 @@ if TYPE_CHECKING:
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
---calibration also calibration.json. The same command resumes an interrupted run.
+--calibration also calibration.json, with BEIR rankings.jsonl and a run of TREC for each retriever, with language
+models replies.jsonl. The same command resumes an interrupted run.
 """
 
 
 def evaluate(
     data: Annotated[
         list[Path],
-        typer.Argument(metavar="DATA...", help="Question files, .jsonl or .jsonl.gz, one document a line."),
+        typer.Argument(
+            metavar="DATA...",
+            help="Question files, .jsonl or .jsonl.gz, one document a line; or one folder in BEIR's layout.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
     retrievers: Annotated[
@@ -115,15 +120,30 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    cutoffs: Annotated[
+        str, typer.Option(metavar="K,...", help="Numbers of units, or of documents of BEIR, to measure at.")
+    ] = "",
+    aggregation: Annotated[
+        str,
+        typer.Option(
+            help="With --corpus or BEIR, what scores a document by its units: max, mean, mean_top, sum, "
+            "logsumexp, first, or long (--unit document)."
+        ),
+    ] = "max",
+    split: Annotated[str, typer.Option(help="With BEIR: which judgements, qrels/SPLIT.tsv.")] = "test",
     device: arguments.Device = "auto",
     dtype: arguments.ScannerDtype = "auto",
+    threads: arguments.Threads = None,
     trust_remote_code: arguments.TrustRemoteCode = False,
 ) -> None:
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
-    from spscanner_rag.baselines.named import Options, check_names, scorer_of
+    from spscanner_rag.baselines.llm.listwise import keep_replies
+    from spscanner_rag.baselines.named import NameParts, Options, check_names, scorer_of
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
     from spscanner_rag.evaluation.corpus_study import CorpusStudy, corpus_study_of
+    from spscanner_rag.evaluation.judged.beir import is_beir, read_beir
+    from spscanner_rag.evaluation.judged.study import judged_study_of
     from spscanner_rag.evaluation.records import RecordFile
     from spscanner_rag.evaluation.report.output import show_result, write_result
     from spscanner_rag.evaluation.retriever_identity import identity_of
@@ -131,6 +151,9 @@ def evaluate(
     from spscanner_rag.evaluation.settings import settings_of
     from spscanner_rag.evaluation.study import Study, study_of
     from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
+    from spscanner_rag.results.document_score import check_aggregation
+    from spscanner_rag.retrieval.llm.replies import ReplyFile
+    from spscanner_rag.scan.threads import use_threads
 
     names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
     check_names(names)
@@ -138,12 +161,30 @@ def evaluate(
         segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
     settings = settings_of(names, units)
     further = [ALONE, CHUNKS, WINDOWS] if context_ablation else []
-    corpus = corpus or among is not None
+    measured = cutoffs_of(cutoffs)
+    judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
+    corpus = corpus or among is not None or judged_folder is not None
+    check_aggregation(aggregation)
+    if aggregation != "max" and not corpus:
+        raise ValueError("got --aggregation without --corpus; expected both, or neither")
     other_run = {"--context-ablation": context_ablation, "--calibration": calibration, "--rotate": rotate}
-    stages = _first_stages(corpus, among, first_stage, document_characters, other_run)
-    documents, bad = _documents(data, held_out or [], skip_bad)
+    stages = first_stages_of(corpus, among, first_stage, document_characters, other_run)
+    documents, bad = ([], 0) if judged_folder else _documents(data, held_out or [], skip_bad)
     study: Study | CorpusStudy
-    if corpus:
+    own: dict[str, Any] = {"cutoffs": measured, "aggregation": aggregation}
+    if judged_folder is not None:
+        refused = {"--among": among, "--document-characters": document_characters, "--held-out": held_out,
+                   "--max-questions": max_questions}  # fmt: skip
+        for option, value in refused.items():
+            if value is not None:
+                raise ValueError(
+                    f"got {option} with a folder in BEIR's layout; expected it with question files"
+                )
+        judged = read_beir(judged_folder, split)
+        documents = list(judged.documents)
+        own |= {"first_stages": stages, "read_documents": read_documents}
+        study = judged_study_of(settings, judged, seed, **own)
+    elif corpus:
         study = corpus_study_of(
             settings,
             documents,
@@ -153,10 +194,17 @@ def evaluate(
             read_documents=read_documents,
             among=among,
             characters=document_characters,
+            **own,
         )
     else:
         study = study_of(
-            [*settings, *further], documents, max_questions, seed, calibration=calibration, rotate=rotate
+            [*settings, *further],
+            documents,
+            max_questions,
+            seed,
+            calibration=calibration,
+            rotate=rotate,
+            cutoffs=measured,
         )
     run_arguments = {
         "max_questions": max_questions,
@@ -177,6 +225,7 @@ def evaluate(
         # a text is one of many, and comes back with the next question
         options = replace(options, keep_texts=len(documents) * len({*units, "sentence", "chunk"}))
         asked += study.stages
+    use_threads(threads)
     loaded: dict[str, Scorer] = {}
     for name in dict.fromkeys(setting.retriever for setting in asked):
         loaded[name] = scorer_of(name, options)  # a missing one is reported before any work
@@ -188,40 +237,15 @@ def evaluate(
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
         _tell_found(out, len(file.records), len(leftovers))
-        _run(study, scorers, file, titles)
+        if any(NameParts.of(name).asks_a_model for name in loaded):
+            with ReplyFile(out / "replies.jsonl") as replies:
+                keep_replies(loaded.values(), replies)
+                _run(study, scorers, file, titles)
+        else:
+            _run(study, scorers, file, titles)
         result = study.result(list(file.records.values()))
         write_result(result, out, _facts(bad))
     show_result(result, out)
-
-
-def _first_stages(
-    corpus: bool,
-    among: int | None,
-    first_stage: str | None,
-    document_characters: int | None,
-    other_run: Mapping[str, bool],
-) -> list[str]:
-    """The first stages of a run on corpora; ``ValueError`` for options that do not go together."""
-    from spscanner_rag.baselines.named import NameParts, check_name
-    from spscanner_rag.evaluation.corpus_study import NO_STAGE, WORDS
-
-    if not corpus:
-        for option, value in (("--first-stage", first_stage), ("--document-characters", document_characters)):
-            if value is not None:
-                raise ValueError(f"got {option} without --corpus; expected both, or neither")
-        return []
-    wrong = [option for option, given in other_run.items() if given]
-    if wrong:
-        raise ValueError(
-            f"got --corpus and {wrong[0]}; expected one of them: make two runs, each with its own --out"
-        )
-    names = names_in("--first-stage", first_stage or (WORDS if among is None else NO_STAGE))
-    for name in names:
-        if name not in (NO_STAGE, WORDS):
-            check_name(name)
-            if NameParts.of(name).kind == "scanner":
-                raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
-    return names
 
 
 def _tell_found(out: Path, records: int, leftovers: int) -> None:

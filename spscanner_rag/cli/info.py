@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.cli.arguments import Device, Dtype
+from spscanner_rag.cli.arguments import Device, Dtype, Threads
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
@@ -27,12 +27,13 @@ def info(
     ] = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    threads: Threads = None,
 ) -> None:
     """Show versions, the device and dtype chosen, and checkpoint facts."""
     from spscanner_rag import Scanner
     from spscanner_rag.views.terminal import print_facts
 
-    scanner = Scanner.from_pretrained(model, device=device, dtype=dtype)
+    scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, threads=threads)
     print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
     print_facts("Checkpoint", _checkpoint(scanner), sys.stdout)
@@ -54,10 +55,15 @@ def _versions() -> Facts:
 
 
 def _runtime(scanner: "Scanner") -> Facts:
+    import torch
+
+    from spscanner_rag.scan.threads import usable_cores
+
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),
         ("dtype", f"{str(scanner.dtype).removeprefix('torch.')} ({scanner.dtype_reason})"),
         ("backend", f"{scanner.backend} ({scanner.backend_reason})"),
+        ("threads", f"{torch.get_num_threads()} (this process may use {usable_cores()} physical cores)"),
     ]
 
 

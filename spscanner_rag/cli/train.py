@@ -1,11 +1,11 @@
-"""``spscanner train``: trains a language model or a scanner, from nothing or from a base."""
+"""``spscanner train``: trains a language model, a scanner or a reranker, from nothing or from a base."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spscanner_rag.cli.arguments import Device
+from spscanner_rag.cli.arguments import Device, Threads
 
 
 def train(
@@ -49,6 +49,7 @@ def train(
         typer.Option(help="Table of `spscanner word-vectors`, for lexical_soft and embedding_start."),
     ] = None,
     device: Device = "auto",
+    threads: Threads = None,
     workers: Annotated[
         int, typer.Option(help="Processes that draw coming steps, so that a GPU does not wait for them.")
     ] = 0,
@@ -64,6 +65,7 @@ def train(
     from spscanner_rag.files.folder_lock import folder_lock
     from spscanner_rag.files.whole_file import remove_leftovers
     from spscanner_rag.scan.devices import choose
+    from spscanner_rag.scan.threads import use_threads
     from spscanner_rag.training.recipe_file import read_recipe
     from spscanner_rag.training.run import SNAPSHOTS, TrainingRun
     from spscanner_rag.training.start import RunFiles
@@ -71,6 +73,7 @@ def train(
 
     if workers:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # parallel tokenizers do not survive a fork
+    use_threads(threads)
     numbers = read_recipe(recipe)
     if teacher is not None:
         numbers = replace(numbers, teacher=teacher)

@@ -11,7 +11,7 @@ CUTOFFS = (1, 5, 10, 50)
 
 
 class Measure(NamedTuple):
-    """A metric, such as "recall", among the best ``k``; None for the whole ranking ("mrr")."""
+    """A metric, such as "recall", among the best ``k``; None for the whole ranking ("mrr", "map")."""
 
     metric: str
     k: int | None
@@ -41,26 +41,35 @@ def recall_at(
 
 
 def ranking_metrics(
-    scores: NDArray[np.floating], relevant: NDArray[np.bool_], cutoffs: Sequence[int] = CUTOFFS
+    scores: NDArray[np.floating],
+    relevant: NDArray[np.bool_ | np.number],
+    cutoffs: Sequence[int] = CUTOFFS,
+    missed: Sequence[float] = (),
 ) -> dict[Measure, float]:
     """Recall, precision, nDCG, success and reciprocal rank among the best k, for each k; all from 0 to 1.
+
+    The definitions are those of trec_eval.
 
     Parameters
     ----------
     scores : (units,)
         Higher is better; among equal scores the earlier unit comes first.
     relevant : (units,)
+        Whether each is relevant, or its grade, of at least 0: all above 0 are relevant, and nDCG counts the grade.
     cutoffs : sequence of int, default (1, 5, 10, 50)
         The numbers k, each at least 1.
+    missed : sequence of float
+        Grades of relevant units that the ranking lacks.
 
     Returns
     -------
     dict
         For each k ``recall`` (share of the relevant units found), ``precision`` (share of the k that are
-        relevant; ranks beyond the last unit count as not relevant), ``ndcg`` (gain 1, discount
+        relevant; ranks beyond the last unit count as not relevant), ``ndcg`` (gain 1 or the grade, discount
         ``log2(rank + 1)``), ``success`` (1 if a relevant unit is among the k) and ``mrr`` (1 / rank of the first
-        relevant unit, 0 if that is beyond k); and ``Measure("mrr", None)``, over the whole ranking. The mean of
-        the reciprocal ranks of many questions is the MRR.
+        relevant unit, 0 if that is beyond k); and ``Measure("mrr", None)`` and ``Measure("map", None)`` over the
+        whole ranking: the reciprocal rank, and the mean over the relevant units of the precision at their ranks.
+        The means over many questions are the MRR and the MAP.
 
     Raises
     ------
@@ -69,23 +78,30 @@ def ranking_metrics(
         cut-off is below 1.
     """
     order = best_first(scores, relevant.size)
-    if relevant.dtype != np.bool_ or relevant.ndim != 1:
+    if relevant.dtype.kind not in "biuf" or relevant.ndim != 1:
         got = f"type {relevant.dtype} and shape {relevant.shape}"
-        raise ValueError(f"got relevance of {got}; expected a bool for each unit")
+        raise ValueError(f"got relevance of {got}; expected a bool or a grade for each unit")
+    if not (np.isfinite(relevant) & (relevant >= 0)).all():
+        raise ValueError("got a grade below 0, or one that is not finite; expected grades of at least 0")
     check_cutoffs(cutoffs)
-    if not relevant.any():
+    if not (relevant.any() or missed):
         raise ValueError("got no relevant unit; recall needs at least one")
-    ranked = relevant[order]
-    total = int(ranked.sum())
-    first = int(np.argmax(ranked)) + 1
-    discounts = 1.0 / np.log2(np.arange(len(ranked)) + 2.0)
-    measured = {Measure("mrr", None): 1.0 / first}
+    gains = relevant[order].astype(np.float64)
+    ideal, ranked = np.sort([*gains, *missed])[::-1], gains > 0
+    total = int(ranked.sum()) + len(missed)
+    first = int(np.argmax(ranked)) + 1 if ranked.any() else np.inf
+    discounts = 1.0 / np.log2(np.arange(len(ideal)) + 2.0)
+    precisions = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+    measured = {
+        Measure("mrr", None): 1.0 / first,
+        Measure("map", None): float(precisions[ranked].sum() / total),
+    }
     for k in cutoffs:
         found = int(ranked[:k].sum())
         measured |= {
             Measure("recall", k): found / total,
             Measure("precision", k): found / k,
-            Measure("ndcg", k): float(discounts[:k][ranked[:k]].sum() / discounts[: min(k, total)].sum()),
+            Measure("ndcg", k): float(gains[:k] @ discounts[: len(gains)][:k] / (ideal[:k] @ discounts[:k])),
             Measure("success", k): float(found > 0),
             Measure("mrr", k): 1.0 / first if first <= k else 0.0,
         }

@@ -126,6 +126,7 @@ def read_documents(
     """
     places = QuestionPlaces() if distinct else None
     for path in paths:
+        _check_is_file(path)
         lines = numbered_lines(path)
         while True:
             try:
@@ -156,6 +157,16 @@ def refuse_names_of_means(sources: Iterable[str], where: str, means: Collection[
                 f"{where}: got the source {source!r}, the name of a mean over sources in results; expected "
                 "another name: rename the source"
             )
+
+
+def _check_is_file(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        return
+    got = "a folder" if path.is_dir() else "no such file"
+    raise FileNotFoundError(
+        f"{path}: {got}; expected a file of questions, .jsonl or .jsonl.gz: check the path; the README shows the "
+        'format under "Training", and examples/data/questions.jsonl is one'
+    )
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

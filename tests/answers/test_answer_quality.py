@@ -10,9 +10,9 @@ from langchain_core.language_models import FakeListChatModel
 from llama_index.core.llms import MockLLM
 
 from spscanner_rag.answers.answer_quality import AnswerQuality, AnswerTask, answer_quality
-from spscanner_rag.answers.asking import Asker
-from spscanner_rag.answers.replies import ReplyFile
 from spscanner_rag.retrieval.language_models import language_model_of
+from spscanner_rag.retrieval.llm.asking import Asker
+from spscanner_rag.retrieval.llm.replies import ReplyFile
 
 CHOICES = ("a cat", "a dog")
 TASKS = (

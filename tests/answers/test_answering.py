@@ -17,10 +17,10 @@ from spscanner_rag.answers.answering import (
     document_windows,
     retrieved_context,
 )
-from spscanner_rag.answers.asking import Asker
 from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.retrieval.language_models import language_model_of
+from spscanner_rag.retrieval.llm.asking import Asker
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -60,6 +60,7 @@ def test_chunks() -> None:
     assert context == text[units[5].start : units[5].end]
 
 
+@pytest.mark.slow
 def test_context_of_a_scanner(tiny_scanner: Scanner) -> None:
     result = tiny_scanner.scan("Which?", TEXT)
     assert retrieved_context(tiny_scanner, "Which?", TEXT, top_k=2) == result.context(top_k=2)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel
 from llama_index.core.llms import MockLLM
 
-from spscanner_rag.answers.asking import Asker
 from spscanner_rag.answers.judging import (
     Judgement,
     Verdict,
@@ -19,6 +18,7 @@ from spscanner_rag.answers.judging import (
     references_of,
 )
 from spscanner_rag.retrieval.language_models import language_model_of
+from spscanner_rag.retrieval.llm.asking import Asker
 
 YES = [
     "REASON: They agree.\nDECISION: YES",

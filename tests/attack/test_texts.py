@@ -119,7 +119,7 @@ def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt)
                 render_text([compared], io.StringIO()),
             ):
                 assert not INVISIBLE.search(terminal)
-            check_page(render_report(query, text[:20], [scanned]))
+            check_page(render_report(query, text[:20], [scanned]), scripts=1)
             check_page(render_comparisons([compared]), scripts=1)
             written = json_text({"query": query, "texts": [p.text for p in picks]})
             assert written.isascii()

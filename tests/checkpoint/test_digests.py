@@ -224,11 +224,12 @@ def test_content_and_file_have_the_same_digests(
     path = tmp_path / "tokenizer.json"
     path.write_bytes(bytes(range(size)))
     of_file = Digests.of_files([path])
-    of_file.check_content(path, path.read_bytes())
     with of_file.checking(path):
         pass
-    with pytest.raises(CheckpointError):
-        of_file.check_content(path, path.read_bytes() + b"x")
+    with of_file.checking(tmp_path / "model.safetensors") as check:  # which has no digest
+        check(path, path.read_bytes())
+    with pytest.raises(CheckpointError), of_file.checking(path) as check:
+        check(path, path.read_bytes() + b"x")
     assert Digests.from_config(json.loads(json.dumps(of_file.to_config()))) == of_file
 
 
@@ -258,6 +259,26 @@ def test_an_error_in_the_files_comes_first(folder: Path) -> None:
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-4])
     refused(folder, path.name, "truncated")
+
+
+def test_what_a_parser_finds_in_a_damaged_file_comes_after_its_digest(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{")
+    refused(folder, "tokenizer.json")
+    remove_digests(folder)
+    refused(folder, "tokenizer.json", "not a tokenizer")
+
+
+def test_an_error_that_is_not_about_the_files_is_the_one_that_is_raised(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(b"{}")
+
+    def read() -> None:
+        with Digests.of_files([path]).checking(path) as check:
+            check(path, b"something else")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read()
 
 
 def test_a_copy_of_the_folder_loads(folder: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`spscanner compare`, from its arguments to what it writes and its exit code."""
 
+import csv
 import io
 import json
 import os
@@ -128,6 +129,35 @@ def test_several_documents(
     assert answer["documents"][1]["retrievers"][1]["picks"][0]["text"] == "Ωμέγα signed."
     page = compare(document, document, "--format", "html").out
     assert page.count('<section class="comparison n2"') == 2
+
+
+def test_each_retriever_has_one_ranking_over_all_documents(
+    compare: Run, document: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "b.md").write_text(
+        "# Peace\n\nAnne signed the treaty in May.\n\nIt rained.\n", encoding="utf-8"
+    )
+    (tmp_path / "c.txt").write_text("Nothing.", encoding="utf-8")
+    answer = json.loads(compare(tmp_path, "--top-k", 3, "--format", "json").out)
+    assert [Path(entry["path"]).name for entry in answer["documents"]] == ["b.md", "c.txt", "treaty.txt"]
+    for number in range(2):
+        picks = [pick for entry in answer["documents"] for pick in entry["retrievers"][number]["picks"]]
+        assert sorted(pick["rank"] for pick in picks) == [1, 2, 3]
+        by_rank = sorted(picks, key=lambda pick: pick["rank"])
+        assert [pick["score"] for pick in by_rank] == sorted((pick["score"] for pick in picks), reverse=True)
+    (best,) = [pick for pick in answer["documents"][0]["retrievers"][1]["picks"] if "May" in pick["text"]]
+    assert best["headings"] == ["Peace"]
+    table = compare(tmp_path, "--top-k", 3, "--retrievers", "bm25").out
+    assert "3:1  Peace" in table
+    assert "No pick in 1 of 3 documents." in table
+    page = compare(tmp_path, "--top-k", 3, "--format", "html").out
+    assert not re.search(r'height="-', page)
+    rows = list(csv.DictReader(io.StringIO(compare(tmp_path, "--top-k", 3, "--format", "csv").out)))
+    assert len(rows) == 6
+    assert {row["headings"] for row in rows if row["path"].endswith("b.md")} == {"Peace"}
+    listed = compare(tmp_path, "--top-k", 3, "--format", "markdown").out
+    assert listed.count("### bm25") == 2
+    assert "Peace, 3:1: Anne signed the treaty in May." in listed
 
 
 def test_tokens_are_counted_as_asked_for(compare: Run, document: Path) -> None:

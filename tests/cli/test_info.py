@@ -14,13 +14,14 @@ from spscanner_rag import Scanner, __version__
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scan.threads import usable_cores
 from spscanner_rag.text.word_vectors import WordVectors
 
 Run = Callable[..., Any]  # code, out, err
 
 
 def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
-    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32")
+    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32", "--threads", 1)
     assert (code, err) == (0, "")
     facts = {line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip() for line in out.splitlines()}
     assert facts["spscanner-rag"] == __version__
@@ -28,6 +29,7 @@ def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
     assert facts["device"] == "cpu (as asked for)"
     assert facts["dtype"] == "float32 (as asked for)"
     assert facts["backend"] == "numba (numba is installed)"
+    assert facts["threads"] == f"1 (this process may use {usable_cores()} physical cores)"
     assert facts["source"] == str(checkpoint)
     assert facts["layers"] == "1 of width 16, state 8"
     assert facts["vocabulary"] == "384 tokens"

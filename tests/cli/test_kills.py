@@ -41,8 +41,8 @@ keep_best = true
 dtype = "float32"
 """
 SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
-MEASURED = {"seconds", "peak_megabytes", "hours", "tokens_per_second"}
-"""What depends on the machine."""
+MEASURED = {"seconds", "peak_megabytes", "hours", "tokens_per_second", "config"}
+"""What depends on the machine; "config" is the digest of a file with the hours."""
 
 Command = Callable[[Path], list[object]]
 

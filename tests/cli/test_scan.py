@@ -1,5 +1,6 @@
 """`spscanner scan`, from its arguments to what it writes and its exit code."""
 
+import csv
 import io
 import json
 import re
@@ -41,6 +42,8 @@ def test_json_says_the_same_as_the_library(scan: Run, document: Path, checkpoint
     result = Scanner.from_pretrained(checkpoint, dtype="float32").scan(QUESTION, TEXT)
     selected = result.select(top_k=3, context=1, order="score")
     picks = {passage.start for passage in result.select(top_k=3)}
+    best = result.select(top_k=3, order="score")
+    ranks = {passage.start: rank for rank, passage in enumerate(best, start=1)}
     logits = {sentence.start: sentence.logit for sentence in result.sentences}
     assert answer == {
         "query": QUESTION,
@@ -56,6 +59,7 @@ def test_json_says_the_same_as_the_library(scan: Run, document: Path, checkpoint
                         "end": passage.end,
                         "line": TEXT.count("\n", 0, passage.start) + 1,
                         "column": passage.start - TEXT.rfind("\n", 0, passage.start),
+                        "rank": ranks.get(passage.start),
                         "score": pytest.approx(passage.score, abs=1e-6),
                         "logit": pytest.approx(logits[passage.start], abs=1e-5),
                         "neighbour": passage.start not in picks,
@@ -116,6 +120,78 @@ def test_output_goes_to_a_file(scan: Run, document: Path, tmp_path: Path) -> Non
     assert expected.count("<mark") == 9
 
 
+def test_the_ending_of_the_output_says_its_form(scan: Run, document: Path, tmp_path: Path) -> None:
+    document.write_text(f"=1+1 signed the treaty. {TEXT}", encoding="utf-8")
+    for name, start in (
+        ("o.txt", str(document)),
+        ("o.json", '{\n  "query"'),
+        ("o.HTM", "<!doctype html>"),
+        ("o.md", "# Who signed the treaty?\n\n## "),
+        ("o.csv", "rank,score,logit,path,page,headings,line,column,start,end,neighbour,text\n1,0."),
+    ):
+        assert scan(document, "--out", tmp_path / name) == (0, "", "")
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    answer = json.loads((tmp_path / "o.json").read_text())["documents"][0]["passages"]
+    assert [(row["rank"], row["text"].removeprefix("'")) for row in rows] == [
+        (str(passage["rank"]), passage["text"].replace("\n", " ")) for passage in answer
+    ]
+    assert "'=1+1 signed the treaty." in [row["text"] for row in rows]  # a spreadsheet does not compute it
+    assert scan(document, "--out", tmp_path / "o.csv", "--format", "html").code == 0
+    assert (tmp_path / "o.csv").read_text(encoding="utf-8").startswith("<!doctype")
+
+
+def test_one_ranking_over_the_files_of_a_folder(scan: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "book"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Weather\n\nIt rained. The well was dry.\n", encoding="utf-8")
+    (folder / "b.md").write_text("# Peace\n\n## Signing\n\nAnne signed the treaty.\n", encoding="utf-8")
+    (folder / "c.txt").write_text("Nobody came. The treaty was signed in May.", encoding="utf-8")
+    (folder / "broken.txt").write_bytes(b"\xff")
+    code, out, err = scan(folder, "--top-k", 2, "--format", "json", "--text-out", tmp_path / "texts")
+    assert code == 0
+    assert err.startswith(f"spscanner: left out: {folder / 'broken.txt'}: got byte 0xff at 0, not UTF-8")
+    assert err.count("\n") == 1
+    documents = json.loads(out)["documents"]
+    assert [Path(entry["path"]).name for entry in documents] == ["a.md", "b.md", "c.txt"]
+    picks = [(entry["path"][-4:], each["rank"]) for entry in documents for each in entry["passages"]]
+    assert sorted(rank for _, rank in picks) == [1, 2]
+    assert {name for name, _ in picks} == {"b.md", ".txt"}
+    (pick,) = documents[1]["passages"]
+    assert pick["headings"] == ["Peace", "Signing"]
+    text = (tmp_path / "texts" / "b.md.txt").read_text(encoding="utf-8")
+    assert text[pick["start"] : pick["end"]] == pick["text"] == "Anne signed the treaty."
+    shown = scan(folder, "--top-k", 2).out
+    assert "No sentence was selected in 1 of 3 documents." in shown
+    first = min(picks, key=lambda pick: pick[1])[0]
+    assert shown.splitlines()[0].split()[0].endswith(first)  # the document of the best sentence
+    assert re.search(r"  5:1  Signing\n", shown)
+    listed = scan(folder, "--top-k", 2, "--format", "markdown").out
+    assert "Signing, 5:1: Anne signed the treaty." in listed
+
+
+def test_pages_of_a_pdf(scan: Run, tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf_of([["It rained."], ["Anne signed the treaty."]]))
+    assert "  3:1  page 2\n" in scan(path, "--top-k", 1).out
+    out = tmp_path / "text.txt"
+    (passage,) = json.loads(scan(path, "--top-k", 1, "--format", "json", "--text-out", out).out)["documents"][
+        0
+    ]["passages"]
+    assert (passage["page"], passage["page_number"]) == ("2", 2)
+    assert out.read_text(encoding="utf-8")[passage["start"] : passage["end"]] == "Anne signed the treaty."
+    (row,) = csv.DictReader(io.StringIO(scan(path, "--top-k", 1, "--format", "csv").out))
+    assert (row["page"], row["headings"]) == ("2", "")
+
+
+def test_a_text_is_not_written_over_a_document(scan: Run, document: Path, tmp_path: Path) -> None:
+    assert "got a document to scan" in scan(document, "--text-out", document).err
+    (tmp_path / "b.txt").write_text("Two.", encoding="utf-8")
+    told = scan(document, tmp_path / "b.txt", "--text-out", tmp_path / "b.txt").err
+    assert "got a file for 2 texts; expected a folder" in told
+
+
 def test_html_is_utf8_whatever_the_output_encoding(
     scan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,23 +220,33 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
     ("options", "message"),
     [
         (["-q", " \n"], "--query: got ' \\n'; expected a question"),
-        (["--top-k", "0"], "top_k: got 0; expected an integer of at least 1"),
-        (["--top-k", "-2"], "top_k: got -2"),
-        (["--top-k", "1.5"], "top_k: got 1.5"),
-        (["--top-k", "nan"], "top_k: got nan"),
+        (
+            ["--top-k", "0"],
+            "--top-k: got 0; expected an integer of at least 1, a share of the sentences between 0 and 1 "
+            '(both excluded), "elbow" or "elbow:5-30", or "all"',
+        ),
+        (["--top-k", "-2"], "--top-k: got -2"),
+        (["--top-k", "1.5"], "--top-k: got 1.5"),
+        (["--top-k", "nan"], "--top-k: got nan"),
         (
             ["--top-k", "many"],
-            "--top-k: got 'many'; expected an integer of at least 1, a share below 1, or \"all\"",
+            '--top-k: got \'many\'; expected an integer of at least 1, a share below 1, "elbow", or "all"',
         ),
-        (["--threshold", "1.5"], "threshold: got 1.5; expected a score from 0 to 1"),
-        (["--threshold", "nan"], "threshold: got nan"),
+        (["--threshold", "1.5"], "--threshold: got 1.5; expected a score from 0 to 1"),
+        (["--threshold", "nan"], "--threshold: got nan"),
         (["--threshold", "high"], "'--threshold': got 'high'; expected a number: see"),
-        (["--max-tokens", "0"], "max_tokens: got 0"),
-        (["--context", "-1"], "context: got -1"),
+        (["--max-tokens", "0"], "--max-tokens: got 0; expected an integer of at least 1\n"),
+        (["--context", "-1"], "--context: got -1"),
         (["--context", "1.5"], "got '1.5'; expected a whole number"),
         (["--count-tokens", "nope"], "use one of"),
         (["--order", "best"], "'best' is not one of 'score', 'document'"),
-        (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html'"),
+        (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html', 'markdown', 'csv'"),
+        (
+            ["--out", "out.xls"],
+            "--out out.xls: got the ending .xls; expected one of .txt, .json, .html, .md, .csv",
+        ),
+        (["--out", "out"], "--out out: got no ending; expected one of .txt"),
+        (["--text-out", "no-such-folder/text.txt"], "there is no folder no-such-folder"),
         (["--device", "tpu"], "device is 'tpu'; expected"),
         (["--device", "cuda:99"], "device is 'cuda:99', but"),
         pytest.param(
@@ -251,13 +337,14 @@ def test_a_hostile_document_and_question_stay_text(
         else:
             assert r"\x1b]8;;http://x.example\x1b" in re.sub("</?code>", "", out)
         if output_format == "html":
-            assert "<script" not in out
+            assert out.count("<script") == 1  # the page's own
             assert out.count("</style>") == 1
             assert "&lt;script&gt;alert(1)&lt;/script&gt;" in out
 
 
 def test_no_file_a_folder_and_an_absent_file(scan: Run, run: Run, tmp_path: Path, document: Path) -> None:
-    assert "got a folder; expected a text file" in scan(tmp_path).err
+    (tmp_path / "empty").mkdir()
+    assert "got a folder of which nothing can be read" in scan(tmp_path / "empty").err
     assert "no such file" in scan(tmp_path / "absent").err
     assert "got a document to scan" in scan(document, "--out", document).err
     assert document.read_text(encoding="utf-8") == TEXT
@@ -275,8 +362,9 @@ def test_a_bad_option_is_found_before_the_model_is_loaded(
 
     monkeypatch.setattr(Scanner, "from_pretrained", unexpected)
     assert scan(document, "--threshold", 2).code == 2
-    assert scan(document, tmp_path).code == 2
+    assert scan(document, tmp_path / "absent").code == 2
     assert scan(document, "--out", tmp_path).code == 2
+    assert scan(document, "--out", tmp_path / "out.xls").code == 2
     assert scan(document, "--max-tokens", 5, "--count-tokens", "nope").code == 2
     with pytest.raises(AssertionError, match="loaded a model"):
         scan(document)

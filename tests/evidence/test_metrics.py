@@ -61,15 +61,18 @@ def test_infinite_scores() -> None:
     assert recall_at(scores, np.array([False, True, False]), (2, 3)) == {2: 0.0, 3: 1.0}
 
 
-def test_relevance_that_is_not_true_or_false() -> None:
-    with pytest.raises(ValueError, match=r"relevance of type int64 and shape \(3,\); expected a bool"):
-        recall_at(np.zeros(3), np.array([0, 2, 1]))  # type: ignore[arg-type]
+def test_relevance_that_is_no_number_or_below_0() -> None:
+    with pytest.raises(ValueError, match=r"relevance of type <U1 and shape \(3,\); expected a bool"):
+        recall_at(np.zeros(3), np.array(["0", "2", "1"]))  # type: ignore[arg-type]
+    for bad in ([0, 2, -1], [0.0, np.nan, 1.0]):
+        with pytest.raises(ValueError, match="got a grade below 0, or one that is not finite"):
+            ranking_metrics(np.zeros(3), np.array(bad))
 
 
 def test_shapes_that_are_no_ranking() -> None:
     with pytest.raises(ValueError, match="expected one each"):
         recall_at(np.zeros((2, 2)), np.ones((2, 2), bool))
-    with pytest.raises(ValueError, match=r"shape \(3, 1\); expected a bool for each unit"):
+    with pytest.raises(ValueError, match=r"shape \(3, 1\); expected a bool or a grade"):
         recall_at(np.zeros(3), np.ones((3, 1), bool))
 
 
@@ -102,6 +105,7 @@ def test_all_metrics_by_hand() -> None:
             Measure("mrr", 3): 1 / 3,
             Measure("mrr", 10): 1 / 3,
             Measure("mrr", None): 1 / 3,
+            Measure("map", None): (1 / 3 + 2 / 5) / 2,
         }
     )
 
@@ -138,7 +142,7 @@ def test_equals_ir_measures(units: list[tuple[int, bool]]) -> None:
     measures = {
         Measure(metric, k): getattr(ir_measures, name) @ k for metric, name in names.items() for k in CUTOFFS
     }
-    measures[Measure("mrr", None)] = ir_measures.RR
+    measures |= {Measure("mrr", None): ir_measures.RR, Measure("map", None): ir_measures.AP}
     expected = ir_measures.calc_aggregate(measures.values(), judged, run)
     found = ranking_metrics(scores, relevant)
     assert found.keys() == measures.keys()

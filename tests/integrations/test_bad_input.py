@@ -1,5 +1,6 @@
 """Odd collections in the classes of both frameworks: a clear error or the documented result, nothing lost."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ ALL = pytest.mark.parametrize("ask", [*RETRIEVERS, langchain_compressor, llama_p
 @ALL
 @pytest.mark.parametrize("texts", [[], [""], ["", " \n", "\t"]])
 def test_nothing_to_read_loads_no_model(ask: Ask, texts: list[str]) -> None:
-    assert ask(texts, model="/no/such/folder") == []
+    assert ask(texts, model="no/such-model") == []
 
 
 @ALL
@@ -122,7 +123,7 @@ def test_two_documents_with_one_id() -> None:
     retriever = LlamaRetriever([Document(text=text, id_="a") for text in texts], scorer=Shared())
     assert [n.node.get_content() for n in retriever.retrieve(QUERY)] == texts[1:]
     with pytest.raises(ValueError, match="two texts with the id 'a'"):
-        LlamaRetriever(documents=[Document(text=text, id_="a") for text in texts])
+        LlamaRetriever([], documents=[Document(text=text, id_="a") for text in texts])
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "documents.jsonl", "units.npy"])
@@ -146,3 +147,22 @@ def test_a_damaged_folder_is_named_by_both_and_nothing_is_lost(name: str, tmp_pa
         LlamaRetriever.load(tmp_path / "0")
     with pytest.raises(ValueError, match="got documents of 'llama-index'"):
         SPScannerRetriever.load(tmp_path / "1")
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "gpu"}, "device is 'gpu'; expected 'auto', 'cpu'"),
+        ({"dtype": "float64"}, "dtype is 'float64'; expected 'auto'"),
+        ({"backend": "triton"}, "backend is 'triton'; expected 'auto'"),
+        ({"model": "/no/such/folder"}, "/no/such/folder: no such folder"),
+        (
+            {"model": "my-scanner"},
+            "my-scanner: no such folder; expected the folder of a checkpoint, or a Hub id",
+        ),
+    ],
+)
+def test_unknown_names_are_told_at_construction(ask: Ask, options: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ask([], **options)  # without a text nothing is loaded

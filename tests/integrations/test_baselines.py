@@ -18,7 +18,17 @@ from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag import Scanner
-from spscanner_rag.baselines import BM25, CrossEncoder, Dense, Hybrid, MambaReranker, Propositions
+from spscanner_rag.baselines import (
+    BM25,
+    Cascade,
+    CrossEncoder,
+    Dense,
+    Hybrid,
+    LateInteraction,
+    Listwise,
+    MambaReranker,
+    Propositions,
+)
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
@@ -29,7 +39,17 @@ TEXT = (
     "whole night.\n\nThe bell rang twice! Was the well dry? Nobody signed the second treaty."
 )
 QUERY = "Who signed the treaty?"
-NAMES = ("bm25", "dense", "cross_encoder", "mamba_reranker", "propositions", "hybrid")
+NAMES = (
+    "bm25",
+    "dense",
+    "cross_encoder",
+    "mamba_reranker",
+    "propositions",
+    "hybrid",
+    "cascade",
+    "late_interaction",
+    "listwise",
+)
 
 
 def letters(texts: list[str]) -> np.ndarray:
@@ -62,6 +82,9 @@ def scorers(
         "mamba_reranker": MambaReranker(folder / "mamba", device="cpu"),
         "propositions": Propositions(sentences, Dense(letters)),
         "hybrid": Hybrid([tiny_scanner, BM25()]),
+        "late_interaction": LateInteraction(save_bert(folder / "tokens", None), device="cpu"),
+        "listwise": Listwise(lambda prompt: "[2] > [1]", name="scripted"),
+        "cascade": Cascade(BM25(), tiny_scanner, best=2),
     }
 
 

@@ -97,7 +97,7 @@ def test_an_argument_out_of_range_is_refused_before_any_event(
 def test_no_query_is_refused_before_any_event(
     documents: list[Document], events: Any, asynchronous: bool, query: Any
 ) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, model="/no/such/folder")
+    retriever = SPScannerRetriever.from_documents(documents, model="no/such-model")
     with pytest.raises(ValueError, match=re.escape(f"query: got {query!r}; expected a question")):
         call(retriever, asynchronous, query, {"callbacks": [events]})
     assert events.seen == []

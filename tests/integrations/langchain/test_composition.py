@@ -110,7 +110,7 @@ def test_with_retry_and_fallbacks(retriever: SPScannerRetriever) -> None:
     assert [d.page_content for d in retried.invoke(QUERY)] == [
         d.page_content for d in retriever.invoke(QUERY)
     ]
-    missing = SPScannerRetriever.from_texts(["A text."], model="/no/such/folder")
+    missing = SPScannerRetriever.from_texts(["A text."], model="no/such-model")
     with_fallback = missing.with_fallbacks([retriever])
     assert with_fallback.invoke(QUERY) == retriever.invoke(QUERY)
     assert asyncio.run(with_fallback.ainvoke(QUERY)) == retriever.invoke(QUERY)

@@ -104,7 +104,7 @@ def test_sentences_can_be_compressed_again(word_scorer: Any, documents: list[Doc
 
 
 def test_nothing_and_no_query(documents: list[Document]) -> None:
-    compressor = SPScannerCompressor(model="/no/such/folder")
+    compressor = SPScannerCompressor(model="no/such-model")
     assert compressor.compress_documents([], QUERY) == []
     assert asyncio.run(compressor.acompress_documents([], QUERY)) == []
     assert compressor.compress_documents([Document(""), Document(" \n")], QUERY) == []

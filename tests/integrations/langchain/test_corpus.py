@@ -205,15 +205,15 @@ def test_filters_do_not_change_documents(reader: Reader, notes: list[Document]) 
 
 
 def test_no_model_is_loaded_to_count(notes: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, model="/no/such/folder")
+    retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
     assert len(retriever._corpus.counts) == 30
-    assert SPScannerRetriever.from_documents([], model="/no/such/folder").invoke(QUERY) == []
+    assert SPScannerRetriever.from_documents([], model="no/such-model").invoke(QUERY) == []
 
 
 def test_words_are_counted_once_in_copies_and_pickles(
     reader: Reader, notes: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, model="x")
+    retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
     data = pickle.dumps(retriever)
     monkeypatch.setattr(CollectionIndex, "add", None)
     for other in (retriever.model_copy(), copy.copy(retriever), copy.deepcopy(retriever), pickle.loads(data)):
@@ -245,7 +245,7 @@ def test_adding_counts_what_is_new(
 
 
 def test_ids_of_added_documents(notes: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(notes[:1], model="x")
+    retriever = SPScannerRetriever.from_documents(notes[:1], model="no/such-model")
     assert retriever.add_documents(notes[1:3], ids=["a", None]) == ["a", "2"]
     assert [d.id for d in retriever.get_by_ids(["a", "2", "none", "0"])] == ["0", "a", "2"]
     assert notes[1].id == "1"
@@ -301,8 +301,8 @@ def test_persist_and_load(
 
 
 def test_an_empty_corpus_is_kept(tmp_path: Path) -> None:
-    SPScannerRetriever.from_documents([], model="x").persist(tmp_path)
-    assert SPScannerRetriever.load(tmp_path, model="x").invoke(QUERY) == []
+    SPScannerRetriever.from_documents([], model="no/such-model").persist(tmp_path)
+    assert SPScannerRetriever.load(tmp_path, model="no/such-model").invoke(QUERY) == []
 
 
 def test_another_document_key_at_loading_is_counted_again(reader: Reader, tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_another_document_key_at_loading_is_counted_again(reader: Reader, tmp_pa
 
 def test_metadata_that_json_cannot_keep_are_named(notes: list[Document], tmp_path: Path) -> None:
     notes[3].metadata["when"] = date(1911, 5, 14)
-    retriever = SPScannerRetriever.from_documents(notes, model="x")
+    retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
     with pytest.raises(ValueError, match=r"metadata\['when'\] of document '3' is date"):
         retriever.persist(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
@@ -324,11 +324,11 @@ def test_metadata_that_json_cannot_keep_are_named(notes: list[Document], tmp_pat
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, notes: list[Document]) -> None:
     with pytest.raises(ValueError, match=r"got no manifest\.json there"):
         SPScannerRetriever.load(tmp_path)
-    SPScannerRetriever.from_documents(notes, model="x").persist(tmp_path)
+    SPScannerRetriever.from_documents(notes, model="no/such-model").persist(tmp_path)
     (place,) = tmp_path.glob("*.units.npy")
     place.write_bytes(place.read_bytes()[:-1])
     with pytest.raises(ValueError, match=place.name):
-        SPScannerRetriever.load(tmp_path, model="x")
+        SPScannerRetriever.load(tmp_path, model="no/such-model")
 
 
 def sync(

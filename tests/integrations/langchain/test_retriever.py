@@ -298,7 +298,7 @@ def test_two_documents_with_one_id_are_refused() -> None:
 
 
 def test_nothing_to_scan(documents: list[Document]) -> None:
-    assert SPScannerRetriever.from_documents([], model="/no/such/folder").invoke(QUERY) == []
+    assert SPScannerRetriever.from_documents([], model="no/such-model").invoke(QUERY) == []
     empty = SPScannerRetriever.from_texts(["", "  \n "], scorer=_Fails())
     assert empty.invoke(QUERY) == []
 

@@ -218,12 +218,12 @@ def test_nothing_held_and_nothing_to_read(reader: Reader) -> None:
         [Document(text=" \n"), Document(text="")],
         [ImageNode(image_url="x")],
     ):
-        assert SPScannerRetriever(nodes, model="/no/such/folder").retrieve(QUERY) == []
+        assert SPScannerRetriever(nodes, model="no/such-model").retrieve(QUERY) == []
     assert reader.read == []
 
 
 def test_no_model_is_loaded_to_count(notes: list[Document]) -> None:
-    retriever = SPScannerRetriever(notes, model="/no/such/folder")
+    retriever = SPScannerRetriever(notes, model="no/such-model")
     assert len(retriever._held.texts().corpus.counts) == 30
 
 
@@ -345,14 +345,14 @@ class Own(TextNode):
 )
 def test_what_cannot_be_kept_is_named(node: BaseNode, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
-        SPScannerRetriever([node], model="x").persist(tmp_path / "kept")
+        SPScannerRetriever([node], model="no/such-model").persist(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, notes: list[Document]) -> None:
     with pytest.raises(ValueError, match=r"got no manifest\.json there"):
         SPScannerRetriever.load(tmp_path)
-    SPScannerRetriever(notes, model="x").persist(tmp_path)
+    SPScannerRetriever(notes, model="no/such-model").persist(tmp_path)
     manifest = tmp_path / "manifest.json"
     manifest.write_text(manifest.read_text("utf-8").replace("llama-index", "langchain"), "utf-8")
     with pytest.raises(ValueError, match="got documents of 'langchain'; expected those of 'llama-index'"):

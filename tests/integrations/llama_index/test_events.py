@@ -72,7 +72,7 @@ def test_no_limit_is_reported_as_the_number_of_nodes(
 
 @both_ways
 def test_events_of_no_nodes(recorder: Any, use_async: bool) -> None:
-    post = SPScannerPostprocessor(model="/no/such/folder", callback_manager=recorder.manager)
+    post = SPScannerPostprocessor(model="no/such-model", callback_manager=recorder.manager)
     assert run(post, [], QUERY, use_async) == []
     assert [event.nodes for event in recorder.named("ReRankEndEvent")] == [[]]
     assert (len(recorder.callbacks.starts), len(recorder.callbacks.ends)) == (1, 1)

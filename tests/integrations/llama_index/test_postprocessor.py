@@ -180,7 +180,7 @@ def test_both_forms_of_a_query_are_refused(chunks: list[BaseNode], word_scorer: 
 
 
 def test_no_nodes_give_no_sentences_and_load_no_model() -> None:
-    assert SPScannerPostprocessor(model="/no/such/folder").postprocess_nodes([], query_str=QUERY) == []
+    assert SPScannerPostprocessor(model="no/such-model").postprocess_nodes([], query_str=QUERY) == []
 
 
 def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:

@@ -21,7 +21,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index.core.vector_stores import MetadataFilters, SimpleVectorStore
 
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
@@ -151,7 +151,7 @@ def test_what_is_no_retriever_or_node_is_refused() -> None:
 
 
 def test_nothing_held_gives_nothing(word_scorer: Any) -> None:
-    assert SPScannerRetriever(scorer=word_scorer).retrieve(QUERY) == []
+    assert SPScannerRetriever([], scorer=word_scorer).retrieve(QUERY) == []
     assert (
         SPScannerRetriever([ImageNode(image_url="x"), Document(text="")], scorer=word_scorer).retrieve(QUERY)
         == []
@@ -161,7 +161,7 @@ def test_nothing_held_gives_nothing(word_scorer: Any) -> None:
 
 
 def test_adding_and_deleting(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
-    retriever = SPScannerRetriever(scorer=word_scorer, similarity_top_k=None)
+    retriever = SPScannerRetriever([], scorer=word_scorer, similarity_top_k=None)
     retriever.add(documents[:1])
     assert (retriever.ref_doc_ids, sources(retriever.retrieve(QUERY))) == (["lighthouse"], {"lighthouse"})
     retriever.add([node for node in chunks if node.ref_doc_id == "harbour"])
@@ -349,7 +349,7 @@ def test_callback_manager_and_objects_are_passed_on(documents: list[Document], w
     )
     assert (retriever.callback_manager, retriever.object_map) == (manager, {"a": 1})
     obj = IndexNode(text="x", index_id="b", obj=documents[0])
-    assert SPScannerRetriever(objects=[obj]).object_map == {"b": documents[0]}
+    assert SPScannerRetriever([], objects=[obj]).object_map == {"b": documents[0]}
     index = VectorStoreIndex(documents, embed_model=MockEmbedding(4), callback_manager=manager)
     assert SPScannerRetriever.from_index(index).callback_manager is manager
 
@@ -385,3 +385,45 @@ def test_splitting_within_the_retriever_is_not_needed(word_scorer: Any) -> None:
     for held in ([Document(text=text, id_="long")], nodes):
         (found,) = SPScannerRetriever(held, scorer=word_scorer, similarity_top_k=1).retrieve(QUERY)
         assert found.node.start_char_idx == len(text) - 38
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"documents": [Document(text="A text.")]}, {"docstore": SimpleDocumentStore()}]
+)
+def test_without_nodes_or_a_retriever_there_is_nothing_to_find(given: dict[str, Any]) -> None:
+    with pytest.raises(
+        ValueError, match=r"nodes: got neither nodes nor a retriever; expected .*from_documents"
+    ):
+        SPScannerRetriever(**given)
+
+
+def test_a_retriever_may_begin_without_nodes(word_scorer: Any) -> None:
+    retriever = SPScannerRetriever([], scorer=word_scorer)
+    assert retriever.retrieve("treaty") == []
+    retriever.add([Document(text="He signed the treaty.")])
+    assert len(retriever.retrieve("treaty")) == 1
+
+
+def test_the_representation_shows_the_settings(word_scorer: Any, tiny_scanner: Scanner) -> None:
+    document = Document(text="He signed the treaty.", id_="d")
+    assert repr(SPScannerRetriever([document])) == (
+        "SPScannerRetriever(<1 document>, similarity_top_k=50, first_stage='bm25')"
+    )
+    filters = MetadataFilters(filters=[])
+    shown = repr(
+        SPScannerRetriever(
+            [document, Document(text="More.")], scorer=word_scorer, similarity_top_k=None, threshold=0.5,
+            max_tokens=9, count_tokens=len, first_stage="none", read_documents=None, filters=filters,
+            order="document",
+        )
+    )  # fmt: skip
+    assert shown == (
+        "SPScannerRetriever(<2 documents>, similarity_top_k=None, first_stage='none', read_documents=None, "
+        "filters=<MetadataFilters>, scorer=<WordScorer>, threshold=0.5, max_tokens=9, count_tokens=len, "
+        "order='document')"
+    )
+    inner = SPScannerRetriever([document], scanner=tiny_scanner)
+    assert repr(SPScannerRetriever(retriever=inner, model_kwargs={"revision": "main", "token": "hf_x"})) == (
+        "SPScannerRetriever(<0 documents>, similarity_top_k=50, first_stage=<SPScannerRetriever>, "
+        "model_kwargs={'revision': 'main'})"
+    )

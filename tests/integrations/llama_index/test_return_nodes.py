@@ -130,7 +130,7 @@ def test_without_a_token_counter_only_characters_are_counted() -> None:
 
 def test_no_nodes_load_no_model() -> None:
     for return_nodes in ("node", "pruned"):
-        post = SPScannerPostprocessor(model="/no/such/folder", return_nodes=return_nodes)
+        post = SPScannerPostprocessor(model="no/such-model", return_nodes=return_nodes)
         assert post.postprocess_nodes([], query_str=QUERY) == []
 
 

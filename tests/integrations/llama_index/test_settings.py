@@ -4,6 +4,7 @@ import copy
 import json
 import logging
 import pickle
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from pydantic import ValidationError
 
@@ -70,7 +71,7 @@ def test_combinations_that_mean_nothing_are_refused(tiny_scanner: Scanner, word_
     with pytest.raises(ValueError, match="got scanner and scorer"):
         SPScannerPostprocessor(scanner=tiny_scanner, scorer=word_scorer)
     with pytest.raises(ValueError, match="got model and scorer"):
-        SPScannerPostprocessor(model="x", scorer=word_scorer)
+        SPScannerPostprocessor(model="no/such-model", scorer=word_scorer)
     with pytest.raises(TypeError, match="score_units"):
         SPScannerPostprocessor(scorer=object())
     with pytest.raises(ValueError, match="PlainScorer counts no tokens"):
@@ -103,11 +104,13 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
         "context_sentences": 2,
         "order": "document",
         "merge_adjacent": True,
+        "diversity": 0.7,
         "device": "cpu",
         "dtype": "float32",
         "batch_size": 3,
         "return_nodes": "pruned",
         "keep_retrieval_score": True,
+        "keep_compression": True,
         "group_by": "document",
         "document_key": "file_path",
         "top_n_per_document": 4,
@@ -222,6 +225,7 @@ def test_documents_stay_out_of_dictionaries_but_not_of_pickles(word_scorer: Any)
 def test_a_token_is_never_visible(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level(logging.DEBUG)
     kwargs = {"token": TOKEN, "local_files_only": True}
+    (tmp_path / "missing").mkdir()
     post = SPScannerPostprocessor(model=str(tmp_path / "missing"), model_kwargs=kwargs)
     seen = [repr(post), str(post), str(post.to_dict()), post.to_json(), str(post.model_dump())]
     seen.append(str(pickle.dumps(post)))
@@ -240,7 +244,10 @@ def test_a_token_is_never_visible(caplog: pytest.LogCaptureFixture, tmp_path: Pa
     with pytest.raises(Exception, match="missing") as failed:
         scores(post)
     seen.append(str(failed.value))
-    retriever = SPScannerRetriever(model=str(tmp_path / "missing"), model_kwargs=kwargs)
+    with pytest.raises(ValidationError, match="no such folder") as invalid:
+        SPScannerPostprocessor(model=str(tmp_path / "absent"), model_kwargs=kwargs)
+    seen.append(str(invalid.value) + str(invalid.value.errors()) + invalid.value.json())
+    retriever = SPScannerRetriever([NODE], model=str(tmp_path / "missing"), model_kwargs=kwargs)
     seen.append(repr(retriever) + str(vars(retriever)) + str(pickle.dumps(retriever)))
     assert not [text for text in [*seen, caplog.text] if TOKEN in text]
     assert kwargs["token"] == TOKEN
@@ -303,3 +310,17 @@ def test_the_settings_have_a_json_schema() -> None:
     properties = SPScannerPostprocessor.model_json_schema()["properties"]
     assert {"top_n", "threshold", "count_tokens"} <= properties.keys()
     assert not {"scanner", "documents", "docstore"} & properties.keys()
+
+
+def test_a_model_in_use_may_be_moved(tiny_checkpoint: Path, tmp_path: Path, no_shared_scanners: None) -> None:
+    here = tmp_path / "here"
+    shutil.copytree(tiny_checkpoint, here)
+    post = SPScannerPostprocessor(model=str(here), device="cpu", dtype="float32")
+    scanner = post._search().choice.resolve()
+    here.rename(tmp_path / "there")
+    assert post._search().selection.top_k == 50  # what every question does before it asks for the scanner
+    assert SPScannerPostprocessor(scanner=scanner).postprocess_nodes(
+        [NodeWithScore(node=NODE)], query_str=QUERY
+    )
+    with pytest.raises(ValidationError, match="here: no such folder"):
+        SPScannerPostprocessor(model=str(here))

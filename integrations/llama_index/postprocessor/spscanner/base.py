@@ -72,8 +72,9 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         See `Scanner.from_pretrained`.
     model_kwargs : dict, optional
         Further arguments of `Scanner.from_pretrained`. A ``token`` in it is never shown, stored or pickled.
-    top_n : int or float, default 50
-        Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
+    top_n : int, float or str, default 50
+        Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
+        "elbow:5-30" for as many as stand above the steepest fall of the scores, or None for all.
     threshold : float, optional
         Minimum score, from 0 to 1, inclusive.
     max_tokens : int, optional
@@ -86,6 +87,8 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         Best first, or in document order.
     merge_adjacent : bool, default False
         Merge adjacent sentences into one node.
+    diversity : float, default 1.0
+        Below 1, sentences that repeat better ones are passed over; see `ScanResult.select`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
     return_nodes : "sentence", "node" or "pruned", default "sentence"
@@ -94,6 +97,9 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         selected first, by all other parameters, which count sentences; nodes without one are dropped.
     keep_retrieval_score : bool, default False
         Keep the score of a sentence's node as ``retrieval_score`` of the result.
+    keep_compression : bool, default False
+        Count the tokens of all results of a question together, and of all texts that were read for it:
+        ``tokens_kept`` and ``tokens_read`` of each result.
     group_by : "document" or "node", default "document"
         What is read as one text: all nodes of a document, or each node alone.
     document_key : str or None, default "auto"
@@ -132,7 +138,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     model_kwargs: dict[str, Any] = Field(
         default_factory=dict, description="Other arguments of Scanner.from_pretrained."
     )
-    top_n: StrictInt | StrictFloat | None = Field(default=50, description="Sentences to keep.")
+    top_n: StrictInt | StrictFloat | str | None = Field(default=50, description="Sentences to keep.")
     threshold: float | None = Field(default=None, description="Lowest score, 0 to 1, inclusive.")
     max_tokens: StrictInt | None = Field(default=None, description="Token budget.")
     count_tokens: SkipJsonSchema[Callable[[str], int]] | str | None = Field(
@@ -141,11 +147,13 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     context_sentences: StrictInt = Field(default=0, description="Neighbours on each side.")
     order: Literal["score", "document"] = Field(default="score", description="Order of the sentences.")
     merge_adjacent: bool = Field(default=False, description="One node for adjacent sentences.")
+    diversity: float = Field(default=1.0, description="Below 1, repetitions are passed over.")
     device: str = Field(default="auto", description="cpu, cuda, mps or auto.")
     dtype: str = Field(default="auto", description="float32, bfloat16, int8 or auto.")
     return_nodes: ReturnNodes = Field(default="sentence", description="What to return.")
     batch_size: StrictInt = Field(default=64, ge=1, description="Texts given to the scanner at a time.")
     keep_retrieval_score: bool = Field(default=False, description="Keep the node's score in metadata.")
+    keep_compression: bool = Field(default=False, description="Count the tokens kept and read.")
     group_by: GroupBy = Field(default="document", description="What is read as one text.")
     document_key: str | None = Field(default=AUTO, description="Metadata key that joins documents.")
     top_n_per_document: StrictInt | None = Field(default=None, description="Most sentences of a document.")
@@ -193,7 +201,7 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._search()
+        self._search().choice.check_names()
         check_documents(self.documents or ())
         if self.top_n_per_document is not None and self.group_by == "node":
             raise ValueError(
@@ -242,9 +250,8 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         sources = source_texts((source_id(scored.node) for scored in nodes), self.documents, self.docstore)
         joined = read_nodes(nodes, sources, self.group_by, self.document_key)
-        return best_nodes(
-            self._search(), query, [joined], self.return_nodes, self.keep_retrieval_score, cancelled
-        )
+        keep = self.keep_retrieval_score, self.keep_compression
+        return best_nodes(self._search(), query, [joined], self.return_nodes, *keep, cancelled)
 
     def _search(self) -> SentenceSearch:
         return SentenceSearch.of(self.__dict__, top_k="top_n", top_k_per_text="top_n_per_document")

@@ -4,7 +4,7 @@ from typing import Any
 
 from llama_index.core.schema import NodeWithScore
 
-from spscanner_rag.retrieval import scores_metadata
+from spscanner_rag.retrieval import compression_metadata, scores_metadata
 
 
 class ScannedNode(NodeWithScore):
@@ -23,11 +23,15 @@ class ScannedNode(NodeWithScore):
         The score of the best sentence of its whole document, whether that was selected or not.
     retrieval_score : float or None
         The score that it was retrieved with, on request and if there was one.
+    tokens_kept, tokens_read : int or None
+        On request, the tokens of all results of the question together, and of all texts that were read for it.
     """
 
     logit: float
     document_score: float
     retrieval_score: float | None = None
+    tokens_kept: int | None = None
+    tokens_read: int | None = None
 
     @classmethod
     def class_name(cls) -> str:
@@ -35,8 +39,11 @@ class ScannedNode(NodeWithScore):
         return "ScannedNode"
 
     def scores(self) -> dict[str, float]:
-        """Logit, document score and, if there is one, retrieval score, under their metadata keys."""
-        return scores_metadata(self.logit, self.document_score, self.retrieval_score)
+        """Logit, document score and, if there are any, retrieval score and tokens, under their metadata keys."""
+        scores = scores_metadata(self.logit, self.document_score, self.retrieval_score)
+        if self.tokens_kept is None or self.tokens_read is None:
+            return scores
+        return scores | compression_metadata(self.tokens_kept, self.tokens_read)
 
 
 class Excerpt(ScannedNode):

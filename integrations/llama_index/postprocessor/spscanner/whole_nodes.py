@@ -24,9 +24,28 @@ def best_nodes(
     joined: Sequence[JoinedNodes],
     return_nodes: ReturnNodes,
     keep_retrieval_score: bool,
+    keep_compression: bool,
     cancelled: Cancelled = never,
 ) -> list[NodeWithScore]:
     """The best sentences of all texts together, or the nodes that they stand in."""
+    found = _found(search, query, joined, return_nodes, keep_retrieval_score, cancelled)
+    if keep_compression and found:
+        texts = (text for nodes in joined for text in nodes.texts)
+        kept, read = search.compression(texts, (text_of(scored.node) for scored in found))
+        for scored in found:
+            if isinstance(scored, ScannedNode):
+                scored.tokens_kept, scored.tokens_read = kept, read
+    return found
+
+
+def _found(
+    search: SentenceSearch,
+    query: str,
+    joined: Sequence[JoinedNodes],
+    return_nodes: ReturnNodes,
+    keep_retrieval_score: bool,
+    cancelled: Cancelled,
+) -> list[NodeWithScore]:
     if return_nodes == "sentence":
         return best_sentences(search, query, joined, keep_retrieval_score, cancelled)
     texts = [(text, nodes) for nodes in joined for text in nodes.texts]

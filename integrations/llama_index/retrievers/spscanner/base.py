@@ -19,6 +19,7 @@ from llama_index.retrievers.spscanner.first_stage import FirstStage, checked_fir
 from llama_index.retrievers.spscanner.held import HeldNodes
 from llama_index.retrievers.spscanner.index_nodes import index_nodes
 from llama_index.retrievers.spscanner.reading import read_all, read_best, read_found
+from llama_index.retrievers.spscanner.shown_settings import shown_settings
 from spscanner_rag.retrieval import (
     CountTokens,
     Order,
@@ -53,13 +54,15 @@ class SPScannerRetriever(BaseRetriever):
     Parameters
     ----------
     nodes : sequence of nodes, optional
-        Documents, or the chunks they were cut into: chunks of one document are joined in reading order.
+        Documents, or the chunks they were cut into: chunks of one document are joined in reading order. Needed
+        unless there is a retriever as the first stage; it may be empty, and `add` adds to it.
     documents : sequence of nodes, optional
         Whole documents that chunks among ``nodes`` were cut from. They are read instead of their chunks.
     docstore : BaseDocumentStore, optional
         Document store in which such documents are looked up by id.
-    similarity_top_k : int or float, default 50
-        Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), or None for all.
+    similarity_top_k : int, float or str, default 50
+        Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
+        "elbow:5-30" for as many as stand above the steepest fall of the scores, or None for all.
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
     first_stage : "bm25", "none" or BaseRetriever, default "bm25"
@@ -80,7 +83,7 @@ class SPScannerRetriever(BaseRetriever):
         nothing is retrieved.
     model, scanner, scorer, backend, device, dtype, model_kwargs
         The scorer; see `SPScannerPostprocessor`.
-    threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent
+    threshold, max_tokens, count_tokens, context_sentences, order, merge_adjacent, diversity
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
@@ -89,6 +92,9 @@ class SPScannerRetriever(BaseRetriever):
         `SPScannerPostprocessor`.
     keep_retrieval_score : bool, default False
         Keep the best score of the first stage for the sentence's document as ``retrieval_score`` of the result.
+    keep_compression : bool, default False
+        Count the tokens of all results of a question together, and of all texts that were read for it:
+        ``tokens_kept`` and ``tokens_read`` of each result.
     document_key : str or None, default "auto"
         Metadata key; documents with the same value are read as one, and with "auto" the pages of a file; see
         `SPScannerPostprocessor`.
@@ -98,16 +104,17 @@ class SPScannerRetriever(BaseRetriever):
     Raises
     ------
     ValueError, TypeError
-        For an argument out of range or of the wrong type.
+        For an argument out of range or of the wrong type, a model or device that does not exist, or if both nodes
+        and a retriever are missing.
     """
 
     def __init__(
         self,
-        nodes: Sequence[BaseNode] = (),
+        nodes: Sequence[BaseNode] | None = None,
         *,
         documents: Sequence[BaseNode] = (),
         docstore: BaseDocumentStore | None = None,
-        similarity_top_k: float | None = 50,
+        similarity_top_k: float | str | None = 50,
         top_k_per_document: int | None = None,
         first_stage: FirstStage | None = None,  # None: "bm25", unless there is a retriever
         retriever: BaseRetriever | None = None,
@@ -127,9 +134,11 @@ class SPScannerRetriever(BaseRetriever):
         context_sentences: int = 0,
         order: Order = "score",
         merge_adjacent: bool = False,
+        diversity: float = 1.0,
         batch_size: int = 64,
         return_nodes: ReturnNodes = "sentence",
         keep_retrieval_score: bool = False,
+        keep_compression: bool = False,
         document_key: str | None = AUTO,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
@@ -141,19 +150,42 @@ class SPScannerRetriever(BaseRetriever):
             "backend": backend, "model_kwargs": model_kwargs, "similarity_top_k": similarity_top_k,
             "top_k_per_document": top_k_per_document, "threshold": threshold, "max_tokens": max_tokens,
             "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
-            "merge_adjacent": merge_adjacent, "batch_size": batch_size,
+            "merge_adjacent": merge_adjacent, "diversity": diversity, "batch_size": batch_size,
+            "keep_compression": keep_compression,
         }  # fmt: skip
         self._search = SentenceSearch.of(
             options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
+        self._search.choice.check_names()
         self._first_stage = checked_first_stage(first_stage, retriever)
         self._bounds = ReadBounds(read_documents, read_tokens)
         self._filters = checked_filters(filters)
+        if nodes is None and isinstance(self._first_stage, str):
+            raise ValueError(
+                "nodes: got neither nodes nor a retriever; expected at least one: from_documents(...), "
+                "from_nodes(...), from_index(...) or retriever=...; documents and docstore only complete what "
+                "these find (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
+                "docstore=docstore)), and nodes=[] begins without any"
+            )
         self._return_nodes = check_return_nodes(return_nodes)
-        self._keep_retrieval_score = keep_retrieval_score
-        self._held = HeldNodes(nodes, documents, docstore, document_key)
+        self._keep = keep_retrieval_score, keep_compression
+        self._held = HeldNodes(nodes or (), documents, docstore, document_key)
         self._held.texts()  # counts the words now, and not while the first question waits
         super().__init__(callback_manager, object_map, objects, verbose)
+
+    def __repr__(self) -> str:
+        others = {
+            "first_stage": self._first_stage,
+            "read_documents": self._bounds.read_documents,
+            "read_tokens": self._bounds.read_tokens,
+            "filters": self._filters,
+            "return_nodes": self._return_nodes,
+            "keep_retrieval_score": self._keep[0],
+            "keep_compression": self._keep[1],
+        }
+        count = len(self.ref_doc_ids)
+        held = f"<{count} document{'' if count == 1 else 's'}>"
+        return f"{type(self).__name__}({held}, {shown_settings(self._search, others, type(self).__init__)})"
 
     @classmethod
     def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
@@ -208,7 +240,7 @@ class SPScannerRetriever(BaseRetriever):
         ValueError
             If the folder is missing, was written by something else, or is damaged.
         """
-        retriever = cls(**options)
+        retriever = cls((), **options)
         retriever._held.load(path)
         retriever._held.texts()
         return retriever
@@ -286,4 +318,4 @@ class SPScannerRetriever(BaseRetriever):
         else:
             joined = read_best(held, question, self._bounds, passes)
         search = self._search.within(held.corpus)
-        return best_nodes(search, question, joined, self._return_nodes, self._keep_retrieval_score, cancelled)
+        return best_nodes(search, question, joined, self._return_nodes, *self._keep, cancelled)
