@@ -81,7 +81,7 @@ def test_blocks_run_in_order(
         assert re.match(r"0\.\d{3}  \d+-\d+  She ran aground only once, in 1899", of_python)
         assert [found.page_content for found in names["found"]] == ["She signed the treaty."]  # type: ignore[attr-defined]
     printed = of_python + "".join(shown)
-    assert [text for text in PRINTED.get(name_of(page), ()) if text not in printed] == []
+    assert [text for text in PRINTED.get(name_of(page), ()) if text not in printed] == [], printed
 
 
 @pytest.mark.slow
