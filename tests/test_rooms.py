@@ -133,7 +133,7 @@ def test_the_table_names_the_rooms_of_the_tree() -> None:
     assert {room: needs for room, needs in table().items() if room not in everything} == {
         room: needs for room, needs in used.items() if room not in everything
     }
-    assert len(used) <= 21
+    assert len(used) <= 20
     assert max(floors(used).values()) <= 9
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from spscanner_rag.baselines.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.evidence.questions import read_documents
-from spscanner_rag.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.training.data.columns import PassageDraw
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.in_context.run import InContextRecipe, train

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
     from spscanner_rag.baselines.dense import Dense
     from spscanner_rag.baselines.generative import Generative
     from spscanner_rag.baselines.hybrid import Hybrid
-    from spscanner_rag.baselines.in_context import BlockSearch
+    from spscanner_rag.baselines.in_context.block_search import BlockSearch
     from spscanner_rag.baselines.llm.listwise import Listwise
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
     from spscanner_rag.baselines.multi_vector.late_interaction import LateInteraction
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
 _MODULES = {
     "BM25": "bm25",
     "Baseline": "base",
-    "BlockSearch": "in_context",
+    "BlockSearch": "in_context.block_search",
     "Cascade": "cascade",
     "CrossEncoder": "cross_encoder",
     "Dense": "dense",

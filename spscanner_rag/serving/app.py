@@ -8,7 +8,6 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from spscanner_rag import __version__
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.serving import answers
@@ -46,9 +45,7 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
         await asyncio.to_thread(service.queue.close)
 
     # The pages of interactive documentation load scripts of other hosts, so there are none.
-    app = FastAPI(
-        title="spscanner-rag", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
-    )
+    app = FastAPI(title="spscanner-rag", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
     for routes in (status_routes, rerank_routes, scan_routes):
         app.include_router(routes(service))

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.in_context.document_keys import DocumentKeys
-from spscanner_rag.in_context.layout import DIGITS
-from spscanner_rag.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.document_keys import DocumentKeys
+from spscanner_rag.baselines.in_context.layout import DIGITS
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
 
 
 def digit_loss(logits: Tensor, digits: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.in_context.layout import digits_of, draw_codes
-from spscanner_rag.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.layout import digits_of, draw_codes
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
 from spscanner_rag.text.words import index_words
 from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.training.data.wrong_favourite import bm25_scores

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from spscanner_rag.in_context.model import BlockSearchModel
-from spscanner_rag.in_context.search import read_corpus
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.search import read_corpus
 from spscanner_rag.training.in_context.losses import (
     auxiliary_loss,
     auxiliary_targets,
@@ -12,7 +12,7 @@ from spscanner_rag.training.in_context.losses import (
     digit_loss,
     sampled_digits,
 )
-from tests.in_context.conftest import TEXTS, digit_tokenizer, model  # noqa: F401 - fixtures
+from tests.baselines.in_context.conftest import TEXTS, digit_tokenizer, model  # noqa: F401 - fixtures
 
 CANDIDATES = torch.tensor([[[7, 4, 2, 1], [7, 4, 9, 9], [0, 4, 2, 1]]])
 WEIGHTS = torch.tensor([[0.5, 0.3, 0.2]])

@@ -7,14 +7,14 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
+from spscanner_rag.baselines.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.evidence.questions import Document
-from spscanner_rag.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.in_context.run import InContextRecipe, batch_loss, batch_of, train, word_scores
 from spscanner_rag.training.recipe import Recipe
-from tests.in_context.conftest import SHAPE, digit_tokenizer  # noqa: F401 - fixture
+from tests.baselines.in_context.conftest import SHAPE, digit_tokenizer  # noqa: F401 - fixture
 
 RECIPE = InContextRecipe(steps=4, queries=2, learning_rate=1e-2, warmup_steps=1, save_every=2)
 COLUMN = PassageColumn("Where was the otter?", ("The otter slept.", "The lynx slept.", "Nothing."))

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.baselines import BlockSearch
-from spscanner_rag.baselines.in_context import logits_of
+from spscanner_rag.baselines.in_context import search as search_module
+from spscanner_rag.baselines.in_context.block_search import logits_of
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.search import Found, read_corpus, search
 from spscanner_rag.baselines.named import check_name, scorer_of
-from spscanner_rag.in_context import search as search_module
-from spscanner_rag.in_context.model import BlockSearchModel
-from spscanner_rag.in_context.search import Found, read_corpus, search
 from spscanner_rag.scorers import ScanCancelled, score_batch
-from tests.in_context.conftest import TEXTS, digit_tokenizer, model  # noqa: F401 - fixtures
+from tests.baselines.in_context.conftest import TEXTS, digit_tokenizer, model  # noqa: F401 - fixtures
 
 TEXT = "\n\n".join(TEXTS)
 QUERY = "Who signed the treaty?"

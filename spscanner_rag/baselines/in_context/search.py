@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.in_context.document_keys import DocumentKeys, QueryKeys
-from spscanner_rag.in_context.layout import DIGITS, digits_of, draw_codes
-from spscanner_rag.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.document_keys import DocumentKeys, QueryKeys
+from spscanner_rag.baselines.in_context.layout import DIGITS, digits_of, draw_codes
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
 
 BEAM: Final = 25
 BEST: Final = 5

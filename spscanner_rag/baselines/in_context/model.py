@@ -14,10 +14,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from spscanner_rag.baselines.in_context.attention import query_attention, routing_scores
+from spscanner_rag.baselines.in_context.document_keys import DocumentKeys, QueryKeys
+from spscanner_rag.baselines.in_context.layout import DOCUMENT_TOKENS, Layout, TokenIds
 from spscanner_rag.files.whole_file import write_whole
-from spscanner_rag.in_context.attention import query_attention, routing_scores
-from spscanner_rag.in_context.document_keys import DocumentKeys, QueryKeys
-from spscanner_rag.in_context.layout import DOCUMENT_TOKENS, Layout, TokenIds
 
 SSMAX_START: Final = 0.43
 SETTINGS_FILE: Final = "block_search.json"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.in_context.model import BlockSearchModel, ReadingSettings
+from spscanner_rag.baselines.in_context.model import BlockSearchModel, ReadingSettings
 
 TEXTS = [
     "The keeper signed the treaty.",

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from spscanner_rag.in_context.layout import digits_of
-from spscanner_rag.in_context.model import BlockSearchModel
-from spscanner_rag.in_context.search import read_corpus, search
-from tests.in_context.conftest import TEXTS
+from spscanner_rag.baselines.in_context.layout import digits_of
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.search import read_corpus, search
+from tests.baselines.in_context.conftest import TEXTS
 
 QUERY = "Who signed the treaty?"
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from spscanner_rag.in_context.layout import DOCUMENT_TOKENS, Layout, digits_of, draw_codes
-from spscanner_rag.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.layout import DOCUMENT_TOKENS, Layout, digits_of, draw_codes
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
 
 
 def test_a_document_and_a_query_as_published(model: BlockSearchModel) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, log_odds
+from spscanner_rag.baselines.in_context.document_keys import DocumentKeys
+from spscanner_rag.baselines.in_context.layout import DOCUMENT_TOKENS
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.in_context.search import Found, read_corpus, search
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.in_context.document_keys import DocumentKeys
-from spscanner_rag.in_context.layout import DOCUMENT_TOKENS
-from spscanner_rag.in_context.model import BlockSearchModel
-from spscanner_rag.in_context.search import Found, read_corpus, search
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit
