@@ -26,6 +26,7 @@ from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.int8_linear import require_int8
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
@@ -59,6 +60,15 @@ def _seeded() -> None:
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _the_default_stays_bundled() -> Iterator[None]:
+    """A test that loads another checkpoint as the default must not leave it to the tests after it."""
+    yield
+    for key, scanner in shared_scanners._shared.items():
+        if key[0] == (type(None), None) and isinstance(scanner, Scanner):
+            assert scanner.checkpoint.source == "default", "call forget_shared_scanners() at the end"
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.cli import main
 from spscanner_rag.evidence.calibration import Bins
 from spscanner_rag.evidence.sampling import is_held_out
+from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from spscanner_rag.text.units import Unit
 
 SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
@@ -62,9 +63,11 @@ def test_writes_rows_and_a_page(data: Path, tmp_path: Path, capsys: pytest.Captu
 def test_the_scanner_against_bm25(
     data: Path, tmp_path: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Scanner, "from_pretrained", _only(tiny_checkpoint))
     out = tmp_path / "out"
-    assert run(data, "--retrievers", "scanner,bm25", "--context-ablation", "--out", out) == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(Scanner, "from_pretrained", _only(tiny_checkpoint))
+        assert run(data, "--retrievers", "scanner,bm25", "--context-ablation", "--out", out) == 0
+    forget_shared_scanners()  # the tiny one stands for the bundled one there
     rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
     names = {row["retriever"] for row in rows}
     assert names == {"scanner", "bm25", *SHORTER}
