@@ -62,6 +62,8 @@ class Trainer:
         Processes that draw the sequences of coming steps; 0 draws each when it is due.
     inputs : Inputs, optional
         What the run learns from, which must be that of a resumed state. Default: it is not compared.
+    skipped_steps : int, default 0
+        Steps whose examples are left out at the beginning, as `history.steps_before` counts them.
 
     Raises
     ------
@@ -77,9 +79,10 @@ class Trainer:
         out: Path,
         workers: int = 0,
         inputs: Inputs | None = None,
+        skipped_steps: int = 0,
     ) -> None:
         self.model, self.recipe, self.out = model, recipe, out
-        self._inputs = inputs
+        self._inputs, self._skipped = inputs, skipped_steps
         self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
@@ -103,7 +106,8 @@ class Trainer:
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()
-        for _, drawn in drawn_steps(self._objective, self.recipe, range(self.step, last), self._workers):
+        steps = range(self._skipped + self.step, self._skipped + last)
+        for _, drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
             report = self._one_step(drawn, started)
             self.log.append(report.record())
             if self.step % self.recipe.save_every == 0 or self.step == last:

@@ -16,6 +16,7 @@ from spscanner_rag.training import Notify
 from spscanner_rag.training.ahead import check_workers
 from spscanner_rag.training.best_weights import BestWeights
 from spscanner_rag.training.data.teacher import short_name
+from spscanner_rag.training.history import steps_before
 from spscanner_rag.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.training.loop import StepReport, Trainer
 from spscanner_rag.training.model_card import write_model_card
@@ -81,7 +82,12 @@ class TrainingRun:
         self.start = self.stage.start()
         inputs = with_tokenizer(inputs, self.start.tokenizer)
         objective = self.stage.objective(self.start)
-        self.trainer = trainer = Trainer(self.start.model, objective, recipe, files.out, workers, inputs)
+        skipped = steps_before(self.start.settings.training, recipe)
+        if skipped:
+            notify(f"leaves out the examples of {skipped:,} steps, which the base was trained on")
+        self.trainer = trainer = Trainer(
+            self.start.model, objective, recipe, files.out, workers, inputs, skipped
+        )
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
             notify(f"found the state of step {trainer.step:,}, from which the run goes on")
@@ -158,6 +164,7 @@ class TrainingRun:
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
         model = self.start.model
         best = {"best_step": self._best.step} if self._best else {}
+        before = self.start.settings.training
         return {
             "stage": self.recipe.stage,
             "steps": self.trainer.step,
@@ -172,4 +179,5 @@ class TrainingRun:
                 source: {name: round(value, 4) for name, value in values.items()}
                 for source, values in (validation.measures if validation else {}).items()
             },
+            **({"before": before} if before else {}),
         }
