@@ -1,6 +1,6 @@
 """Gradients of convolution and norms, each in one pass over memory, compiled by numba.
 
-Each function recomputes what it needs from the inputs of its counterpart in `numba_functions`, whose arguments it
+Each function recomputes what it needs from the inputs of its counterpart in `numba_steps`, whose arguments it
 shares. Flat arrays and kinds of numbers are as there.
 """
 
@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from spscanner_rag.mamba2.numba_functions import _compiled, as_float32, as_kind_of
-from spscanner_rag.mamba2.numba_rows import narrow, padded, sigmoid, slope_of_silu, widen
+from spscanner_rag.mamba2.numba_activations import sigmoid_of, slope_of_silu
+from spscanner_rag.mamba2.numba_compiling import CONTRACT, SUMS, as_float32, as_kind_of, compiled
+from spscanner_rag.mamba2.numba_rows import narrow, padded, widen
 from spscanner_rag.mamba2.numba_vectors import LANES, load, product, spread, store, total
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
-_CONTRACT = {"contract", "nsz"}
-_SUMS = {"contract", "nsz", "reassoc"}  # sums in any order, so that they can be vectors
 
 
-@_compiled(_CONTRACT, keep=True)
+@compiled(CONTRACT, keep=True)
 def convolve_rows_adjoint(
     inputs, stride, before, weight, bias, sequence, d_out, d_stride, d_inputs, d_before, d_weight, d_bias
 ):
@@ -63,7 +62,7 @@ def convolve_rows_adjoint(
             out = load(added, c)
             for tap in range(taps):
                 out = total(out, product(load(factors, tap * size + c), load(read, sources[tap] + c)))
-            slope = product(load(above, c), slope_of_silu(out, sigmoid(out)))
+            slope = product(load(above, c), slope_of_silu(out, sigmoid_of(out)))
             store(recent, here + c, slope)
             store(of_bias, c, total(load(of_bias, c), slope))
             back = spread(_ZERO)
@@ -83,7 +82,7 @@ def convolve_rows_adjoint(
             d_weight[tap, c] += of_weight[tap * size + c]
 
 
-@_compiled(_SUMS, keep=True)
+@compiled(SUMS, keep=True)
 def gated_norm_rows_adjoint(
     y, z, z_stride, weight, groups, epsilon, norm_before_gate, d_out, dy, dz, d_weight, first, last
 ):
@@ -104,7 +103,7 @@ def gated_norm_rows_adjoint(
         widen(above, row * d_inner, 0, d_inner, up, 0, 1)
         for c in range(0, size, LANES):
             raw = load(gate, c)
-            share = sigmoid(raw)
+            share = sigmoid_of(raw)
             opened = product(raw, share)
             store(gate, c, opened)
             store(bend, c, slope_of_silu(raw, share))
@@ -135,7 +134,7 @@ def gated_norm_rows_adjoint(
         narrow(bend, 0, d_inner, into_z, row * d_inner, 0, 1)
 
 
-@_compiled(_SUMS, keep=True)
+@compiled(SUMS, keep=True)
 def norm_rows_adjoint(x, weight, epsilon, d_out, dx, d_weight, first, last):
     """The gradients of `norm_rows` for the rows ``first`` to ``last``, from ``d_out``, (rows, size).
 

@@ -13,21 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
 from spscanner_rag.mamba2 import numba_adjoints as adjoints
-from spscanner_rag.mamba2 import numba_functions as compiled
 from spscanner_rag.mamba2.kernels import ScanOperands, tail_after, time_steps
-from spscanner_rag.mamba2.numba_kernels import (
-    _LEAST_ROWS,
-    NumbaKernels,
-    _flat,
-    _in_threads,
-    _numbers,
-    _parts,
-)
+from spscanner_rag.mamba2.numba_calls import LEAST_ROWS, flat, in_threads, numbers, parts
+from spscanner_rag.mamba2.numba_kernels import NumbaKernels, decays, skip_weights
+from spscanner_rag.mamba2.numba_steps import norm_rows
 from spscanner_rag.mamba2.numba_sweeps import KEPT_TOKENS, scan_backwards, scan_forwards
-from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
@@ -96,19 +88,19 @@ class _Convolution(Function):
         xBC, tail, weight, bias, sequence_index = ctx.saved_tensors
         batch, tokens, channels = xBC.shape
         taps = weight.shape[-1]
-        factors = _numbers(weight[:, 0].float().t().contiguous())  # (taps, channels)
-        added = np.zeros(channels, np.float32) if bias is None else _numbers(bias.float())
+        factors = numbers(weight[:, 0].float().t().contiguous())  # (taps, channels)
+        added = np.zeros(channels, np.float32) if bias is None else numbers(bias.float())
         d_xBC, d_tail = torch.empty(batch, tokens, channels, dtype=xBC.dtype), torch.zeros(tail.shape)
         d_weight, d_bias = torch.zeros(batch, taps, channels), torch.zeros(batch, channels)
-        before, written = _numbers(tail.contiguous()), _numbers(d_xBC)
+        before, written = numbers(tail.contiguous()), numbers(d_xBC)
         tasks = []
         for row in range(batch):
             sequence = np.empty(0, np.int32) if sequence_index is None else sequence_index[row].numpy()
             results = (written[row], d_tail[row].numpy(), d_weight[row].numpy(), d_bias[row].numpy())
             tasks.append(
-                (*_flat(xBC[row]), before[row], factors, added, sequence, *_flat(d_out[row]), *results)
+                (*flat(xBC[row]), before[row], factors, added, sequence, *flat(d_out[row]), *results)
             )
-        _in_threads(adjoints.convolve_rows_adjoint, tasks)
+        in_threads(adjoints.convolve_rows_adjoint, tasks)
         of_weight = d_weight.sum(0).t()[:, None].to(weight.dtype)  # (channels, 1, taps)
         of_bias = None if bias is None else d_bias.sum(0).to(bias.dtype)
         return d_xBC, d_tail.to(tail.dtype), of_weight, of_bias, None, None
@@ -129,22 +121,19 @@ class _Scan(Function):
     ) -> tuple[Tensor, Tensor]:
         """Shapes as in `ScanOperands`; ``dt`` after bias, softplus and clamping."""
         batch, tokens, heads, headdim = x.shape
-        decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
-        if sequence_index is not None:  # a sequence starts from a state of zeros
-            before = F.pad(sequence_index[:, :-1], (1, 0))
-            decay = decay.masked_fill((sequence_index != before)[..., None], 0.0)
+        decay = decays(dt, A, sequence_index)
         blocks = -(-tokens // KEPT_TOKENS)
         kept = torch.empty(batch, blocks + 1, *state.shape[1:])  # states, each (heads, headdim, d_state)
         y = torch.empty(batch, tokens, heads, headdim, dtype=x.dtype)
         ctx.save_for_backward(x, dt, A, B, C, D, decay, kept)
-        steps, decays = dt.contiguous().numpy(), decay.contiguous().numpy()
-        states, written, keeping = state.contiguous().numpy(), _numbers(y), kept.numpy()
+        times, factors = dt.contiguous().numpy(), decay.contiguous().numpy()
+        states, written, keeping = state.contiguous().numpy(), numbers(y), kept.numpy()
         tasks = []
         for row in range(batch):
-            flat, strides = zip(*(_flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
-            fixed = (*flat, *strides, steps[row], decays[row], _skip(D, heads, headdim), B.shape[2])
-            tasks += [(*fixed, states[row], keeping[row], written[row], *part) for part in _parts(heads, 1)]
-        _in_threads(scan_forwards, tasks)
+            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
+            fixed = (*arrays, *strides, times[row], factors[row], skip_weights(D, heads, headdim), B.shape[2])
+            tasks += [(*fixed, states[row], keeping[row], written[row], *part) for part in parts(heads, 1)]
+        in_threads(scan_forwards, tasks)
         return y, kept[:, -1].clone()
 
     @staticmethod
@@ -153,25 +142,25 @@ class _Scan(Function):
         """``dy``: (batch, tokens, nheads, headdim); ``d_after``: of the state after the last token."""
         x, dt, A, B, C, D, decay, kept = ctx.saved_tensors
         batch, tokens, heads, headdim = x.shape
-        shares = _parts(heads, 1)
+        shares = parts(heads, 1)
         dx, d_state = torch.empty(batch, tokens, heads, headdim, dtype=x.dtype), torch.empty(d_after.shape)
         dB, dC = (
             torch.zeros(len(shares), *B.shape) for _ in range(2)
         )  # a group may have heads of two threads
         d_dt, d_log_decay = torch.empty(dt.shape), torch.empty(dt.shape)
         d_skip = torch.zeros(batch, heads, headdim)
-        steps, decays, keeping = dt.contiguous().numpy(), decay.contiguous().numpy(), kept.numpy()
-        after, of_x = d_after.contiguous().numpy(), _numbers(dx)
+        times, factors, keeping = dt.contiguous().numpy(), decay.contiguous().numpy(), kept.numpy()
+        after, of_x = d_after.contiguous().numpy(), numbers(dx)
         tasks = []
         for row in range(batch):
-            flat, strides = zip(*(_flat(part[row].flatten(1)) for part in (x, B, C, dy)), strict=True)
-            fixed = (*flat, *strides, steps[row], decays[row], _skip(D, heads, headdim), B.shape[2])
+            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C, dy)), strict=True)
+            fixed = (*arrays, *strides, times[row], factors[row], skip_weights(D, heads, headdim), B.shape[2])
             states = (keeping[row], after[row], d_state[row].numpy())
             others = (d_dt[row].numpy(), d_log_decay[row].numpy(), d_skip[row].numpy())
             for number, part in enumerate(shares):
                 of_group = (dB[number, row].numpy(), dC[number, row].numpy())
                 tasks.append((*fixed, *states, of_x[row], *of_group, *others, *part))
-        _in_threads(scan_backwards, tasks)
+        in_threads(scan_backwards, tasks)
         d_dt += d_log_decay * A
         dA = (d_log_decay * dt).sum((0, 1))
         dD = d_skip.sum(0) if D.dim() == 2 else d_skip.sum((0, 2))
@@ -193,16 +182,16 @@ class _GatedNorm(Function):
         y, z, weight = ctx.saved_tensors
         norm, d_inner = ctx.norm, y.shape[-1]
         dy, dz = torch.empty(y.shape, dtype=y.dtype), torch.empty(z.shape, dtype=z.dtype)
-        shares = _parts(y.numel() // d_inner, _LEAST_ROWS)
+        shares = parts(y.numel() // d_inner, LEAST_ROWS)
         d_weight = torch.zeros(len(shares), d_inner)
-        rows = [_numbers(part.reshape(-1, d_inner)) for part in (y, d_out.contiguous(), dy, dz)]
-        fixed = (rows[0], *_flat(z.flatten(0, -2)), _numbers(weight.float()), norm.groups)
+        rows = [numbers(part.reshape(-1, d_inner)) for part in (y, d_out.contiguous(), dy, dz)]
+        fixed = (rows[0], *flat(z.flatten(0, -2)), numbers(weight.float()), norm.groups)
         options = (np.float32(norm.epsilon), norm.norm_before_gate)
         tasks = [
             (*fixed, *options, *rows[1:], d_weight[number].numpy(), *part)
             for number, part in enumerate(shares)
         ]
-        _in_threads(adjoints.gated_norm_rows_adjoint, tasks)
+        in_threads(adjoints.gated_norm_rows_adjoint, tasks)
         return dy, dz, d_weight.sum(0).to(weight.dtype), None
 
 
@@ -214,9 +203,9 @@ class _Norm(Function):
         ctx.epsilon = np.float32(norm.epsilon)
         rounded = torch.is_autocast_enabled("cpu")  # to what a product would round it to
         out = torch.empty(x.shape, dtype=torch.get_autocast_dtype("cpu") if rounded else weight.dtype)
-        rows = [_numbers(part.reshape(-1, x.shape[-1])) for part in (x, out)]
-        fixed = (rows[0], _numbers(weight.float()), ctx.epsilon, rows[1])
-        _in_threads(compiled.norm_rows, [(*fixed, *part) for part in _parts(len(rows[0]), _LEAST_ROWS)])
+        rows = [numbers(part.reshape(-1, x.shape[-1])) for part in (x, out)]
+        fixed = (rows[0], numbers(weight.float()), ctx.epsilon, rows[1])
+        in_threads(norm_rows, [(*fixed, *part) for part in parts(len(rows[0]), LEAST_ROWS)])
         return out
 
     @staticmethod
@@ -226,14 +215,10 @@ class _Norm(Function):
         x, weight = ctx.saved_tensors
         size = x.shape[-1]
         dx = torch.empty(x.shape, dtype=x.dtype)
-        shares = _parts(x.numel() // size, _LEAST_ROWS)
+        shares = parts(x.numel() // size, LEAST_ROWS)
         d_weight = torch.zeros(len(shares), size)
-        rows = [_numbers(part.reshape(-1, size)) for part in (x, d_out.contiguous(), dx)]
-        fixed = (rows[0], _numbers(weight.float()), ctx.epsilon, *rows[1:])
+        rows = [numbers(part.reshape(-1, size)) for part in (x, d_out.contiguous(), dx)]
+        fixed = (rows[0], numbers(weight.float()), ctx.epsilon, *rows[1:])
         tasks = [(*fixed, d_weight[number].numpy(), *part) for number, part in enumerate(shares)]
-        _in_threads(adjoints.norm_rows_adjoint, tasks)
+        in_threads(adjoints.norm_rows_adjoint, tasks)
         return dx, d_weight.sum(0).to(weight.dtype), None
-
-
-def _skip(D: Tensor, heads: int, headdim: int) -> Any:  # noqa: ANN401 - an array
-    return np.ascontiguousarray(np.broadcast_to(_numbers(D).reshape(heads, -1), (heads, headdim)))

@@ -1,18 +1,9 @@
-"""The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``.
-
-The steps are split among as many threads as torch uses. These are threads of Python: some of numba's own pools
-cannot be entered by two threads at once, and some do not survive a fork.
-"""
+"""The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,16 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2 import numba_functions as compiled
+from spscanner_rag.mamba2 import numba_steps as steps
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, ScanOperands, tail_after, time_steps
+from spscanner_rag.mamba2.numba_calls import LEAST_ROWS, flat, in_threads, numbers, parts
+from spscanner_rag.mamba2.numba_scan import scan_heads
 from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
     from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
-
-_LEAST_ROWS = 64
-"""Tokens that are worth a thread of their own."""
 
 
 class NumbaKernels:
@@ -50,17 +40,17 @@ class NumbaKernels:
             return TORCH_KERNELS.convolve(conv1d, xBC, tail, sequence_index)
         batch, tokens, channels = xBC.shape
         out = torch.empty(batch, tokens, channels, dtype=xBC.dtype)
-        weight = _numbers(conv1d.weight[:, 0].float().t().contiguous())  # (d_conv, conv_dim)
-        bias = np.zeros(channels, np.float32) if conv1d.bias is None else _numbers(conv1d.bias.float())
-        before = _numbers(tail.to(xBC.dtype).contiguous())
-        written = _numbers(out)
+        weight = numbers(conv1d.weight[:, 0].float().t().contiguous())  # (d_conv, conv_dim)
+        bias = np.zeros(channels, np.float32) if conv1d.bias is None else numbers(conv1d.bias.float())
+        before = numbers(tail.to(xBC.dtype).contiguous())
+        written = numbers(out)
         tasks = []
         for row in range(batch):
-            inputs, stride = _flat(xBC[row])
+            inputs, stride = flat(xBC[row])
             sequence = np.empty(0, np.int32) if sequence_index is None else sequence_index[row].numpy()
             fixed = (inputs, stride, before[row], weight, bias, sequence, written[row])
-            tasks += [(*fixed, *part) for part in _parts(tokens, _LEAST_ROWS)]
-        _in_threads(compiled.convolve_rows, tasks)
+            tasks += [(*fixed, *part) for part in parts(tokens, LEAST_ROWS)]
+        in_threads(steps.convolve_rows, tasks)
         return out, tail_after(xBC, tail, sequence_index)
 
     def scan(
@@ -72,20 +62,16 @@ class NumbaKernels:
         x, _, _, A, B, C, D = operands
         batch, tokens, heads, headdim = x.shape
         dt = time_steps(operands, config)  # (batch, tokens, nheads)
-        decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
-        if sequence_index is not None:  # a sequence starts from a state of zeros
-            before = F.pad(sequence_index[:, :-1], (1, 0))
-            decay = decay.masked_fill((sequence_index != before)[..., None], 0.0)
-        steps, decays = dt.contiguous().numpy(), decay.contiguous().numpy()
-        skip = np.ascontiguousarray(np.broadcast_to(_numbers(D).reshape(heads, -1), (heads, headdim)))
+        times, decay = dt.contiguous().numpy(), decays(dt, A, sequence_index).contiguous().numpy()
+        skip = skip_weights(D, heads, headdim)
         after, out = state.contiguous().clone(), torch.empty(batch, tokens, heads, headdim, dtype=x.dtype)
-        states, written = after.numpy(), _numbers(out)
+        states, written = after.numpy(), numbers(out)
         tasks = []
         for row in range(batch):
-            flat, strides = zip(*(_flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
-            fixed = (*flat, *strides, steps[row], decays[row], skip, B.shape[2], states[row], written[row])
-            tasks += [(*fixed, *part) for part in _parts(heads, 1)]
-        _in_threads(compiled.scan_heads, tasks)
+            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
+            fixed = (*arrays, *strides, times[row], decay[row], skip, B.shape[2], states[row], written[row])
+            tasks += [(*fixed, *part) for part in parts(heads, 1)]
+        in_threads(scan_heads, tasks)
         return out, after
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
@@ -94,11 +80,11 @@ class NumbaKernels:
             return TORCH_KERNELS.gated_norm(norm, y, z)
         d_inner = y.shape[-1]
         out = torch.empty(y.shape, dtype=z.dtype)
-        gate, stride = _flat(z.flatten(0, -2))
-        weight, epsilon = _numbers(norm.weight.float()), np.float32(norm.epsilon)
-        values, written = _numbers(y.reshape(-1, d_inner)), _numbers(out.view(-1, d_inner))
+        gate, stride = flat(z.flatten(0, -2))
+        weight, epsilon = numbers(norm.weight.float()), np.float32(norm.epsilon)
+        values, written = numbers(y.reshape(-1, d_inner)), numbers(out.view(-1, d_inner))
         fixed = (values, gate, stride, weight, norm.groups, epsilon, norm.norm_before_gate, written)
-        _in_threads(compiled.gated_norm_rows, [(*fixed, *part) for part in _parts(len(values), _LEAST_ROWS)])
+        in_threads(steps.gated_norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
         return out
 
     def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
@@ -107,53 +93,21 @@ class NumbaKernels:
             return TORCH_KERNELS.norm(norm, x)
         size = x.shape[-1]
         out = torch.empty(x.shape, dtype=norm.weight.dtype)
-        values, written = _numbers(x.reshape(-1, size)), _numbers(out.view(-1, size))
-        fixed = (values, _numbers(norm.weight.float()), np.float32(norm.epsilon), written)
-        _in_threads(compiled.norm_rows, [(*fixed, *part) for part in _parts(len(values), _LEAST_ROWS)])
+        values, written = numbers(x.reshape(-1, size)), numbers(out.view(-1, size))
+        fixed = (values, numbers(norm.weight.float()), np.float32(norm.epsilon), written)
+        in_threads(steps.norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
         return out
 
 
-def _numbers(tensor: Tensor) -> NDArray[Any]:
-    """A tensor's memory as float32, or as bfloat16 in uint16."""
-    tensor = tensor.detach()
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(np.uint16)
-    return tensor.float().numpy()
+def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
+    """What is left of the state at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
+    decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
+    if sequence_index is None:
+        return decay
+    before = F.pad(sequence_index[:, :-1], (1, 0))
+    return decay.masked_fill((sequence_index != before)[..., None], 0.0)
 
 
-def _flat(rows: Tensor) -> tuple[NDArray[Any], int]:
-    """The memory from the first number of (rows, width) to the last, and the distance between rows."""
-    if rows.stride(-1) != 1:
-        rows = rows.contiguous()
-    count, width = rows.shape
-    stride = rows.stride(0)
-    size = (count - 1) * stride + width if count else 0
-    return _numbers(rows.as_strided((size,), (1,))), stride
-
-
-def _parts(rows: int, least: int) -> list[tuple[int, int]]:
-    """First and last row of each thread's part, which has at least ``least`` rows."""
-    count = max(1, min(torch.get_num_threads(), rows // least))
-    bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
-    return list(pairwise(bounds))
-
-
-def _in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) -> None:
-    """Call a compiled function, which holds no lock of Python's, with each of the arguments."""
-    threads = min(torch.get_num_threads(), len(tasks))
-    own = tasks[::threads] if threads else tasks
-
-    def run(share: Sequence[tuple[Any, ...]]) -> None:
-        for arguments in share:
-            function(*arguments)
-
-    others = [_pool(os.getpid()).submit(run, tasks[first::threads]) for first in range(1, threads)]
-    run(own)
-    for other in others:
-        other.result()
-
-
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """The threads beside the caller's. A forked child has none of its parent's, so it makes its own."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
+def skip_weights(D: Tensor, heads: int, headdim: int) -> NDArray[np.float32]:
+    """The skip weight of each channel: (nheads, headdim)."""
+    return np.ascontiguousarray(np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim)))

@@ -18,7 +18,7 @@ dB     backwards  dy        C      u         its gradient
 
 (Dao and Gu 2024, section 6, have this symmetry for whole blocks.) Within a run of tokens over which the decays
 multiply to at least `SMALLEST_DECAY`, the factors of both sides are divided and multiplied by that product, so
-that H itself need not be multiplied at every token. Flat arrays are as in `numba_functions`.
+that H itself need not be multiplied at every token. Flat arrays are as in `numba_steps`.
 """
 
 # numba compiles these functions: their types are those of their arguments.
@@ -28,16 +28,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from spscanner_rag.mamba2.numba_functions import (
-    _compiled,
-)
+from spscanner_rag.mamba2.numba_compiling import CONTRACT, SUMS, compiled
 from spscanner_rag.mamba2.numba_rows import clear, narrow, padded, widen
+from spscanner_rag.mamba2.numba_states import (
+    ROWS,
+    SMALLEST,
+    flush,
+    from_lanes,
+    from_rows,
+    inner_product,
+    rounded,
+    scale_all,
+    sweep,
+    to_lanes,
+    to_rows,
+)
 from spscanner_rag.mamba2.numba_vectors import (
     LANES,
     flushed,
     load,
     product,
-    repeated,
     spread,
     store,
     total,
@@ -47,20 +57,14 @@ from spscanner_rag.mamba2.numba_vectors import (
 KEPT_TOKENS = 64
 """Tokens between the states that the forward pass keeps for the backward pass."""
 
-ROWS = 8
-"""Rows of H that stay in registers over the tokens of a run; `_sweep` is written for this number."""
-
 SMALLEST_DECAY = np.float32(1e-14)
 """A run of tokens ends before the product of its decays becomes smaller."""
 
-_SMALLEST = np.float32(1e-30)  # smaller numbers become 0: a processor computes slowly with denormal numbers
 _FORGOTTEN = np.float32(1e-8)  # after smaller decays the gradient of their logarithm is below rounding errors
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
-_CONTRACT = {"contract", "nsz"}
-_SUMS = {"contract", "nsz", "reassoc"}  # sums in any order, so that they can be vectors
 
 
-@_compiled(_CONTRACT, keep=True)
+@compiled(CONTRACT, keep=True)
 def scan_forwards(
     x, B, C, x_stride, B_stride, C_stride, dt, decay, skip, groups, state, kept, out, first, last
 ):
@@ -73,7 +77,7 @@ def scan_forwards(
     """
     tokens, heads = dt.shape
     _, headdim, d_state = state.shape
-    wide, long, tall = _rounded(headdim, LANES), _rounded(d_state, LANES), _rounded(d_state, ROWS)
+    wide, long, tall = rounded(headdim, LANES), rounded(d_state, LANES), rounded(d_state, ROWS)
     h = np.zeros((last - first) * tall * wide, np.float32)  # the states, (d_state, headdim) each
     rows_B, rows_C = np.zeros(KEPT_TOKENS * long, np.float32), np.zeros(KEPT_TOKENS * long, np.float32)
     u, y = np.zeros(KEPT_TOKENS * wide, np.float32), np.zeros(KEPT_TOKENS * wide, np.float32)
@@ -81,10 +85,7 @@ def scan_forwards(
     written = out.reshape(-1)
     products, runs = np.empty(KEPT_TOKENS, np.float32), np.empty(KEPT_TOKENS + 1, np.int64)
     for head in range(first, last):
-        at = (head - first) * tall * wide
-        for p in range(headdim):
-            for n in range(d_state):
-                h[at + n * wide + p] = state[head, p, n]
+        to_lanes(state[head], h, (head - first) * tall * wide, wide)
     for start in range(0, tokens, KEPT_TOKENS):
         count = min(KEPT_TOKENS, tokens - start)
         group = -1
@@ -94,8 +95,8 @@ def scan_forwards(
                 widen(B, start * B_stride + group * d_state, B_stride, d_state, rows_B, long, count)
                 widen(C, start * C_stride + group * d_state, C_stride, d_state, rows_C, long, count)
             at = (head - first) * tall * wide
-            _flush(h, at, tall * wide)
-            _keep(h, at, wide, kept, start // KEPT_TOKENS, head)
+            flush(h, at, tall * wide)
+            from_lanes(h, at, wide, _ONE, kept[start // KEPT_TOKENS, head])
             amount = _runs(decay, start, head, count, products, runs)
             widen(x, start * x_stride + head * headdim, x_stride, headdim, numbers, wide, count)
             for t in range(count):
@@ -107,9 +108,9 @@ def scan_forwards(
             for run in range(amount):
                 begin, end = runs[run], runs[run + 1]
                 scale *= decay[start + begin, head]
-                _sweep(h, at, tall, wide, scale, rows_B, rows_C, long, u, y, begin, 1, end - begin)
+                sweep(h, at, tall, wide, scale, rows_B, rows_C, long, u, y, begin, 1, end - begin)
                 scale = products[end - 1]
-            _scale(h, at, tall * wide, scale)
+            scale_all(h, at, tall * wide, scale)
             for t in range(count):
                 factor = spread(products[t])
                 for p in range(0, wide, LANES):
@@ -117,10 +118,10 @@ def scan_forwards(
                     store(y, t * wide + p, total(product(load(y, t * wide + p), factor), past))
             narrow(y, wide, headdim, written, (start * heads + head) * headdim, heads * headdim, count)
     for head in range(first, last):
-        _keep(h, (head - first) * tall * wide, wide, kept, len(kept) - 1, head)
+        from_lanes(h, (head - first) * tall * wide, wide, _ONE, kept[len(kept) - 1, head])
 
 
-@_compiled(_SUMS, keep=True)
+@compiled(SUMS, keep=True)
 def scan_backwards(
     x, B, C, dy, x_stride, B_stride, C_stride, dy_stride, dt, decay, skip, groups, kept, d_state_after,
     d_state_before, dx, dB, dC, d_dt, d_log_decay, d_skip, first, last,
@@ -134,8 +135,8 @@ def scan_backwards(
     """
     tokens, heads = dt.shape
     _, headdim, d_state = d_state_after.shape
-    wide, tall = _rounded(headdim, LANES), _rounded(d_state, ROWS)  # of d_state rows and headdim lanes
-    long, high = _rounded(d_state, LANES), _rounded(headdim, ROWS)  # of headdim rows and d_state lanes
+    wide, tall = rounded(headdim, LANES), rounded(d_state, ROWS)  # of d_state rows and headdim lanes
+    long, high = rounded(d_state, LANES), rounded(headdim, ROWS)  # of headdim rows and d_state lanes
     g = np.zeros((last - first) * tall * wide, np.float32)  # the gradients of the states, (d_state, headdim)
     g_too = np.zeros((last - first) * high * long, np.float32)  # the same, (headdim, d_state)
     pendings = np.ones(last - first, np.float32)  # what to multiply them with
@@ -150,11 +151,8 @@ def scan_backwards(
     written = dx.reshape(-1)
     products, runs = np.empty(KEPT_TOKENS, np.float32), np.empty(KEPT_TOKENS + 1, np.int64)
     for head in range(first, last):
-        at, at_too = (head - first) * tall * wide, (head - first) * high * long
-        for p in range(headdim):
-            for n in range(d_state):
-                g[at + n * wide + p] = d_state_after[head, p, n]
-                g_too[at_too + p * long + n] = d_state_after[head, p, n]
+        to_lanes(d_state_after[head], g, (head - first) * tall * wide, wide)
+        to_rows(d_state_after[head], g_too, (head - first) * high * long, long)
     for start in range((tokens - 1) // KEPT_TOKENS * KEPT_TOKENS, -1, -KEPT_TOKENS):
         count, block = min(KEPT_TOKENS, tokens - start), start // KEPT_TOKENS
         group = -1
@@ -167,11 +165,10 @@ def scan_backwards(
                 clear(sum_C, 0, count * long)
             own = head - first
             at, at_too, pending = own * tall * wide, own * high * long, pendings[own]
-            _flush(g, at, tall * wide)
-            _flush(g_too, at_too, high * long)
+            flush(g_too, at_too, high * long)
             # the gradient of the logarithm of the first decay after the block
-            change = pending * _inner(g_too, at_too, long, kept[block + 1, head])
-            _copy(kept[block, head], h, long)
+            change = pending * inner_product(g_too, at_too, long, kept[block + 1, head])
+            to_rows(kept[block, head], h, 0, long)
             amount = _runs(decay, start, head, count, products, runs)
             widen(x, start * x_stride + head * headdim, x_stride, headdim, numbers, wide, count)
             widen(dy, start * dy_stride + head * headdim, dy_stride, headdim, slopes, wide, count)
@@ -179,20 +176,20 @@ def scan_backwards(
                 step, factor = spread(np.float32(dt[start + t, head] / products[t])), spread(products[t])
                 for p in range(t * wide, (t + 1) * wide, LANES):
                     store(u, p, product(load(numbers, p), step))
-                    store(rows_dy, p, flushed(product(load(slopes, p), factor), _SMALLEST))
+                    store(rows_dy, p, flushed(product(load(slopes, p), factor), SMALLEST))
             clear(du, 0, count * wide)
             clear(own_C, 0, count * long)
             scale = _ONE
             for run in range(amount):
                 begin, end = runs[run], runs[run + 1]
                 scale *= decay[start + begin, head]
-                _sweep(h, 0, high, long, scale, u, rows_dy, wide, rows_B, own_C, begin, 1, end - begin)
+                sweep(h, 0, high, long, scale, u, rows_dy, wide, rows_B, own_C, begin, 1, end - begin)
                 scale = products[end - 1]
             for run in range(amount - 1, -1, -1):
                 begin, end = runs[run], runs[run + 1]
                 length, scale = end - begin, pending * products[end - 1]
-                _sweep(g, at, tall, wide, scale, rows_C, rows_B, long, rows_dy, du, end - 1, -1, length)
-                _sweep(g_too, at_too, high, long, scale, rows_dy, u, wide, rows_C, sum_B, end - 1, -1, length)
+                sweep(g, at, tall, wide, scale, rows_C, rows_B, long, rows_dy, du, end - 1, -1, length)
+                sweep(g_too, at_too, high, long, scale, rows_dy, u, wide, rows_C, sum_B, end - 1, -1, length)
                 pending = decay[start + begin, head]
             pendings[own] = pending
             for t in range(count - 1, -1, -1):
@@ -227,14 +224,13 @@ def scan_backwards(
                         into_B[n] += sum_B[t * long + n]
                         into_C[n] += sum_C[t * long + n]
     for head in range(first, last):
-        at_too = (head - first) * high * long
+        own = head - first
+        from_rows(g_too, own * high * long, long, pendings[own], d_state_before[head])
         for p in range(headdim):
-            for n in range(d_state):
-                d_state_before[head, p, n] = g_too[at_too + p * long + n] * pendings[head - first]
             d_skip[head, p] += sum_skip[head * wide + p]
 
 
-@_compiled(_CONTRACT)
+@compiled(CONTRACT)
 def _runs(decay, start, head, count, products, runs):
     """Divide a block into runs: the number of runs, and in ``runs`` their first tokens, then the block's end.
 
@@ -250,101 +246,3 @@ def _runs(decay, start, head, count, products, runs):
         products[t] = so_far
     runs[amount] = count
     return amount
-
-
-@_compiled(_CONTRACT, inline="always")
-def _rounded(size, unit):
-    return (size + unit - 1) // unit * unit
-
-
-@_compiled(_CONTRACT)
-def _scale(numbers, at, size, factor):
-    for i in range(at, at + size, LANES):
-        store(numbers, i, product(load(numbers, i), spread(factor)))
-
-
-@_compiled(_CONTRACT)
-def _flush(numbers, at, size):
-    for i in range(at, at + size, LANES):
-        store(numbers, i, flushed(load(numbers, i), _SMALLEST))
-
-
-@_compiled(_CONTRACT)
-def _copy(matrix, h, width):
-    for row in range(matrix.shape[0]):
-        h[row * width : row * width + matrix.shape[1]] = matrix[row]
-
-
-@_compiled(_SUMS)
-def _inner(h, at, width, matrix):
-    """The inner product of the matrix at ``at`` with another."""
-    result = _ZERO
-    for row in range(matrix.shape[0]):
-        one, other = h[at + row * width : at + row * width + matrix.shape[1]], matrix[row]
-        for lane in range(len(other)):
-            result += one[lane] * other[lane]
-    return result
-
-
-@_compiled(_CONTRACT)
-def _keep(h, at, width, kept, block, head):
-    """Write a state that has headdim as its lanes."""
-    _, _, headdim, d_state = kept.shape
-    target = kept[block, head]
-    for p in range(headdim):
-        row = target[p]
-        for n in range(d_state):
-            row[n] = h[at + n * width + p]
-
-
-@_compiled(_CONTRACT)
-def _sweep(h, at, rows, width, scale, entering, leaving, row_stride, lanes, out, token, direction, count):
-    """One run, ``count`` tokens from ``token`` on, of the matrix at ``at``, (rows, width), first times ``scale``.
-
-    Rows of ``entering`` and ``leaving`` are ``row_stride`` apart, those of ``lanes`` and ``out`` ``width``.
-    """
-    for row in range(0, rows, ROWS):
-        for lane in range(0, width, LANES):
-            _sweep_part(
-                h, at + row * width + lane, width, scale, entering, leaving, token * row_stride + row,
-                direction * row_stride, lanes, out, token * width + lane, direction * width, count,
-            )  # fmt: skip
-
-
-@_compiled(_CONTRACT)
-def _sweep_part(h, at, width, scale, entering, leaving, row, row_step, lanes, out, lane, lane_step, count):
-    """`_sweep` for `ROWS` times `LANES` numbers, which stay in registers."""
-    a = spread(scale)
-    h0, h1 = product(a, load(h, at)), product(a, load(h, at + width))
-    h2, h3 = product(a, load(h, at + 2 * width)), product(a, load(h, at + 3 * width))
-    h4, h5 = product(a, load(h, at + 4 * width)), product(a, load(h, at + 5 * width))
-    h6, h7 = product(a, load(h, at + 6 * width)), product(a, load(h, at + 7 * width))
-    for _ in range(count):
-        u = load(lanes, lane)
-        h0 = total(h0, product(repeated(entering, row), u))
-        h1 = total(h1, product(repeated(entering, row + 1), u))
-        h2 = total(h2, product(repeated(entering, row + 2), u))
-        h3 = total(h3, product(repeated(entering, row + 3), u))
-        h4 = total(h4, product(repeated(entering, row + 4), u))
-        h5 = total(h5, product(repeated(entering, row + 5), u))
-        h6 = total(h6, product(repeated(entering, row + 6), u))
-        h7 = total(h7, product(repeated(entering, row + 7), u))
-        even = total(load(out, lane), product(repeated(leaving, row), h0))
-        odd = product(repeated(leaving, row + 1), h1)
-        even = total(even, product(repeated(leaving, row + 2), h2))
-        odd = total(odd, product(repeated(leaving, row + 3), h3))
-        even = total(even, product(repeated(leaving, row + 4), h4))
-        odd = total(odd, product(repeated(leaving, row + 5), h5))
-        even = total(even, product(repeated(leaving, row + 6), h6))
-        odd = total(odd, product(repeated(leaving, row + 7), h7))
-        store(out, lane, total(even, odd))
-        row += row_step
-        lane += lane_step
-    store(h, at, h0)
-    store(h, at + width, h1)
-    store(h, at + 2 * width, h2)
-    store(h, at + 3 * width, h3)
-    store(h, at + 4 * width, h4)
-    store(h, at + 5 * width, h5)
-    store(h, at + 6 * width, h6)
-    store(h, at + 7 * width, h7)

@@ -162,44 +162,6 @@ def _spread(builder, number):  # noqa: ANN001, ANN202
 
 
 @intrinsic
-def limited(typing, one, most):  # noqa: ANN001, ANN201
-    """A vector with every number between ``-most`` and ``most``, a float32 number."""
-
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
-        value, most = arguments[0], _spread(builder, arguments[1])
-        value = builder.select(builder.fcmp_ordered(">", value, most), most, value)
-        least = builder.fneg(most)
-        return builder.select(builder.fcmp_ordered("<", value, least), least, value)
-
-    return vector(vector, types.float32), code
-
-
-@intrinsic
-def whole(typing, one):  # noqa: ANN001, ANN201
-    """The integers nearest to numbers between -2^31 and 2^31, as float32."""
-
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
-        # not by adding and subtracting a large number, which a caller's sums in any order would leave out
-        value, zeros = arguments[0], ir.Constant(_VECTOR, None)
-        half, other = (ir.Constant(_VECTOR, [number] * LANES) for number in (0.5, -0.5))
-        away = builder.fadd(value, builder.select(builder.fcmp_ordered("<", value, zeros), other, half))
-        return builder.sitofp(builder.fptosi(away, _BITS), _VECTOR)
-
-    return vector(vector), code
-
-
-@intrinsic
-def power_of_two(typing, one):  # noqa: ANN001, ANN201
-    """2 to the power of integers between -126 and 127, given as float32."""
-
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
-        power = builder.add(builder.fptosi(arguments[0], _BITS), _each(127))
-        return builder.bitcast(builder.shl(power, _each(23)), _VECTOR)
-
-    return vector(vector), code
-
-
-@intrinsic
 def flushed(typing, one, least):  # noqa: ANN001, ANN201
     """A vector with 0 for each number that is nearer to 0 than a float32 number."""
 

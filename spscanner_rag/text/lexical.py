@@ -33,7 +33,7 @@ from spscanner_rag.text.soft_match import (
     soft_statistics,
 )
 from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import TextWords, index_words, query_stems, query_words, stem_columns
+from spscanner_rag.text.words import TextWords, indexed_query, query_stems, query_words, stem_columns
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
@@ -236,7 +236,7 @@ def query_features(
     ``token_starts`` and ``token_ends``, (query tokens,), are character positions in ``query.strip()``. ``idf`` is
     that of the query's words in the soft match, (query words,).
     """
-    words = index_words([query.strip()])
+    words = indexed_query(query)
     of_word = dict(zip(query_words(query), idf / _IDF_SCALE, strict=True))
     rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])
     features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from spscanner_rag.text.bm25 import REACH, Moments
 from spscanner_rag.text.postings import Postings, text_starts
 from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import STOP_WORDS, stems_of
+from spscanner_rag.text.words import STOP_WORDS, stems_of_query_words
 
 _QUERY_WORDS_AT_ONCE = 16
 """Bounds memory: 64 bytes for each distinct word of the collection."""
@@ -51,11 +51,11 @@ class SimilarWords:
     vectors: WordVectors
     rows: NDArray[np.int32]  # (vocabulary,) of the text's words, from `rows_of`
     of_stem: Mapping[str, Sequence[int]]  # numbers of the text's words with this stem
-    query: Sequence[str]  # distinct words, in lower case
+    query: tuple[str, ...]  # `query_words`
 
     def similarities(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
-        query_rows, stems = rows_of(self.vectors, self.query), stems_of(list(self.query))
+        query_rows, stems = rows_of(self.vectors, self.query), stems_of_query_words(self.query)
         for first in range(0, len(self.query), _QUERY_WORDS_AT_ONCE):
             some = slice(first, first + _QUERY_WORDS_AT_ONCE)
             similar = self.vectors.similarities_of_rows(query_rows[some], self.rows)

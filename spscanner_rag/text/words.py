@@ -65,7 +65,8 @@ def index_words(model_texts: Sequence[str]) -> TextWords:
 
 def stems_of(words: list[str]) -> list[str]:
     """Stems of lowercase words. Words of other languages than English mostly keep their form."""
-    return list(Stemmer.Stemmer("english").stemWords(words))  # a new one, since it is not thread-safe
+    # a new one, since it is not thread-safe; without its cache, which costs more than stemming
+    return list(Stemmer.Stemmer("english", 0).stemWords(words))
 
 
 @lru_cache(maxsize=16)  # one question is asked of many texts
@@ -76,9 +77,21 @@ def query_words(query: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
+def stems_of_query_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The stem of each of `query_words`."""
+    return tuple(stems_of(list(words)))
+
+
+@lru_cache(maxsize=16)
+def indexed_query(query: str) -> TextWords:
+    """The words of a query as those of a text of one unit."""
+    return index_words([query.strip()])
+
+
+@lru_cache(maxsize=16)
 def query_stems(query: str) -> tuple[str, ...]:
     """The distinct stems of a query's words, in order."""
-    return tuple(dict.fromkeys(stems_of(list(query_words(query)))))
+    return tuple(dict.fromkeys(stems_of_query_words(query_words(query))))
 
 
 def stem_columns(

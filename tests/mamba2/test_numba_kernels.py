@@ -25,7 +25,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
-numba_functions = pytest.importorskip("spscanner_rag.mamba2.numba_functions")
+numba_activations = pytest.importorskip("spscanner_rag.mamba2.numba_activations")
 from spscanner_rag.mamba2.numba_kernels import NumbaKernels  # noqa: E402 - needs numba
 
 NUMBA = NumbaKernels()
@@ -63,13 +63,13 @@ def close(got: Tensor, expected: Tensor, dtype: torch.dtype) -> None:
 
 def test_exponential() -> None:
     x = np.concatenate([np.linspace(-87, 87, 20001), [0.0, -0.0, 1e-30]]).astype(np.float32)
-    got = np.array([numba_functions.exponential(number) for number in x], np.float64)
+    got = np.array([numba_activations.exponential(number) for number in x], np.float64)
     np.testing.assert_allclose(got, np.exp(x.astype(np.float64)), rtol=3e-7)
 
 
 @pytest.mark.parametrize("number", [-1e30, -100.0, 100.0, 1e30])
 def test_silu_beyond_the_range_of_exponential(number: float) -> None:
-    assert numba_functions.silu(np.float32(number)) == pytest.approx(max(number, 0.0), rel=1e-6, abs=1e-7)
+    assert numba_activations.silu(np.float32(number)) == pytest.approx(max(number, 0.0), rel=1e-6, abs=1e-7)
 
 
 @torch.inference_mode()
