@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, nn
+from torch import distributed, nn
 
 _LONGEST_WAIT = timedelta(hours=24)
 """While the leader validates and saves. A process that dies is noticed at once, by its closed connections."""
@@ -69,6 +69,15 @@ class Workers:
         distributed.broadcast_object_list(values)
         return values[0]
 
+    @contextmanager
+    def leader_first(self) -> Iterator[None]:
+        """Run a block in the leader, then in the others, which find the files that it made."""
+        if self.count > 1 and not self.leads:
+            distributed.barrier()
+        yield
+        if self.count > 1 and self.leads:
+            distributed.barrier()
+
     def check_step(self, step: int) -> None:
         """Raise ``ValueError`` unless all processes start at the leader's step."""
         expected = self.agreed(step)
@@ -83,7 +92,7 @@ class Workers:
 def joined_workers(device: str) -> Iterator[tuple[Workers, str]]:
     """Join the processes that torchrun started, if it did; give them, and the device of this one.
 
-    CPUs exchange gradients through gloo, NVIDIA GPUs through NCCL, and each process takes the GPU of its local rank.
+    CPUs exchange gradients through gloo, NVIDIA GPUs through NCCL. Each process takes the GPU of its local rank.
     """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:

@@ -93,7 +93,6 @@ class Trainer:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
-        self.together.check_step(self.step)
         compiled = recipe.compile and model.device.type == "cpu"
         if compiled:
             compile_layers(model)
@@ -107,6 +106,7 @@ class Trainer:
     def run(self, until: int | None = None) -> Iterator[StepReport]:
         """Train up to step ``until`` (default: the recipe's last), reporting after each step."""
         last = self.recipe.steps if until is None else until
+        self.together.check_step(self.step)
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()

@@ -75,6 +75,11 @@ class TrainingRun:
             recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
         recipe = replace(recipe, dtype=together.agreed(recipe.dtype))  # "auto" measures
         self.files, self.recipe = files, recipe
+        with together.leader_first():
+            self._prepare(device, notify, workers, together)
+
+    def _prepare(self, device: torch.device, notify: Notify, workers: int, together: Workers) -> None:
+        files, recipe = self.files, self.recipe
         check_start(files, recipe)
         inputs = inputs_of(files)
         check_state(files.out, recipe, inputs)

@@ -1,5 +1,8 @@
 """Chunks through Ray Data: a pool of actors, each with a scanner."""
 
+import logging
+import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -38,9 +41,10 @@ def finished_by_ray(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Iterator
     waits for a processor that the actors hold. An actor that dies is started again, and its chunks are
     tried up to four times; a chunk that has killed its actor each time is not returned.
     """
+    # as an error, Ray logs that an actor has arguments, which this process holds as long as the actor lives
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     import ray
-    import ray.data
-    from ray.data import ActorPoolStrategy, DataContext
+    from ray.data import DataContext
 
     started = not ray.is_initialized()
     if started:
@@ -49,18 +53,7 @@ def finished_by_ray(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Iterator
         context = DataContext.get_current()
         context.max_errored_blocks = -1  # the others go on
         context.enable_progress_bars = False
-        described = [{"chunk": chunk.to_dict()} for chunk in chunks]
-        done = ray.data.from_items(described, override_num_blocks=len(described)).map_batches(
-            _Actor,
-            fn_constructor_args=(work,),
-            batch_size=1,
-            compute=ActorPoolStrategy(
-                size=min(pool.workers, len(chunks)), max_tasks_in_flight_per_actor=_IN_FLIGHT
-            ),
-            num_cpus=pool.cpus,
-            num_gpus=pool.gpus,
-            ray_remote_args_fn=lambda: {"max_restarts": -1, "max_task_retries": _RETRIES},
-        )
+        done = _mapped(chunks, work, pool)
         for batch in done.iter_batches(batch_size=None, prefetch_batches=0):
             for values in batch["finished"]:
                 yield Finished(*values)
@@ -69,9 +62,26 @@ def finished_by_ray(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Iterator
             ray.shutdown()
 
 
-def _start(pool: Pool) -> None:
-    import logging
+def _mapped(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Any:  # noqa: ANN401 - a Dataset of Ray
+    from ray.data import ActorPoolStrategy, from_items
 
+    described = [{"chunk": chunk.to_dict()} for chunk in chunks]
+    actors = ActorPoolStrategy(size=min(pool.workers, len(chunks)), max_tasks_in_flight_per_actor=_IN_FLIGHT)
+    with warnings.catch_warnings():  # what limits the tries is to move to another place in Ray 2.64
+        warnings.filterwarnings("ignore", ".*ray_remote_args")
+        return from_items(described, override_num_blocks=len(described)).map_batches(
+            _Actor,
+            fn_constructor_args=(work,),
+            batch_size=1,
+            compute=actors,
+            num_cpus=pool.cpus,
+            num_gpus=pool.gpus,
+            max_restarts=-1,
+            max_task_retries=_RETRIES,
+        )
+
+
+def _start(pool: Pool) -> None:
     import ray
 
     logging.getLogger("ray.data").setLevel(logging.ERROR)
