@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from spscanner_rag import __version__
+from spscanner_rag.cli.batch import RESULTS as BATCH_RESULTS
+from spscanner_rag.cli.batch import batch
 from spscanner_rag.cli.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
 from spscanner_rag.cli.compare import compare
 from spscanner_rag.cli.evaluate import RESULTS, evaluate
@@ -31,6 +33,7 @@ app.command(epilog=JSON_LAYOUT)(scan)
 app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
 app.command("eval", epilog=RESULTS)(evaluate)
 app.command()(train)
+app.command(epilog=BATCH_RESULTS)(batch)
 app.command()(serve)
 app.add_typer(synthesize, name="synthesize")
 app.command("word-vectors")(word_vectors)

@@ -40,7 +40,8 @@ class OutputOrder(StrEnum):
     DOCUMENT = "document"
 
 
-def _parse_top_k(value: str) -> float | str | None:
+def parse_top_k(value: str) -> float | str | None:
+    """``--top-k`` as `ScanResult.select` takes it."""
     if value == "all":
         return None
     if value.startswith("elbow"):
@@ -55,7 +56,7 @@ def _parse_top_k(value: str) -> float | str | None:
     )
 
 
-def _check_selection(query: str, selection: dict[str, Any]) -> None:
+def check_selection(query: str, selection: dict[str, Any]) -> None:
     """Raise the error of a bad option before a file is read or a model is loaded, in the command line's words."""
     from spscanner_rag.results import ScanResult
 
@@ -123,7 +124,7 @@ def scan(
     form = chosen_format(output_format, out)
     neighbours = context if context is not None else int(form is OutputFormat.TEXT)
     selection: dict[str, Any] = {
-        "top_k": _parse_top_k(top_k),
+        "top_k": parse_top_k(top_k),
         "threshold": threshold,
         "max_tokens": max_tokens,
         "count_tokens": count_tokens,
@@ -131,7 +132,7 @@ def scan(
         "order": order.value,
         "diversity": 1.0 if diversity is None else diversity,
     }
-    _check_selection(query, selection)
+    check_selection(query, selection)
     check_output(out, files)
     documents = read_documents(files)
     check_output(out, [document.path for document in documents])

@@ -57,7 +57,8 @@ def train(
 ) -> None:
     """Train the stage that the recipe names, then validate and write checkpoint and model card.
 
-    The same command resumes an interrupted run.
+    The same command resumes an interrupted run. On several devices: torchrun --nproc-per-node N --max-restarts R
+    -m spscanner_rag.cli train ...; they share the sequences of each step, and go on together after one died.
     """
     import os
     from dataclasses import replace
@@ -66,6 +67,7 @@ def train(
     from spscanner_rag.files.whole_file import remove_leftovers
     from spscanner_rag.scan.devices import choose
     from spscanner_rag.scan.threads import use_threads
+    from spscanner_rag.training.devices import joined_workers
     from spscanner_rag.training.recipe_file import read_recipe
     from spscanner_rag.training.run import SNAPSHOTS, TrainingRun
     from spscanner_rag.training.start import RunFiles
@@ -87,10 +89,15 @@ def train(
         text or [],
         word_vectors,
     )
-    view = TrainingView(numbers.steps, progress)
-    with folder_lock(out) as leftovers, view.bar:
-        leftovers += remove_leftovers(out / SNAPSHOTS, 0) + remove_leftovers(files.teacher_cache)
-        if leftovers:
-            view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
-        run = TrainingRun(files, numbers, choose(device).device, view.preparing, workers)
-        run.train(view.step, view.validated)
+    with joined_workers(device) as (together, own_device):
+        if not together.leads:
+            run = TrainingRun(files, numbers, choose(own_device).device, workers=workers, together=together)
+            run.train(lambda report: None, lambda step, validation: None)
+            return
+        view = TrainingView(numbers.steps, progress)
+        with folder_lock(out) as leftovers, view.bar:
+            leftovers += remove_leftovers(out / SNAPSHOTS, 0) + remove_leftovers(files.teacher_cache)
+            if leftovers:
+                view.preparing(f"removed {len(leftovers):,} unfinished files of a run that was killed")
+            run = TrainingRun(files, numbers, choose(own_device).device, view.preparing, workers, together)
+            run.train(view.step, view.validated)

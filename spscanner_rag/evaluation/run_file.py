@@ -1,10 +1,11 @@
 """``run.json``: what the records of a folder were measured on and with, so that no others join them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from spscanner_rag.files.json_difference import difference
 from spscanner_rag.files.strict_json import parse_json
 from spscanner_rag.files.whole_file import write_whole
 
@@ -42,20 +43,13 @@ def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any
     before = _before(folder)
     if before is None:
         return {}
-    own, others = _flat(before), _flat(_as_json(arguments))
     known, asked = before.get(_RETRIEVERS, {}), arguments.get(_RETRIEVERS, {})
-    added = {name for name in (*known, *asked) if name not in known or name not in asked}
-    differing = sorted(
-        path
-        for path in own.keys() | others.keys()
-        if own.get(path) != others.get(path) and not (path[0] == _RETRIEVERS and path[1] in added)
-    )
-    if differing:
-        told = [f"{': '.join(p)}: {_shown(own.get(p))}, now {_shown(others.get(p))}" for p in differing[:6]]
-        more = f"; and {len(differing) - 6} more" if len(differing) > 6 else ""
+    added = {(_RETRIEVERS, name) for name in (*known, *asked) if name not in known or name not in asked}
+    told = difference(before, arguments, added)
+    if told:
         raise RunMismatchError(
             f"{folder} holds the results of a run with other arguments, questions, texts or models "
-            f"({'; '.join(told)}{more}); give the same again, or another --out"
+            f"({told}); give the same again, or another --out"
         )
     return dict(known)
 
@@ -98,26 +92,3 @@ def _before(folder: Path) -> dict[str, Any] | None:
             f"that they were measured on; expected digests: {_INSTEAD}"
         )
     return content
-
-
-def _as_json(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(json.dumps(dict(arguments)))
-    return content
-
-
-def _flat(content: object, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], object]:
-    """The values below nested objects, by the names that lead to them; None is the same as no value."""
-    return dict(_leaves(content, path))
-
-
-def _leaves(content: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
-    if isinstance(content, dict):
-        for name, value in content.items():
-            yield from _leaves(value, (*path, name))
-    elif content is not None:
-        yield path, content
-
-
-def _shown(value: object) -> str:
-    """A digest is told apart by its first digits."""
-    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else f"{value!r:.80}"

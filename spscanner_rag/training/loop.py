@@ -3,8 +3,8 @@
 import json
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from spscanner_rag.checkpoint.file_access import first_line
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
 from spscanner_rag.training.ahead import drawn_steps
+from spscanner_rag.training.devices import Workers
 from spscanner_rag.training.inputs import Inputs
 from spscanner_rag.training.log import LOG_FILE, TrainingLog
 from spscanner_rag.training.optimizer import load_optimizer, new_optimizers
-from spscanner_rag.training.passes import compile_layers, passes
+from spscanner_rag.training.passes import Pass, compile_layers, passes
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.stage import Objective
 from spscanner_rag.training.state_file import (
@@ -64,6 +65,8 @@ class Trainer:
         What the run learns from, which must be that of a resumed state. Default: it is not compared.
     skipped_steps : int, default 0
         Steps whose examples are left out at the beginning, as `history.steps_before` counts them.
+    together : Workers, optional
+        The processes that train this model together. Default: this one alone.
 
     Raises
     ------
@@ -80,7 +83,9 @@ class Trainer:
         workers: int = 0,
         inputs: Inputs | None = None,
         skipped_steps: int = 0,
+        together: Workers | None = None,
     ) -> None:
+        self.together = together or Workers()
         self.model, self.recipe, self.out = model, recipe, out
         self._inputs, self._skipped = inputs, skipped_steps
         self._objective, self._workers = objective, workers
@@ -98,20 +103,23 @@ class Trainer:
         model.use_kernels(self.kernels.kernels)
         self._streams = compiled or model.kernels.packs
         self.log = TrainingLog(out / LOG_FILE)
-        self.log.keep_until(self.step)
+        if self.together.leads:
+            self.log.keep_until(self.step)
 
     def run(self, until: int | None = None) -> Iterator[StepReport]:
         """Train up to step ``until`` (default: the recipe's last), reporting after each step."""
         last = self.recipe.steps if until is None else until
+        self.together.check_step(self.step)
         self.model.train()
         keep_freed_memory()
         started = time.perf_counter()
         steps = range(self._skipped + self.step, self._skipped + last)
         for _, drawn in drawn_steps(self._objective, self.recipe, steps, self._workers):
             report = self._one_step(drawn, started)
-            self.log.append(report.record())
-            if self.step % self.recipe.save_every == 0 or self.step == last:
-                self.save()
+            if self.together.leads:
+                self.log.append(report.record())
+                if self.step % self.recipe.save_every == 0 or self.step == last:
+                    self.save()
             yield report
             started = time.perf_counter()
 
@@ -146,11 +154,12 @@ class Trainer:
             for parameter in group["params"]:
                 parameter.grad = None
         loss = 0.0
-        for read in passes(lengths, recipe.tokens_per_pass, self._streams):
+        for read in self._own_passes(lengths):
             part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
         parameters = [parameter for group in groups for parameter in group["params"]]
+        loss = self.together.add_up(parameters, loss, self.model.device)
         norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
             raise FloatingPointError(
@@ -169,6 +178,12 @@ class Trainer:
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         return StepReport(self.step, loss, norm.item(), rate, sum(lengths), sum(lengths) / elapsed)
+
+    def _own_passes(self, lengths: Sequence[int]) -> Iterator[Pass]:
+        """The passes over the sequences of a step that this process reads."""
+        own = self.together.share(lengths)
+        for read in passes([lengths[i] for i in own], self.recipe.tokens_per_pass, self._streams):
+            yield replace(read, members=[own[i] for i in read.members])
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE

@@ -16,6 +16,7 @@ from spscanner_rag.training import Notify
 from spscanner_rag.training.ahead import check_workers
 from spscanner_rag.training.best_weights import BestWeights
 from spscanner_rag.training.data.teacher import short_name
+from spscanner_rag.training.devices import Workers
 from spscanner_rag.training.history import steps_before
 from spscanner_rag.training.inputs import inputs_of, with_tokenizer
 from spscanner_rag.training.loop import StepReport, Trainer
@@ -51,6 +52,8 @@ class TrainingRun:
         Called with messages about lengthy work before the first step.
     workers : int, default 0
         Processes that draw the sequences of coming steps.
+    together : Workers, optional
+        The processes that train this model together. Default: this one alone.
 
     Raises
     ------
@@ -65,11 +68,19 @@ class TrainingRun:
         device: torch.device,
         notify: Notify = lambda message: None,
         workers: int = 0,
+        together: Workers | None = None,
     ) -> None:
         check_workers(workers)
+        together = together or Workers()
         if recipe.dtype == "auto":
             recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
+        recipe = replace(recipe, dtype=together.agreed(recipe.dtype))  # "auto" measures
         self.files, self.recipe = files, recipe
+        with together.leader_first():
+            self._prepare(device, notify, workers, together)
+
+    def _prepare(self, device: torch.device, notify: Notify, workers: int, together: Workers) -> None:
+        files, recipe = self.files, self.recipe
         check_start(files, recipe)
         inputs = inputs_of(files)
         check_state(files.out, recipe, inputs)
@@ -86,20 +97,25 @@ class TrainingRun:
         if skipped:
             notify(f"leaves out the examples of {skipped:,} steps, which the base was trained on")
         self.trainer = trainer = Trainer(
-            self.start.model, objective, recipe, files.out, workers, inputs, skipped
+            self.start.model, objective, recipe, files.out, workers, inputs, skipped, together
         )
         notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
         if trainer.step:
             notify(f"found the state of step {trainer.step:,}, from which the run goes on")
         self._best = None
-        if recipe.keep_best:
+        if recipe.keep_best and together.leads:
             self._best = BestWeights(files.out, recipe, trainer.step, inputs, trainer.average)
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
         """Train to the end, then validate, save the checkpoint and write its model card.
 
-        Returns the last validation; None without documents to validate on.
+        Returns the last validation; None without documents to validate on, and in a process that does not lead:
+        it only trains.
         """
+        if not self.trainer.together.leads:
+            for report in self.trainer.run():
+                on_step(report)
+            return None
         at = self.trainer.step
         # a base is validated before its first step; a resumed run may lack the validation of its last step
         if self._is_due(at) and (at == 0 or not self.trainer.log.has_validation(at)):
@@ -163,6 +179,8 @@ class TrainingRun:
 
     def _summary(self, validation: Validation | None) -> dict[str, Any]:
         model = self.start.model
+        count = self.trainer.together.count
+        together = f", {count} workers" if count > 1 else ""
         best = {"best_step": self._best.step} if self._best else {}
         before = self.start.settings.training
         return {
@@ -170,7 +188,7 @@ class TrainingRun:
             "steps": self.trainer.step,
             **best,
             "hours": round(self.trainer.seconds / 3600, 2),
-            "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}",
+            "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}{together}",
             "kernels": self.trainer.kernels.kernels.name,
             "started_from": self.files.base or "nothing",
             **self.stage.trained_on(),

@@ -1,0 +1,53 @@
+"""The service behind Ray Serve answers as one process does, from both replicas, and leaves nothing behind."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+PROGRAM = """
+import json, os, socket, sys, urllib.request
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+import ray
+from ray import serve
+sys.path.insert(0, sys.argv[1])
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+serve.start(http_options={"host": "127.0.0.1", "port": port})
+from ray_serve import app
+serve.run(app)
+body = {"query": "Who left?", "documents": ["It rained.", "The keeper left."], "top_n": 1}
+request = urllib.request.Request(
+    f"http://127.0.0.1:{port}/v2/rerank", json.dumps(body).encode(), {"content-type": "application/json"}
+)
+answers = [json.load(urllib.request.urlopen(request, timeout=60)) for _ in range(8)]
+replicas = serve.status().applications["default"].deployments["spscanner"].replica_states
+print(json.dumps({"answers": answers, "replicas": {str(name): count for name, count in replicas.items()}}))
+serve.shutdown()
+ray.shutdown()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install spscanner-rag[ray]")
+def test_two_replicas_answer() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(EXAMPLES)],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env=os.environ,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["replicas"] == {"RUNNING": 2}
+    assert {answer["results"][0]["index"] for answer in told["answers"]} == {1}
