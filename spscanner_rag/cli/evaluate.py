@@ -47,9 +47,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0,
     held_out: Annotated[
         list[str] | None,
-        optional(
-            "Only the tenth of this source's documents that training leaves out; may be repeated.", "SOURCE"
-        ),
+        optional("Only the tenth of these sources' documents that training leaves out.", "SOURCE..."),
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False,
     context_ablation: Annotated[

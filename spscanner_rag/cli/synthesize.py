@@ -8,6 +8,7 @@ import typer
 import typer.core
 
 from spscanner_rag.cli.arguments import optional
+from spscanner_rag.cli.several_values import SeveralValues
 from spscanner_rag.cli.synthesize_make import RESULTS, make
 from spscanner_rag.cli.synthesize_options import (
     ENDED_EARLY,
@@ -39,7 +40,7 @@ synthesize = typer.Typer(
     help="Make training and test data from documents with a language model: "
     "`spscanner synthesize FILE... --out DIR`.",
 )
-synthesize.command(epilog=RESULTS)(make)
+synthesize.command(cls=SeveralValues, epilog=RESULTS)(make)
 
 
 @synthesize.command("inspect")

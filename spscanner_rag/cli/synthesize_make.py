@@ -71,7 +71,7 @@ def make(
     ] = False,
     against: Annotated[
         list[Path] | None,
-        optional("Test documents; documents that share text with them are left out; repeat.", "FILE"),
+        optional("Test documents; documents that share text with them are left out.", "FILE..."),
     ] = None,
     min_words: Annotated[int, typer.Option(min=1, help="Shorter sentences do not count as shared.")] = 10,
     max_share: Annotated[float, typer.Option(help="Share of sentences that may be shared.")] = 0.01,
