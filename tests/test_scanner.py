@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -705,6 +706,12 @@ def bfloat16_by_default() -> Iterator[None]:
     torch.set_default_dtype(torch.bfloat16)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+def test_a_pickled_scanner_scores_the_same(tiny_scanner: Scanner) -> None:
+    again = pickle.loads(pickle.dumps(tiny_scanner))
+    assert type(again) is Scanner
+    assert np.array_equal(again.scan(QUERY, TEXT).logits, tiny_scanner.scan(QUERY, TEXT).logits)
 
 
 def test_torch_default_dtype_changes_nothing(tiny_scanner: Scanner, bfloat16_by_default: None) -> None:

@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, action="append", required=True)
+    parser.add_argument("--data", type=Path, action="extend", nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base", type=Path)
     parser.add_argument("--documents", type=int, default=100, help="documents of the data to train on")

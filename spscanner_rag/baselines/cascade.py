@@ -53,6 +53,11 @@ class Staged(CollectionBaseline):
         """
 
     @property
+    def keeps_texts(self) -> bool:  # type: ignore[override]
+        """Whether any stage keeps what it made of a text."""
+        return any(getattr(stage, "keeps_texts", False) for stage in self.scorers)
+
+    @property
     def first_name(self) -> str:
         """The name of the first stage."""
         return _name(self.scorers[0])

@@ -161,7 +161,7 @@ class Dense(Baseline):
         return self._passages.model
 
     @property
-    def vector_bytes(self) -> int:
+    def index_bytes(self) -> int:
         """Bytes of the vectors that are kept for further questions."""
         return sum(vectors.nbytes for vectors in self._vectors.values())
 

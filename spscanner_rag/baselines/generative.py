@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, check_whole
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.retrieval.language_models import LanguageModel, language_model_of
+from spscanner_rag.retrieval.llm.asking import BLANK, Asker
 from spscanner_rag.retrieval.llm.prompts import fenced_prompt, without_thoughts
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 from spscanner_rag.text.units import Segmenter, Unit
@@ -45,7 +46,10 @@ class Generative(Baseline):
     count_tokens : callable or str, default "o200k_base"
         Counts them.
     ask : callable, optional
-        Sends a prompt, such as the ``ask`` of a `MeteredModel`. Default: the model is asked, and nothing is kept.
+        Sends a prompt, such as the ``ask`` of a `MeteredModel`, instead of ``asker``.
+    asker : Asker, optional
+        How the model is asked; with a `ReplyFile`, no prompt is asked again after a reply. Default: an `Asker`
+        that keeps nothing.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class Generative(Baseline):
         window_tokens: int = 100_000,
         count_tokens: CountTokens | str = "o200k_base",
         ask: Callable[[str], str] | None = None,
+        asker: Asker | None = None,
     ) -> None:
         super().__init__(unit)
         check_whole(budget_tokens=budget_tokens, window_tokens=window_tokens)
@@ -69,7 +74,7 @@ class Generative(Baseline):
         self.name = f"generative:{self._model.name}"
         self.budget_tokens, self.window_tokens = budget_tokens, window_tokens
         self._count = resolve_counter(count_tokens)
-        self._ask = ask or self._model.reply
+        self._ask, self.asker = ask, asker or Asker()
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """1 for the first sentence that the model names, 1/2 for the second, ...; 0 for others: (units,)."""
@@ -84,7 +89,7 @@ class Generative(Baseline):
                 "NONE if no sentence helps."
             )
             sections = {"QUESTION": query, "SENTENCES": lines}
-            reply = self._ask(fenced_prompt(_INSTRUCTIONS, sections, closing))
+            reply = self._reply(fenced_prompt(_INSTRUCTIONS, sections, closing))
             spent = 0
             for rank, number in enumerate(numbers_in(reply, first, last), 1):
                 spent += tokens[number]
@@ -99,6 +104,14 @@ class Generative(Baseline):
         logits = np.full(raw.shape, NOT_NAMED, np.float32)
         logits[named] = np.log(raw[named]) + math.log(2 * max(_ROOM, len(raw)))
         return logits
+
+    def _reply(self, prompt: str) -> str:
+        if self._ask is not None:
+            return self._ask(prompt)
+        (reply,) = self.asker.ask(self._model, [prompt])
+        if reply.text is None and reply.error != BLANK:
+            raise OSError(f"{self.name} did not reply: {reply.error}; the same command asks it again")
+        return reply.text or ""
 
 
 def numbers_in(reply: str, first: int, last: int) -> list[int]:

@@ -67,7 +67,7 @@ class NameParts(NamedTuple):
     @property
     def asks_a_model(self) -> bool:
         """Whether a language model is asked, by it or by a scorer that it is made of."""
-        own = self.kind in STAGED and self.kind != "cascade"
+        own = self.kind in ("generative", "listwise", "pairwise", "setwise")
         return own or any(NameParts.of(name).asks_a_model for name in self.scorers)
 
     @property

@@ -16,6 +16,7 @@ from spscanner_rag.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.cli.info import info
 from spscanner_rag.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.cli.serve import serve
+from spscanner_rag.cli.several_values import SeveralValues, TrainCommand
 from spscanner_rag.cli.synthesize import synthesize
 from spscanner_rag.cli.train import train
 from spscanner_rag.cli.word_vectors import word_vectors
@@ -31,12 +32,12 @@ app = typer.Typer(
 )
 app.command(epilog=JSON_LAYOUT)(scan)
 app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
-app.command("eval", epilog=RESULTS)(evaluate)
-app.command()(train)
-app.command(epilog=BATCH_RESULTS)(batch)
+app.command("eval", cls=SeveralValues, epilog=RESULTS)(evaluate)
+app.command(cls=TrainCommand)(train)
+app.command(cls=SeveralValues, epilog=BATCH_RESULTS)(batch)
 app.command()(serve)
 app.add_typer(synthesize, name="synthesize")
-app.command("word-vectors")(word_vectors)
+app.command("word-vectors", cls=SeveralValues)(word_vectors)
 app.command()(info)
 
 

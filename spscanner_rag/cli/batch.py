@@ -40,7 +40,8 @@ def batch(
     ],
     out: Annotated[Path, typer.Option(help="Folder for the parts; a run found there resumes.")],
     query: Annotated[
-        list[str] | None, optional("A question to ask of every document; repeat for more.")
+        list[str] | None,
+        optional("Questions to ask of every document, each in quotation marks.", "QUESTION..."),
     ] = None,
     queries: Annotated[
         str | None,

@@ -104,7 +104,8 @@ def compare(
     Each FILE is a document of its own, and each retriever has one ranking over all of them.
     """
     from spscanner_rag.baselines.named import Options, scorer_of
-    from spscanner_rag.comparison import comparison
+    from spscanner_rag.comparison.arguments import check_evidence_spans
+    from spscanner_rag.comparison.comparison import compare_together
     from spscanner_rag.comparison.terminal import retriever_progress
     from spscanner_rag.scan.threads import use_threads
 
@@ -116,7 +117,7 @@ def compare(
     check_output(out, files)
     documents = read_documents(files)
     _one_document(spans, len(documents))
-    comparison.check_evidence_spans(spans, documents[0].text)
+    check_evidence_spans(spans, documents[0].text)
     check_output(out, [document.path for document in documents])
     targets = check_text_out(text_out, documents)
     use_threads(threads)
@@ -126,7 +127,7 @@ def compare(
     }
     show_progress = sys.stderr.isatty() if progress is None else progress
     with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
-        comparisons = comparison.compare_together(
+        comparisons = compare_together(
             query,
             documents,
             scorers,
@@ -143,7 +144,7 @@ def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings
     """What is compared; ``ValueError`` for a bad option, before a file is read or a model is loaded."""
     from spscanner_rag.baselines.named import check_names, units_for
     from spscanner_rag.baselines.units import segmenter_of
-    from spscanner_rag.comparison.comparison import check_top_k
+    from spscanner_rag.comparison.arguments import check_top_k
 
     for unit in units:
         segmenter_of(unit)  # type: ignore[arg-type]  # raises an error that lists the kinds

@@ -1,12 +1,6 @@
 """``spscanner eval``: how well retrievers find the evidence of questions on documents."""
 
-import os
-import platform
-import shlex
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +10,9 @@ from spscanner_rag import __version__
 from spscanner_rag.cli import arguments
 from spscanner_rag.cli.arguments import names_in, optional
 from spscanner_rag.cli.evaluation_options import cutoffs_of, first_stages_of
-from spscanner_rag.views.escaping import one_line
+from spscanner_rag.cli.evaluation_run import documents_of, run_facts, run_study, tell_found
 
 if TYPE_CHECKING:
-    from spscanner_rag.evaluation.corpus_study import CorpusStudy
-    from spscanner_rag.evaluation.records import RecordFile
-    from spscanner_rag.evaluation.settings import Setting
-    from spscanner_rag.evaluation.study import Study
-    from spscanner_rag.evidence.questions import Document
     from spscanner_rag.scorers import Scorer
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
@@ -58,9 +47,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0,
     held_out: Annotated[
         list[str] | None,
-        optional(
-            "Only the tenth of this source's documents that training leaves out; may be repeated.", "SOURCE"
-        ),
+        optional("Only the tenth of these sources' documents that training leaves out.", "SOURCE..."),
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False,
     context_ablation: Annotated[
@@ -169,7 +156,7 @@ def evaluate(
         raise ValueError("got --aggregation without --corpus; expected both, or neither")
     other_run = {"--context-ablation": context_ablation, "--calibration": calibration, "--rotate": rotate}
     stages = first_stages_of(corpus, among, first_stage, document_characters, other_run)
-    documents, bad = ([], 0) if judged_folder else _documents(data, held_out or [], skip_bad)
+    documents, bad = ([], 0) if judged_folder else documents_of(data, held_out or [], skip_bad)
     study: Study | CorpusStudy
     own: dict[str, Any] = {"cutoffs": measured, "aggregation": aggregation}
     if judged_folder is not None:
@@ -236,69 +223,13 @@ def evaluate(
     identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
-        _tell_found(out, len(file.records), len(leftovers))
+        tell_found(out, len(file.records), len(leftovers))
         if any(NameParts.of(name).asks_a_model for name in loaded):
             with ReplyFile(out / "replies.jsonl") as replies:
                 keep_replies(loaded.values(), replies)
-                _run(study, scorers, file, titles)
+                run_study(study, scorers, file, titles)
         else:
-            _run(study, scorers, file, titles)
+            run_study(study, scorers, file, titles)
         result = study.result(list(file.records.values()))
-        write_result(result, out, _facts(bad))
+        write_result(result, out, run_facts(bad))
     show_result(result, out)
-
-
-def _tell_found(out: Path, records: int, leftovers: int) -> None:
-    if records:
-        told = f"found {records:,} records of an earlier run, which are kept"
-        sys.stderr.write(f"spscanner: {one_line(str(out))}: {told}\n")
-    if leftovers:
-        told = f"removed {leftovers:,} unfinished files of a run that was killed"
-        sys.stderr.write(f"spscanner: {one_line(str(out))}: {told}\n")
-
-
-def _facts(bad: int) -> dict[str, str]:
-    from spscanner_rag.scan.devices import processor_name
-
-    return {
-        "Command": one_line(shlex.join(["spscanner", *sys.argv[1:]])),
-        "Machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}",
-        "Python": platform.python_version(),
-        "Date": datetime.now(UTC).date().isoformat(),
-        "Lines left out": str(bad),
-    }
-
-
-def _documents(
-    paths: Sequence[Path], held_out: Sequence[str], skip_bad: bool
-) -> tuple[list["Document"], int]:
-    from spscanner_rag.evidence.questions import DataError, read_documents
-    from spscanner_rag.evidence.sampling import only_held_out
-
-    bad: list[DataError] = []
-    every = read_documents(paths, bad.append if skip_bad else None, distinct=True)
-    documents = list(only_held_out(every, held_out))
-    for error in bad[:5]:
-        sys.stderr.write(f"spscanner: left out: {one_line(str(error))}\n")
-    return documents, len(bad)
-
-
-def _run(
-    study: "Study | CorpusStudy",
-    scorers: dict["Setting", "Scorer"],
-    file: "RecordFile",
-    titles: dict[str, str],
-) -> None:
-    from spscanner_rag.scan.prepare import bundled_token_counter
-    from spscanner_rag.views.progress import open_console, progress_bars
-
-    count_tokens = bundled_token_counter()  # the same for all settings, and offline
-    console = open_console(sys.stderr)
-    with progress_bars(console, disable=not console.is_terminal) as bars:
-        for ask in study.asks:
-            bar = bars.add_task(one_line(ask.setting.label), total=None)
-
-            def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
-                bars.update(bar, completed=done, total=total)
-
-            ask.run(scorers, titles, count_tokens, file, show)

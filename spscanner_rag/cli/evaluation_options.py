@@ -30,7 +30,7 @@ def first_stages_of(
     for name in names:
         if name not in (NO_STAGE, WORDS):
             check_name(name)
-            if NameParts.of(name).kind == "scanner":
+            if NameParts.of(name).kind in ("scanner", "remote"):
                 raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
     return names
 

@@ -15,13 +15,16 @@ def train(
     data: Annotated[
         list[Path] | None,
         typer.Option(
-            help="File to train on; repeat for more. Questions in JSONL (.gz allowed); for the stage "
-            '"language-model" also plain text (.txt, .txt.gz, .txt.xz).'
+            metavar="FILE...",
+            help="Files to train on. Questions in JSONL (.gz allowed); for the stage "
+            '"language-model" also plain text (.txt, .txt.gz, .txt.xz).',
         ),
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(help="Plain text to make pseudo-questions from, with or without --data; repeat."),
+        typer.Option(
+            metavar="FILE...", help="Plain text to make pseudo-questions from, with or without --data."
+        ),
     ] = None,
     recipe: Annotated[
         Path | None,
@@ -32,7 +35,8 @@ def train(
         Path | None, typer.Option(help="Shape of a model to train from nothing: mamba-ssm's config.json.")
     ] = None,
     validation: Annotated[
-        list[Path] | None, typer.Option(help="File to validate on, never trained on; repeat for more.")
+        list[Path] | None,
+        typer.Option(metavar="FILE...", help="Files to validate on, never trained on."),
     ] = None,
     teacher: Annotated[
         str | None,

@@ -17,8 +17,9 @@ def word_vectors(
     text: Annotated[
         list[Path],
         typer.Option(
-            help="File whose frequent words the table holds; repeat for more. Plain text (.txt, .txt.gz, .txt.xz) "
-            "or questions (.jsonl, .jsonl.gz)."
+            metavar="FILE...",
+            help="Files whose frequent words the table holds: plain text (.txt, .txt.gz, .txt.xz) or questions "
+            "(.jsonl, .jsonl.gz).",
         ),
     ],
     out: Annotated[Path, typer.Option(help="File to write: word_vectors.safetensors.")],

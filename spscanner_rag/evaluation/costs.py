@@ -28,7 +28,8 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
     """The operations of one question on a document.
 
     There are formulas for scanners and for `Dense` with a BERT-like model of sentence-transformers; None for
-    other scorers. A scanner pads nothing that counts: one text fills its passes.
+    other scorers: what a language model or a server computes for a prompt or a request cannot be seen from here.
+    A scanner pads nothing that counts: one text fills its passes.
     """
     if isinstance(scorer, Scanner):
         question = scorer.count_tokens(query) + 1  # the line break after it
@@ -44,15 +45,15 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
 
 
 def index_megabytes(scorer: Scorer, units: CorpusUnits, collection: Sequence[int]) -> float:
-    """Megabytes that a retriever keeps of a corpus between questions: vectors, or the counts of its words.
+    """Megabytes that a retriever keeps of a corpus between questions: vectors, keys, values, counts of words.
 
     The parts of a hybrid and the stages of a cascade add up; the counts of words, which all of them share, count
-    once.
+    once. A remote scanner's words are counted here and sent to its server.
     """
     words = 0
     if getattr(scorer, "uses_collection", False) and _counts_words(scorer):
         words = units.index(collection).n_bytes
-    return (words + _vector_bytes(scorer)) / 1e6
+    return (words + _index_bytes(scorer)) / 1e6
 
 
 def _counts_words(scorer: object) -> bool:
@@ -62,10 +63,9 @@ def _counts_words(scorer: object) -> bool:
     return any(map(_counts_words, parts))
 
 
-def _vector_bytes(scorer: object) -> int:
-    if isinstance(scorer, Dense):
-        return scorer.vector_bytes
-    return sum(map(_vector_bytes, getattr(scorer, "scorers", ())))
+def _index_bytes(scorer: object) -> int:
+    own: int = getattr(scorer, "index_bytes", 0)
+    return own + sum(map(_index_bytes, getattr(scorer, "scorers", ())))
 
 
 class PeakMemory:

@@ -31,6 +31,8 @@ _MODEL_FILES = (
     "*.py",
 )  # not the weights of other runtimes
 _ROUNDING_ONLY = frozenset({"batch_size", "segment_tokens"})
+_TRANSFER_ONLY = frozenset({"timeout", "retries", "batch_characters", "batch_texts"})  # of a remote scanner
+_SERVED = ("id", "segmenter", "uses_collection", "window_tokens", "dtype")  # what a server says of its model
 
 
 def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
@@ -66,8 +68,11 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
             files = _digests(_dense_folders(model or "minilm"), _MODEL_FILES)
         case "mamba":
             files = _digests(_folder(model), _CHECKPOINT_FILES)
-        case "crossencoder":
+        case "crossencoder" | "blocksearch":
             files = _digests(_folder(model), _MODEL_FILES)
+        case "remote":
+            served = scorer._model  # type: ignore[attr-defined]  # also shows whether the server is there
+            return identity | {"model": {name: served[name] for name in _SERVED}}
         case "propositions":
             files = _digests([*_folder(model), *_dense_folders("minilm")], _MODEL_FILES)
         case _:
@@ -86,7 +91,7 @@ def _parameters(scorer: Scorer) -> dict[str, Any]:
     found = {}
     for name, value in sorted(values.items()):
         plain = value.tolist() if hasattr(value, "tolist") else value
-        if not name.startswith("_") and name not in _ROUNDING_ONLY and _is_plain(plain):
+        if not name.startswith("_") and name not in _ROUNDING_ONLY | _TRANSFER_ONLY and _is_plain(plain):
             found[name] = plain
     return found
 

@@ -41,21 +41,23 @@ class Setting:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the scores are probabilities, as all scores of a scanner are."""
-        return NameParts.of(self.retriever).kind == "scanner"
+        """Whether the scores are probabilities, as all scores of a scanner are, here or behind a server."""
+        return NameParts.of(self.retriever).kind in ("scanner", "remote")
 
     @property
     def has_index(self) -> bool:
         """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do.
 
-        So does a cascade, or a reranker, whose first stage does.
+        BlockSearch does too: it keeps the keys and values of all documents. So does a cascade, or a reranker,
+        whose first stage does. A language model that names sentences, and a scanner here or behind a server, read
+        the texts anew.
         """
         name = NameParts.of(self.retriever)
         if name.kind in STAGED:
             return Setting(name.scorers[0]).has_index
         if name.scorers:
             return all(Setting(part).has_index for part in name.scorers)
-        return name.kind in ("bm25", "dense")
+        return name.kind in ("bm25", "dense", "blocksearch")
 
     def varied(self, variant: str) -> "Setting":
         """The same setting with one more variant."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+
 
 class Compression(NamedTuple):
     """Tokens of a selection, and of the document that was read for it, counted by one tokenizer.
@@ -24,3 +26,13 @@ class Compression(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kept:,} of {self.read:,} tokens kept ({100 * self.share:.1f} %)"
+
+
+def compression_counter(counter: CountTokens | str | None) -> CountTokens:
+    """What counts both sides; ``ValueError`` if nothing does."""
+    if counter is None:
+        raise ValueError(
+            "compression: this result counts no tokens; expected count_tokens as well, for example "
+            'count_tokens="o200k_base"'
+        )
+    return resolve_counter(counter)

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from spscanner_rag.results import selection
 from spscanner_rag.results.checked_arrays import check_arrays, check_tokens_read, frozen
-from spscanner_rag.results.compression import Compression
-from spscanner_rag.results.diversity import diverse
+from spscanner_rag.results.compression import Compression, compression_counter
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.exports import as_dict, as_frame, as_json
 from spscanner_rag.results.notebook import notebook_view
+from spscanner_rag.results.scored_spans import ScoredSpans
 from spscanner_rag.results.selection import Order
 from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
-from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
+from spscanner_rag.text.token_counts import CountTokens, check_counter
 
 if TYPE_CHECKING:
     import pandas
@@ -75,6 +75,10 @@ class ScanResult:
     def scores(self) -> NDArray[np.float64]:
         """Sigmoid of the logits, shape ``(n,)``, float64."""
         return frozen(selection.sigmoid(self.logits), np.float64)
+
+    @cached_property
+    def _spans(self) -> ScoredSpans:
+        return ScoredSpans(self.text, self.starts, self.ends, self.logits, self.scores, self.blocks)
 
     @cached_property
     def sentences(self) -> tuple[ScoredSentence, ...]:
@@ -143,7 +147,8 @@ class ScanResult:
             top_k, threshold, max_tokens, count_tokens, context, order, merge, diversity
         )
         picks = self.picks(top_k, threshold, diversity)
-        return self._passages(self._filled(picks, max_tokens, count_tokens, context), order, merge)
+        counter = self.count_tokens if count_tokens is None else count_tokens
+        return self._spans.taken(picks, max_tokens, counter, context, order, merge)
 
     def picks(
         self,
@@ -157,20 +162,7 @@ class ScanResult:
 
         ``owners`` has the document of each sentence, (n,), where only ``most_per_owner`` of each may be taken.
         """
-        picks = selection.pick(self.logits, self.scores, top_k, threshold)
-        if diversity < 1 and len(picks):
-            spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-            texts = [self.text[start:end] for start, end in spans]
-            ranked = selection.pick(self.logits, self.scores, None, threshold)
-            return diverse(texts, self.scores, ranked, len(picks), diversity, owners, most_per_owner)
-        if owners is None or most_per_owner is None:
-            return picks
-        ranked = selection.pick(self.logits, self.scores, None, threshold)
-        by_text = np.argsort(owners[ranked], kind="stable")  # grouped by document, best first in each
-        sorted_owners = owners[ranked][by_text]
-        place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
-        kept = ranked[np.sort(by_text[place < most_per_owner])]
-        return kept[: selection.resolve_top_k(top_k, len(self.logits), self.scores[kept])]
+        return self._spans.picks(top_k, threshold, diversity, owners, most_per_owner)
 
     def passages(
         self,
@@ -198,16 +190,9 @@ class ScanResult:
             If there is no such sentence.
         """
         selection.check_arguments(None, None, max_tokens, count_tokens, context, order, merge)
-        given = np.asarray(numbers)
-        whole = given.ndim == 1 and (not given.size or given.dtype.kind in "iu")
-        if not whole or len(set(given.tolist())) < given.size:
-            raise ValueError(f"numbers: got {numbers!r:.60}; expected indices of sentences, each once")
-        picks = given.astype(np.int64)
-        if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
-            raise IndexError(
-                f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"
-            )
-        return self._passages(self._filled(picks, max_tokens, count_tokens, context), order, merge)
+        picks = self._spans.checked(numbers)
+        counter = self.count_tokens if count_tokens is None else count_tokens
+        return self._spans.taken(picks, max_tokens, counter, context, order, merge)
 
     def context(
         self,
@@ -252,16 +237,10 @@ class ScanResult:
             As :meth:`select`, and if nothing counts tokens.
         """
         check_counter(count_tokens)
-        counter = self.count_tokens if count_tokens is None else count_tokens
-        if counter is None:
-            raise ValueError(
-                "compression: this result counts no tokens; expected count_tokens as well, for example "
-                'count_tokens="o200k_base"'
-            )
-        count = resolve_counter(counter)
+        count = compression_counter(self.count_tokens if count_tokens is None else count_tokens)
         kept = count(self.context(top_k, threshold, max_tokens, count_tokens, context))
-        counted = count_tokens is None and self.tokens_read is not None
-        return Compression(kept, self.tokens_read if counted else count(self.text))  # type: ignore[arg-type]
+        read = self.tokens_read if count_tokens is None else None
+        return Compression(kept, count(self.text) if read is None else read)
 
     def document_score(self, aggregation: Aggregation = "max", *, top: int = 3) -> float:
         """One score for the whole document, on the scale of the logits, to rank documents by.
@@ -302,42 +281,6 @@ class ScanResult:
             If pandas is not installed; the message says how to install it.
         """
         return as_frame(self)
-
-    def _filled(
-        self,
-        picks: NDArray[np.int64],
-        max_tokens: int | None,
-        count_tokens: CountTokens | str | None,
-        context: int,
-    ) -> list[int]:
-        """Numbers of the sentences in ``picks`` (best first) that fit, and of their neighbours, ascending."""
-        counter = self.count_tokens if count_tokens is None else count_tokens
-        count = budget_counter(max_tokens, counter, "this result")
-        if max_tokens is None or count is None:
-            return selection.with_neighbours(picks, context, len(self.logits), self.blocks)
-        budget = selection.TokenBudget(self.text, self.starts, self.ends, max_tokens, count, self.blocks)
-        budget.fill(picks.tolist(), context)
-        return budget.shrink(lambda kept: self._most_tokens(kept, count))
-
-    def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
-        """The largest count over all forms that a caller can get, so that all forms have the same selection."""
-        joined, apart = set(), []
-        for merge in (False, True):
-            texts = [passage.text for passage in self._passages(kept, "document", merge)]
-            by_score = [passage.text for passage in self._passages(kept, "score", merge)]
-            joined |= {"\n".join(texts), "\n".join(by_score)}
-            apart.append(sum(map(count, texts)))
-        return max(*map(count, joined), *apart)
-
-    def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
-        parts = selection.runs(kept, self.blocks) if merge else [(number, number) for number in kept]
-        if order == "score":
-            parts.sort(key=lambda part: -float(self.logits[part[0] : part[1] + 1].max()))
-        return tuple(
-            Passage(self.text[start:end], start, end, float(self.scores[first : last + 1].max()))
-            for first, last in parts
-            for start, end in [(int(self.starts[first]), int(self.ends[last]))]
-        )
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.comparison import Comparison, compare
-from spscanner_rag.comparison.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
+from spscanner_rag.comparison.arguments import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
 from spscanner_rag.comparison.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import Unit

@@ -48,6 +48,8 @@ class BlockSearch(Baseline):
         See `BlockSearchModel.from_pretrained`.
     """
 
+    keeps_texts = True
+
     def __init__(
         self,
         model: str | Path | BlockSearchModel,
@@ -65,6 +67,11 @@ class BlockSearch(Baseline):
             place = str(choose(device, "float32").device)
             self.model = BlockSearchModel.from_pretrained(model, dtype=dtype, device=place)
         self._corpora: TextCache[DocumentKeys] = TextCache(keep_texts)
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the keys and values that are kept for further questions."""
+        return sum(kept.n_bytes for kept in self._corpora.values())
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """As `logits_of` says: (units,)."""

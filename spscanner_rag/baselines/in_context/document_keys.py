@@ -30,6 +30,11 @@ class DocumentKeys:
         """The document that each token belongs to: (tokens,)."""
         return torch.repeat_interleave(self.lengths)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the keys and values."""
+        return sum(tensor.nbytes for tensor in (*self.keys, *self.values))
+
     def tokens_of(self, documents: Tensor) -> Tensor:
         """The places of the tokens of some documents, in the corpus's order: (their tokens,)."""
         return torch.isin(self.document_of, documents).nonzero()[:, 0]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import check_whole, log_odds
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.cascade import Staged
+from spscanner_rag.baselines.generative import Generative
 from spscanner_rag.baselines.llm.replies import Faults, choosing_prompt, numbers_in, order_in, ranking_prompt
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.retrieval.language_models import language_model_of
@@ -212,8 +213,8 @@ class _Asking:
 
 
 def keep_replies(scorers: Iterable[object], replies: ReplyFile) -> None:
-    """Let all rerankers among scorers, and among those that they are made of, keep their replies in a file."""
+    """Let all scorers that ask a model, and those that others are made of, keep their replies in a file."""
     for scorer in scorers:
-        if isinstance(scorer, Listwise):
+        if isinstance(scorer, Listwise | Generative):
             scorer.asker = replace(scorer.asker, replies=replies)
         keep_replies(getattr(scorer, "scorers", ()), replies)

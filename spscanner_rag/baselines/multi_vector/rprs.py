@@ -48,6 +48,8 @@ class RPRS(Baseline):
         For a threshold out of range.
     """
 
+    keeps_texts = True
+
     def __init__(
         self,
         embedder: object = "minilm",
@@ -70,6 +72,11 @@ class RPRS(Baseline):
         )
         self.name = f"rprs:{self._encoder.name}"
         self._vectors: TextCache[Scores] = TextCache(keep_texts)
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the vectors that are kept for further questions."""
+        return sum(vectors.nbytes for vectors in self._vectors.values())
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """QP * DP of each unit: (units,)."""

@@ -12,6 +12,9 @@ from spscanner_rag.retrieval.language_models import LanguageModel
 from spscanner_rag.retrieval.llm.replies import ReplyFile, digest_of
 from spscanner_rag.text.units import readable
 
+BLANK = "the reply is blank"
+"""The error of a model that replied without a word."""
+
 _ERROR_CHARACTERS = 500
 
 
@@ -121,4 +124,4 @@ def _asked_once(model: LanguageModel, prompt: str) -> Reply:
         text = model.reply(prompt)
     except Exception as error:  # whatever a client, a network or a function may raise
         return Reply(None, f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS])
-    return Reply(text) if text.strip() else Reply(None, "the reply is blank")
+    return Reply(text) if text.strip() else Reply(None, BLANK)

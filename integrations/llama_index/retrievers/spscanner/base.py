@@ -17,6 +17,7 @@ from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
 from llama_index.retrievers.spscanner.filters import checked_filters, node_filter
 from llama_index.retrievers.spscanner.first_stage import FirstStage, checked_first_stage
 from llama_index.retrievers.spscanner.held import HeldNodes
+from llama_index.retrievers.spscanner.holding import HoldsDocuments
 from llama_index.retrievers.spscanner.index_nodes import index_nodes
 from llama_index.retrievers.spscanner.reading import read_all, read_best, read_found
 from llama_index.retrievers.spscanner.shown_settings import shown_settings
@@ -41,7 +42,7 @@ def _spanned_below(method: Method) -> Method:
     return method
 
 
-class SPScannerRetriever(BaseRetriever):
+class SPScannerRetriever(HoldsDocuments, BaseRetriever):
     """Retrieves the best sentences of whole documents.
 
     The scanner reads the question and documents from beginning to end. Each selected sentence becomes a new node.
@@ -244,44 +245,6 @@ class SPScannerRetriever(BaseRetriever):
         retriever._held.load(path)
         retriever._held.texts()
         return retriever
-
-    def persist(self, path: str | Path) -> None:
-        """Write the nodes and documents and their word counts to a folder, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or Path
-            A new or empty folder, or one that was persisted to before, whose content is replaced.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
-            then.
-        """
-        self._held.persist(path)
-
-    @property
-    def ref_doc_ids(self) -> list[str]:
-        """Ids of the documents, in the order in which they were added."""
-        return self._held.ids
-
-    def add(self, nodes: Sequence[BaseNode]) -> None:
-        """Add documents or nodes; one with a known id replaces the earlier one.
-
-        A question that is being answered meanwhile is answered from the documents as they were.
-        """
-        self._held.add(nodes)
-
-    def delete(self, *ref_doc_ids: str) -> None:
-        """Delete documents and all nodes that were cut from them.
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown; then nothing is deleted.
-        """
-        self._held.delete(ref_doc_ids)
 
     @_spanned_below
     def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:

@@ -1,0 +1,27 @@
+"""Options and messages that the commands of ``spscanner synthesize`` share."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spscanner_rag.cli.arguments import optional, optional_number
+from spscanner_rag.views.escaping import one_line
+
+NOTHING_USABLE, ENDED_EARLY = 1, 3
+"""Exit codes of runs without a result, and of runs that ended before all was asked."""
+
+Prompts = Annotated[Path | None, optional("Folder of prompts that replace those of the package.", "DIR")]
+ReplyForm = Annotated[str, typer.Option(help="auto, json or keywords.")]
+MaxRequests = Annotated[int | None, optional_number("Most requests, earlier runs included.")]
+MaxCost = Annotated[
+    float | None, optional_number("Most that requests may cost, earlier runs included.", float)
+]
+PricePrompt = Annotated[float, typer.Option(min=0, help="Price of a million prompt tokens.")]
+PriceReply = Annotated[float, typer.Option(min=0, help="Price of a million reply tokens.")]
+
+
+def tell(message: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(f"spscanner: {one_line(message)}\n")

@@ -1,0 +1,283 @@
+"""Every retriever that has a name: in both frameworks, side by side, evaluated, and what it refuses."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import NodeWithScore
+from tokenizers import Tokenizer
+
+from langchain_spscanner import SPScannerCompressor
+from langchain_spscanner import SPScannerRetriever as LangChainRetriever
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
+from spscanner_rag.baselines import BM25
+from spscanner_rag.baselines.in_context.model import BlockSearchModel
+from spscanner_rag.baselines.named import KINDS, Options, check_name, scorer_of
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.cli import main
+from spscanner_rag.cli.evaluation_options import first_stages_of
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scorers import Scorer
+from tests.baselines.in_context.conftest import digit_tokenizer, model  # noqa: F401 - fixtures
+from tests.baselines.test_decomposers import t5  # noqa: F401 - a fixture
+from tests.serving.conftest import address  # noqa: F401 - a fixture
+
+TEXT = (
+    "The keeper wrote the date in his book.  He signed the treaty,\nand the captain left. It rained the "
+    "whole night.\n\nThe bell rang twice! Was the well dry? Nobody signed the second treaty."
+)
+QUERY = "Who signed the treaty?"
+NAMES = {
+    "scanner": "scanner:{scanner}",
+    "bm25": "bm25",
+    "dense": "dense:{bert}",
+    "crossencoder": "crossencoder:{classifier}",
+    "lateinteraction": "lateinteraction:{bert}",
+    "generative": "generative:{script}:naming",
+    "mamba": "mamba:{mamba}",
+    "propositions": "propositions:{t5}",
+    "remote": "remote:{address}",
+    "blocksearch": "blocksearch:{blocksearch}",
+    "rprs": "rprs:{bert}",
+    "hybrid": "hybrid:scanner:{scanner}+bm25",
+    "cascade": "cascade:bm25>scanner:{scanner}@2",
+    "listwise": "listwise:bm25>{script}:ranking@4",
+    "pairwise": "pairwise:bm25>{script}:ranking@3",
+    "setwise": "setwise:bm25>{script}:ranking@4",
+}
+"""A name of every kind, with places for tiny models and for language models that are scripts."""
+
+SCRIPT = """
+def naming(prompt):
+    return "SENTENCES: 2, 0"
+
+def ranking(prompt):
+    return "[2] > [1]"
+"""
+EVERY = pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.allow_hosts(["127.0.0.1"])] if kind == "remote" else [])
+        for kind in NAMES
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def places(
+    tiny_tokenizer: Tokenizer,
+    tiny_checkpoint: Path,
+    save_bert: Callable[[Path, int | None], Path],
+    model: BlockSearchModel,  # noqa: F811
+    t5: Path,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, object]:
+    """Where the models are."""
+    folder = tmp_path_factory.mktemp("models")
+    torch.manual_seed(0)
+    config = Mamba2Config(
+        d_model=16, n_layer=1, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=8, headdim=8
+    )
+    save_checkpoint(folder / "mamba", ScannerModel(config), ScannerSettings(), tiny_tokenizer)
+    model.save(folder / "blocksearch")
+    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
+    return {
+        "scanner": tiny_checkpoint,
+        "bert": save_bert(folder / "bert", None),
+        "classifier": save_bert(folder / "classifier", 1),
+        "script": folder / "script.py",
+        "mamba": folder / "mamba",
+        "blocksearch": folder / "blocksearch",
+        "t5": t5,
+    }
+
+
+@pytest.fixture
+def name(
+    kind: str, places: dict[str, object], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The name of a retriever of this kind, which loads."""
+    for module in ("baselines.embedders", "evaluation.retriever_identity"):  # what ranks propositions
+        monkeypatch.setattr(f"spscanner_rag.{module}.packaged_minilm", lambda: str(places["bert"]))
+    served = {"address": request.getfixturevalue("address")} if kind == "remote" else {}
+    return NAMES[kind].format(**places, **served)
+
+
+@pytest.fixture
+def scorer(name: str) -> Scorer:
+    return scorer_of(name, Options(device="cpu"))
+
+
+def test_every_kind_is_here() -> None:
+    assert list(NAMES) == list(KINDS)
+
+
+@EVERY
+def test_langchain_retriever(kind: str, scorer: Scorer) -> None:
+    retriever = LangChainRetriever.from_texts([TEXT, "Another text. It rained."], scorer=scorer, k=3)
+    found = retriever.invoke(QUERY)
+    assert len(found) == 3
+    for document in found:
+        start, end = document.metadata["start_index"], document.metadata["end_index"]
+        assert document.page_content in (TEXT[start:end], "Another text. It rained."[start:end])
+        assert 0 <= document.metadata["relevance_score"] <= 1
+    scores = [document.metadata["relevance_score"] for document in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+@EVERY
+def test_langchain_compressor(kind: str, scorer: Scorer) -> None:
+    documents = [LangChainDocument(page_content=TEXT, metadata={"source": "a"})]
+    found = SPScannerCompressor(scorer=scorer, k=2).compress_documents(documents, QUERY)
+    assert len(found) == 2
+    for document in found:
+        span = slice(document.metadata["start_index"], document.metadata["end_index"])
+        assert TEXT[span] == document.page_content
+
+
+@EVERY
+def test_llama_index_retriever(kind: str, scorer: Scorer) -> None:
+    retriever = LlamaIndexRetriever.from_documents([Document(text=TEXT)], scorer=scorer, similarity_top_k=3)
+    found = retriever.retrieve(QUERY)
+    assert len(found) == 3
+    for node in found:
+        assert TEXT[node.node.start_char_idx : node.node.end_char_idx] == node.node.get_content("none")
+
+
+@EVERY
+def test_llama_index_postprocessor(kind: str, scorer: Scorer) -> None:
+    document = Document(text=TEXT)
+    splitter = SentenceSplitter(chunk_size=24, chunk_overlap=6)
+    nodes = [NodeWithScore(node=node, score=0.5) for node in splitter.get_nodes_from_documents([document])]
+    assert len(nodes) > 2
+    postprocessor = SPScannerPostprocessor(scorer=scorer, top_n=3, documents=[document])
+    found = postprocessor.postprocess_nodes(nodes, query_str=QUERY)
+    assert len(found) == 3
+    for node in found:
+        assert TEXT[node.node.start_char_idx : node.node.end_char_idx] == node.node.get_content("none")
+
+
+def test_chunks_of_a_baseline() -> None:
+    text = " ".join(f"word{i}" for i in range(700)) + " treaty"
+    found = LangChainRetriever.from_texts([text], scorer=BM25("chunk"), k=1).invoke("Where is the treaty?")
+    assert len(found[0].page_content.split()) == 101
+    assert found[0].page_content.endswith("treaty")
+
+
+@EVERY
+def test_compare(
+    kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = tmp_path / "document.txt"
+    document.write_text(TEXT, encoding="utf-8")
+    options = ["-q", QUERY, "--retrievers", name, "--top-k", "2", "--format", "json", "--device", "cpu"]
+    assert main(["compare", str(document), *options]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["documents"]
+    (retrieval,) = found["retrievers"]
+    assert retrieval["name"] == name
+    assert len(retrieval["picks"]) == 2
+    assert all(TEXT[pick["start"] : pick["end"]] == pick["text"] for pick in retrieval["picks"])
+
+
+def evaluated(name: str, folder: Path, *options: str) -> int:
+    """The exit code of an evaluation on two documents, with a question on each."""
+    lines = []
+    told = {TEXT: (QUERY, "He signed"), "The heron flies. The captain slept.": ("Who slept?", "captain")}
+    for number, (text, (asked, words)) in enumerate(told.items()):
+        evidence = [[text.index(words), text.index(words) + len(words)]]
+        question = {"qid": f"q{number}", "question": asked, "evidence": evidence}
+        document = {
+            "doc_id": f"d{number}",
+            "source": "s",
+            "split": "dev",
+            "text": text,
+            "questions": [question],
+        }
+        lines.append(json.dumps(document))
+    data = folder / "data.jsonl"
+    data.write_text("\n".join(lines), encoding="utf-8")
+    given = ["--retrievers", name, "--device", "cpu", "--out", str(folder / "out"), *options]
+    return main(["eval", str(data), *given])
+
+
+@EVERY
+def test_eval_and_the_same_again(
+    kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluated(name, tmp_path) == 0
+    rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    recall = {row["k"]: row["value"] for row in rows if (row["metric"], row["source"]) == ("recall", "s")}
+    assert recall[10] == 1  # of six sentences
+    assert {row["retriever"] for row in rows} == {name}
+    replies = tmp_path / "out" / "replies.jsonl"
+    assert replies.exists() == (kind in ("generative", "listwise", "pairwise", "setwise"))
+    capsys.readouterr()
+    assert evaluated(name, tmp_path) == 0, "what identifies the retriever is the same"
+    assert "found 2 records of an earlier run" in capsys.readouterr().err
+
+
+@EVERY
+def test_a_corpus(kind: str, name: str, tmp_path: Path) -> None:
+    assert evaluated(name, tmp_path, "--corpus") == 0
+    rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    indexed = kind in ("bm25", "dense", "blocksearch", "cascade", "listwise", "pairwise", "setwise")
+    assert {row["retriever"] for row in rows} == {name if indexed else f"{name}, 10 documents by bm25"}
+    kept = {row["value"] for row in rows if row["metric"] == "index_megabytes"}
+    keeps = {*("scanner", "remote", "bm25", "hybrid", "cascade", "listwise", "pairwise", "setwise"),
+             *("dense", "blocksearch", "rprs")}  # fmt: skip
+    assert (max(kept) > 0) == (kind in keeps)
+
+
+@EVERY
+def test_only_scanners_have_probabilities_to_test(
+    kind: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probable = kind in ("scanner", "remote")
+    assert evaluated(name, tmp_path, "--calibration") == (0 if probable else 2)
+    if not probable:
+        assert "calibration" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_name_that_lacks_something_or_has_too_much_is_refused(kind: str) -> None:
+    needs = {
+        **dict.fromkeys(
+            ("crossencoder", "generative", "mamba", "propositions", "blocksearch"), "a model name"
+        ),
+        "remote": "an address",
+        "hybrid": "the retrievers to add",
+    }
+    if kind in needs:
+        with pytest.raises(ValueError, match=f"'{kind}' needs {needs[kind]}; expected {kind}:"):
+            check_name(kind)
+    elif ">" in NAMES[kind]:
+        with pytest.raises(ValueError, match=f"'{kind}' has no two stages; expected {kind}:A>"):
+            check_name(kind)
+    else:
+        check_name(kind)
+    with pytest.raises(ValueError, match=f"'{kind}:' does not exist"):
+        check_name(f"{kind}:")
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_only_what_ranks_chunks_chooses_documents(kind: str) -> None:
+    name = NAMES[kind]
+    if kind in ("scanner", "remote"):
+        with pytest.raises(ValueError, match="expected a retriever that ranks chunks"):
+            first_stages_of(True, None, name, None, {})
+    else:
+        assert first_stages_of(True, None, name, None, {}) == [name]
+
+
+@EVERY
+def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
+    keeps = ("bm25", "dense", "propositions", "blocksearch", "rprs", "hybrid", "cascade")
+    assert getattr(scorer, "keeps_texts", False) == (kind in (*keeps, "listwise", "pairwise", "setwise"))
