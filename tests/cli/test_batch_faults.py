@@ -183,7 +183,9 @@ def test_a_second_run_on_the_folder_is_refused(start: Any, tmp_path: Path) -> No
     out = tmp_path / "two"
     first = start(out)
     first.wait_for_parts(out, 1)
+    first.process.send_signal(signal.SIGSTOP)  # it must not end before the second has begun
     code, log = start(out, workers=1).wait()
+    first.process.send_signal(signal.SIGCONT)
     assert code == 2
     assert f"in use by another run (process {first.process.pid})" in log
     code, log = first.wait()

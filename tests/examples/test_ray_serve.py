@@ -12,11 +12,10 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 PROGRAM = """
-import json, os, socket, sys, urllib.request
+import json, os, socket, urllib.request
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 import ray
 from ray import serve
-sys.path.insert(0, sys.argv[1])
 with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = free.getsockname()[1]
@@ -40,14 +39,16 @@ ray.shutdown()
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install spscanner-rag[ray]")
 def test_two_replicas_answer() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(EXAMPLES)],
+        [sys.executable, "-c", PROGRAM],
         capture_output=True,
         text=True,
         timeout=250,
-        env=os.environ,
+        env=os.environ | {"PYTHONPATH": str(EXAMPLES)},  # as `serve run --app-dir` does for the replicas
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    # Ray writes its own lines to the same place, some after the program's
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith('{"answers"'))
+    told = json.loads(line)
     assert told["replicas"] == {"RUNNING": 2}
     assert {answer["results"][0]["index"] for answer in told["answers"]} == {1}
