@@ -252,11 +252,9 @@ class Scanner(UnitScorer):
         counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
         return [
             ScanResult(
-                *(request.query, request.text, cut.starts, cut.ends, logits),
-                count_tokens=counter,
-                tokens_read=len(cut.input_ids),
+                asked.query, asked.text, cut.starts, cut.ends, logits, counter, tokens_read=len(cut.input_ids)
             )
-            for request, cut, logits in self.pipeline.run(requests, meter, collection, together)
+            for asked, cut, logits in self.pipeline.run(requests, meter, collection, together)
         ]
 
     def scan_units(

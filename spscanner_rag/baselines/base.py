@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -45,9 +45,12 @@ class Baseline(ABC):
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """The method's own score of each unit, higher is better: (units,)."""
 
-    @abstractmethod
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids."""
+        """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids.
+
+        By default the raw scores, for methods whose own scores are logits already.
+        """
+        return raw
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """One logit for each unit: (units,). The spans of the units are offsets in ``text``.
@@ -99,8 +102,7 @@ class CollectionBaseline(Baseline):
         collection: CollectionIndex | None = None,
     ) -> list[NDArray[np.float32]]:
         """Logits of the units of several texts of ``collection``, (units,) each; errors as for `score_units`."""
-        for query, _, _ in requests:
-            check_query(query)
+        requests = checked_requests(requests)
         if collection is not None:
             raw = self.raw_scores_among(requests, cancelled, collection)
             return [self.logits(values) if len(values) else values for values in raw]
@@ -109,6 +111,14 @@ class CollectionBaseline(Baseline):
             stop_if(cancelled, "between two texts")
             scored.append(self.score_units(query, text, units))
         return scored
+
+
+def checked_requests(requests: Iterable[Request]) -> list[Request]:
+    """The requests, after a check of every query; ``ValueError`` if one is empty."""
+    asked = list(requests)
+    for query, _, _ in asked:
+        check_query(query)
+    return asked
 
 
 def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:

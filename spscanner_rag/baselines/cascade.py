@@ -7,12 +7,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import CollectionBaseline, check_whole
+from spscanner_rag.baselines.base import check_whole
+from spscanner_rag.baselines.combined import Combined, name_of
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import rank
 from spscanner_rag.scan.prepare import bundled_token_counter
-from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, segment, stop_if
+from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, stop_if
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
@@ -23,7 +24,7 @@ UNREAD_LOGIT = -17.0
 Scores = NDArray[np.float32]
 
 
-class Staged(CollectionBaseline):
+class Staged(Combined):
     """A baseline whose first stage is a scorer, and whose second reads only the best units of it.
 
     The ``best`` units, over all texts that are asked together, get the logits of `read_again`. The others keep the
@@ -31,13 +32,9 @@ class Staged(CollectionBaseline):
     """
 
     def __init__(self, *scorers: Scorer, best: int, unit: UnitKind | Segmenter | None = None) -> None:
-        super().__init__("sentence" if unit is None else unit)
-        for stage in scorers:
-            if not isinstance(stage, Scorer):
-                raise TypeError(f"{type(stage).__name__} does not score; expected score_units(...)")
+        super().__init__(scorers, unit)
         check_whole(best=best)
-        self.scorers, self.best = scorers, best
-        self._own_units = unit is not None
+        self.best = best
 
     @abstractmethod
     def read_again(
@@ -53,18 +50,9 @@ class Staged(CollectionBaseline):
         """
 
     @property
-    def keeps_texts(self) -> bool:  # type: ignore[override]
-        """Whether any stage keeps what it made of a text."""
-        return any(getattr(stage, "keeps_texts", False) for stage in self.scorers)
-
-    @property
     def first_name(self) -> str:
         """The name of the first stage."""
-        return _name(self.scorers[0])
-
-    def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first stage does."""
-        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+        return name_of(self.scorers[0])
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """Logits of the second stage for the units that it reads, else lower ones: (units,)."""
@@ -81,10 +69,6 @@ class Staged(CollectionBaseline):
             for number, values in zip(own, found, strict=True):
                 scored[number] = values
         return scored
-
-    def logits(self, raw: Scores) -> Scores:
-        """The scores are logits already."""
-        return raw
 
     @cached_property
     def count_tokens(self) -> Callable[[str], int]:
@@ -112,9 +96,8 @@ class Staged(CollectionBaseline):
 class Cascade(Staged):
     """The first scorer scores all units, the second only the best of them, which stay above the rest.
 
-    The ``best`` units of the first stage, over all texts that are asked together, get the logits of the second.
-    The others keep the order and the differences of the first stage, moved below them and below `UNREAD_LOGIT`.
-    This is the retrieve-and-rerank pipeline of Nogueira and Cho (2019).
+    The second stage's logits are those of the ``best`` units, as in every `Staged` baseline. This is the
+    retrieve-and-rerank pipeline of Nogueira and Cho (2019).
 
     With ``tokens`` the units are read as KeyB reads documents (Li et al., "The Power of Selecting Key Blocks with
     Local Pre-ranking for Long Document Information Retrieval", 2023): the first stage scores the sentences of a
@@ -166,7 +149,7 @@ class Cascade(Staged):
         if count_tokens is not None:
             self.count_tokens = count_tokens
         bound = str(best) if tokens is None else f"{tokens}tokens"
-        self.name = f"cascade:{self.first_name}>{_name(second)}@{bound}"
+        self.name = f"cascade:{self.first_name}>{name_of(second)}@{bound}"
 
     def read_again(
         self,
@@ -235,8 +218,3 @@ def _cut_by(scorer: object) -> str | None:
     unit = getattr(scorer, "unit", None) or getattr(getattr(scorer, "reading", None), "segmenter", None)
     name = unit if isinstance(unit, str) else getattr(unit, "name", None)
     return name if isinstance(name, str) else None
-
-
-def _name(scorer: object) -> str:
-    name = getattr(scorer, "name", None)
-    return name if isinstance(name, str) else type(scorer).__name__.lower()

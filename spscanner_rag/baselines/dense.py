@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, check_whole, log_odds
+from spscanner_rag.baselines.base import Baseline, check_whole, checked_requests, log_odds
 from spscanner_rag.baselines.embedders import MINILM, Pooling, embed_checked, encoder_of
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit
 
 Similarity = Literal["cosine", "dot"]
@@ -187,9 +187,7 @@ class Dense(Baseline):
         ScanCancelled
             If ``cancelled`` returned True.
         """
-        asked = list(requests)
-        for query, _, _ in asked:
-            check_query(query)
+        asked = checked_requests(requests)
         questions: dict[str, NDArray[np.float32]] = {}
         found = []
         for query, text, units in asked:

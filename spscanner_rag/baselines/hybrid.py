@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, CollectionBaseline, log_odds
+from spscanner_rag.baselines.combined import Combined, name_of
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.scorers import Cancelled, Request, Scorer, score_batch, segment
+from spscanner_rag.scorers import Cancelled, Request, Scorer, score_batch
 from spscanner_rag.text.bm25 import standardized
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Segmenter, Unit
@@ -19,7 +20,7 @@ RANK_CONSTANT = 60
 """The constant of reciprocal-rank fusion (Cormack et al., 2009)."""
 
 
-class Hybrid(CollectionBaseline):
+class Hybrid(Combined):
     """Fuses the scores or ranks of several scorers.
 
     The raw score of a unit is the weighted mean over the scorers of (s - mean) / deviation, for the scorer's own
@@ -53,12 +54,9 @@ class Hybrid(CollectionBaseline):
         weights: Sequence[float] | None = None,
         unit: UnitKind | Segmenter | None = None,
     ) -> None:
-        super().__init__("sentence" if unit is None else unit)
+        super().__init__(scorers, unit)
         if len(scorers) < 2:
             raise ValueError(f"got {len(scorers)} scorers; expected at least two")
-        for scorer in scorers:
-            if not isinstance(scorer, Scorer):
-                raise TypeError(f"{type(scorer).__name__} does not score; expected score_units(...)")
         if fusion not in ("scores", "ranks"):
             raise ValueError(f"fusion is {fusion!r}; expected 'scores' or 'ranks'")
         shares = np.ones(len(scorers)) if weights is None else np.asarray(weights, np.float64)
@@ -66,27 +64,13 @@ class Hybrid(CollectionBaseline):
             raise ValueError(
                 f"weights are {weights!r}; expected one of at least 0 for each scorer, not all 0"
             )
-        self.scorers, self.fusion = tuple(scorers), fusion
+        self.fusion = fusion
         self.weights: NDArray[np.float64] = shares / shares.sum()
-        self._own_units = unit is not None
-        names = (getattr(scorer, "name", None) for scorer in scorers)
-        self.name = "hybrid:" + "+".join(
-            name if isinstance(name, str) else type(scorer).__name__.lower()
-            for name, scorer in zip(names, scorers, strict=True)
-        )
-
-    def segment(self, text: str) -> list[Unit]:
-        """Segment a text into ``unit``, else as the first scorer does."""
-        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+        self.name = "hybrid:" + "+".join(map(name_of, scorers))
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
         return self._fused([_own_scores(scorer, query, text, units) for scorer in self.scorers])
-
-    @property
-    def keeps_texts(self) -> bool:  # type: ignore[override]
-        """Whether any of the scorers keeps what it made of a text."""
-        return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
 
     @property
     def uses_collection(self) -> bool:  # type: ignore[override]

@@ -7,8 +7,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.baselines.base import Baseline, checked_requests
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.units import Unit, readable
 
 PAIRS_AT_ONCE = 4096
@@ -38,10 +38,6 @@ class Pointwise(Baseline):
         """The model's logits: (units,). The model reads the span of each unit, not its ``model_text``."""
         return self.score_texts(query, [text[unit.start : unit.end] for unit in units])
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The model's scores are logits already."""
-        return raw
-
     def score_units_many(
         self, requests: Iterable[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
@@ -54,10 +50,7 @@ class Pointwise(Baseline):
         ScanCancelled
             If ``cancelled`` returned True.
         """
-        asked = list(requests)
-        for query, _, _ in asked:
-            check_query(query)
-        return list(self._scored(asked, cancelled))
+        return list(self._scored(checked_requests(requests), cancelled))
 
     def _scored(self, requests: list[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
         pairs = ((query, text[unit.start : unit.end]) for query, text, units in requests for unit in units)

@@ -9,11 +9,11 @@ import typer
 from spscanner_rag import __version__
 from spscanner_rag.cli import arguments
 from spscanner_rag.cli.arguments import names_in, optional
-from spscanner_rag.cli.evaluation_options import cutoffs_of, first_stages_of
-from spscanner_rag.cli.evaluation_run import documents_of, run_facts, run_study, tell_found
+from spscanner_rag.cli.evaluation_options import cutoffs_of, first_stages_of, refuse_with_beir
+from spscanner_rag.cli.evaluation_run import documents_of, replies_kept, run_facts, run_study, tell_found
 
 if TYPE_CHECKING:
-    from spscanner_rag.scorers import Scorer
+    pass
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
@@ -124,8 +124,7 @@ def evaluate(
     trust_remote_code: arguments.TrustRemoteCode = False,
 ) -> None:
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
-    from spscanner_rag.baselines.llm.listwise import keep_replies
-    from spscanner_rag.baselines.named import NameParts, Options, check_names, scorer_of
+    from spscanner_rag.baselines.named import Options, check_names, scorer_of
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
     from spscanner_rag.evaluation.corpus_study import CorpusStudy, corpus_study_of
@@ -139,7 +138,6 @@ def evaluate(
     from spscanner_rag.evaluation.study import Study, study_of
     from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
     from spscanner_rag.results.document_score import check_aggregation
-    from spscanner_rag.retrieval.llm.replies import ReplyFile
     from spscanner_rag.scan.threads import use_threads
 
     names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
@@ -160,13 +158,7 @@ def evaluate(
     study: Study | CorpusStudy
     own: dict[str, Any] = {"cutoffs": measured, "aggregation": aggregation}
     if judged_folder is not None:
-        refused = {"--among": among, "--document-characters": document_characters, "--held-out": held_out,
-                   "--max-questions": max_questions}  # fmt: skip
-        for option, value in refused.items():
-            if value is not None:
-                raise ValueError(
-                    f"got {option} with a folder in BEIR's layout; expected it with question files"
-                )
+        refuse_with_beir(among, document_characters, held_out, max_questions)
         judged = read_beir(judged_folder, split)
         documents = list(judged.documents)
         own |= {"first_stages": stages, "read_documents": read_documents}
@@ -213,9 +205,8 @@ def evaluate(
         options = replace(options, keep_texts=len(documents) * len({*units, "sentence", "chunk"}))
         asked += study.stages
     use_threads(threads)
-    loaded: dict[str, Scorer] = {}
-    for name in dict.fromkeys(setting.retriever for setting in asked):
-        loaded[name] = scorer_of(name, options)  # a missing one is reported before any work
+    names = list(dict.fromkeys(setting.retriever for setting in asked))
+    loaded = {name: scorer_of(name, options) for name in names}  # a missing one is reported before any work
     scorers = {setting: loaded[setting.retriever] for setting in asked}
     if context_ablation:
         scorers |= ablated(device, dtype)
@@ -224,11 +215,7 @@ def evaluate(
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
         tell_found(out, len(file.records), len(leftovers))
-        if any(NameParts.of(name).asks_a_model for name in loaded):
-            with ReplyFile(out / "replies.jsonl") as replies:
-                keep_replies(loaded.values(), replies)
-                run_study(study, scorers, file, titles)
-        else:
+        with replies_kept(loaded, out / "replies.jsonl"):
             run_study(study, scorers, file, titles)
         result = study.result(list(file.records.values()))
         write_result(result, out, run_facts(bad))

@@ -1,6 +1,6 @@
 """Options of ``spscanner eval`` that depend on each other or are lists."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from spscanner_rag.cli.arguments import names_in
 
@@ -33,6 +33,20 @@ def first_stages_of(
             if NameParts.of(name).kind in ("scanner", "remote"):
                 raise ValueError(f"--first-stage: got {name!r}; expected a retriever that ranks chunks")
     return names
+
+
+def refuse_with_beir(
+    among: int | None,
+    document_characters: int | None,
+    held_out: Sequence[str] | None,
+    max_questions: int | None,
+) -> None:
+    """Raise ``ValueError`` for options of question files that were given with a folder in BEIR's layout."""
+    given = {"--among": among, "--document-characters": document_characters, "--held-out": held_out,
+             "--max-questions": max_questions}  # fmt: skip
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"got {option} with a folder in BEIR's layout; expected it with question files")
 
 
 def cutoffs_of(value: str) -> tuple[int, ...]:

@@ -4,7 +4,8 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,21 @@ def documents_of(
     for error in bad[:5]:
         sys.stderr.write(f"spscanner: left out: {one_line(str(error))}\n")
     return documents, len(bad)
+
+
+@contextmanager
+def replies_kept(scorers: Mapping[str, "Scorer"], path: Path) -> Iterator[None]:
+    """Keep the replies of the language models behind scorers in a file, if there are any such models."""
+    from spscanner_rag.baselines.llm.listwise import keep_replies
+    from spscanner_rag.baselines.named import NameParts
+    from spscanner_rag.retrieval.llm.replies import ReplyFile
+
+    if not any(NameParts.of(name).asks_a_model for name in scorers):
+        yield
+        return
+    with ReplyFile(path) as replies:
+        keep_replies(scorers.values(), replies)
+        yield
 
 
 def run_study(

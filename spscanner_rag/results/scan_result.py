@@ -224,17 +224,13 @@ class ScanResult:
         """Count the tokens of :meth:`context` with the same arguments, and those of the document.
 
         The document's are ``tokens_read``; with ``count_tokens``, or where the scan did not count, its text is
-        counted in the same way as the selection.
+        counted in the same way as the selection. The errors are those of :meth:`select`, and ``ValueError`` if
+        nothing counts tokens.
 
         Returns
         -------
         Compression
             ``.kept`` and ``.read`` tokens, and their ``.share``.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`select`, and if nothing counts tokens.
         """
         check_counter(count_tokens)
         count = compression_counter(self.count_tokens if count_tokens is None else count_tokens)

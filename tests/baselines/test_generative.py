@@ -1,13 +1,17 @@
 """The generative baseline: the model's order, the budget, windows, and useless replies."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from spscanner_rag.baselines import Generative
+from spscanner_rag.baselines import BM25, Cascade, Generative
 from spscanner_rag.baselines.generative import NOT_NAMED, numbers_in
-from spscanner_rag.baselines.named import check_name
+from spscanner_rag.baselines.llm.listwise import keep_replies
+from spscanner_rag.baselines.named import NameParts, check_name
+from spscanner_rag.retrieval.llm.asking import Asker
+from spscanner_rag.retrieval.llm.replies import ReplyFile
 from spscanner_rag.scorers import Scorer, segment
 
 TEXT = " ".join(f"Sentence {n} tells of the {'ship' if n % 10 == 3 else 'road'} and more." for n in range(40))
@@ -62,12 +66,45 @@ def test_useless_replies_name_nothing(reply: str) -> None:
     assert (logits(Generative(ask, count_tokens=words)) == NOT_NAMED).all()
 
 
+def test_replies_are_kept_and_never_asked_again(tmp_path: Path) -> None:
+    asked = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return naming_ships(prompt)
+
+    scorer = Generative(model, count_tokens=words)
+    with ReplyFile(tmp_path / "replies.jsonl") as replies:
+        keep_replies([Cascade(BM25(), scorer)], replies)
+        first = logits(scorer)
+        assert (logits(scorer) == first).all()
+    assert (first > 0).sum() == 4
+    assert len(asked) == 1
+
+
+def test_a_model_that_fails_or_is_silent() -> None:
+    def failing(prompt: str) -> str:
+        raise ConnectionError("no route")
+
+    with pytest.raises(
+        OSError, match=r"^generative:failing did not reply: ConnectionError: no route; the same"
+    ):
+        logits(Generative(failing, count_tokens=words, asker=Asker(retries=0)))
+
+    def silent(prompt: str) -> str:
+        return " "
+
+    assert (logits(Generative(silent, count_tokens=words, asker=Asker(retries=0))) == NOT_NAMED).all()
+
+
 def test_numbers_of_the_last_line() -> None:
     assert numbers_in("Sentences: 3\nSENTENCES: 5, 2, 5, 90", 0, 10) == [5, 2]
 
 
 def test_names() -> None:
     check_name("generative:openai:gpt-4o-mini")
+    assert NameParts.of("cascade:bm25>generative:openai:gpt-4o-mini").asks_a_model
+    assert not NameParts.of("cascade:bm25>dense").asks_a_model
     with pytest.raises(ValueError, match="needs a model name"):
         check_name("generative")
     assert Generative(naming_ships, count_tokens=words).name == "generative:naming_ships"

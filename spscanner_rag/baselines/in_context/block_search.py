@@ -77,10 +77,6 @@ class BlockSearch(Baseline):
         """As `logits_of` says: (units,)."""
         return self._scores(query, [(query, text, units)], never)
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The raw scores are log-odds already."""
-        return raw
-
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:

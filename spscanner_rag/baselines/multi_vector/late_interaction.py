@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, check_whole, log_odds
+from spscanner_rag.baselines.base import Baseline, check_whole, checked_requests, log_odds
 from spscanner_rag.baselines.multi_vector.token_vectors import token_encoder_of
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit, readable
 
 _KEPT_QUERIES = 64
@@ -91,8 +91,7 @@ class LateInteraction(Baseline):
         ScanCancelled
             If ``cancelled`` returned True.
         """
-        for query, _, _ in requests:
-            check_query(query)
+        requests = checked_requests(requests)
         scored: list[Scores] = []
         while len(scored) < len(requests):
             _, text, units = requests[len(scored)]

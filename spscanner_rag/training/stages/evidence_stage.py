@@ -12,6 +12,7 @@ from spscanner_rag.evidence.questions import Document, read_documents, refuse_na
 from spscanner_rag.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.training import Notify
+from spscanner_rag.training.data.columns import PassageDraw
 from spscanner_rag.training.data.decontamination import find_shared
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
@@ -51,7 +52,7 @@ class EvidenceStage(Stage):
         self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
         self._documents.leave_out(self._shared)
         self._pseudo_sources = {source_of(path) for path in files.text}
-        self._source: ExampleSource | None = None
+        self._drawn: ExampleSource | PassageDraw | None = None  # what the objective draws from
 
     @property
     def held_out(self) -> Iterable[Document]:
@@ -65,19 +66,16 @@ class EvidenceStage(Stage):
     def objective(self, start: Checkpoint) -> EvidenceObjective:
         """The relevance of sentences."""
         recipe = self._recipe
-        teacher = None
-        if recipe.teacher:
-            load = partial(teacher_of, device=str(self._device))
-            teacher = TeacherScores(recipe.teacher, self._files.teacher_cache, load)
-        self._source = ExampleSource(
-            self._documents, Scanner(start).reading, recipe, teacher, self._pseudo_sources
+        source = ExampleSource(
+            self._documents, Scanner(start).reading, recipe, self._teacher(), self._pseudo_sources
         )
+        self._drawn = source
         shift = 0.0
         if self._files.base is not None and start.has_head:
             numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
-            first = [self._source.example(number, min(recipe.sequence_tokens)) for number in numbers]
+            first = [source.example(number, min(recipe.sequence_tokens)) for number in numbers]
             shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
-        return EvidenceObjective(self._source, recipe, start.model.config.d_model, shift)
+        return EvidenceObjective(source, recipe, start.model.config.d_model, shift)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint, calibrated if the recipe has ``calibration_questions``."""
@@ -104,9 +102,7 @@ class EvidenceStage(Stage):
 
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """Recall of evidence sentences."""
-        recipe = self._recipe
-        most = recipe.final_validation_questions if final else recipe.validation_questions
-        sample = sample_questions(self._held_out, most, recipe.seed)
+        sample = self._validation_sample(final)
         if not sample:
             return None
         recalls = validate(Scanner(checkpoint), sample)
@@ -121,8 +117,21 @@ class EvidenceStage(Stage):
 
     def trained_on(self) -> dict[str, Any]:
         """Numbers of questions, and of documents that were left out."""
-        assert self._source is not None
-        return {"questions_by_source": self._source.questions_by_source, "left_out": len(self._shared)}
+        assert self._drawn is not None
+        return {"questions_by_source": self._drawn.questions_by_source, "left_out": len(self._shared)}
+
+    def _teacher(self) -> TeacherScores | None:
+        """The teacher that the recipe names."""
+        if not self._recipe.teacher:
+            return None
+        load = partial(teacher_of, device=str(self._device))
+        return TeacherScores(self._recipe.teacher, self._files.teacher_cache, load)
+
+    def _validation_sample(self, final: bool) -> dict[str, list[Asked]]:
+        """The questions of a validation by source; none if no document was held out."""
+        recipe = self._recipe
+        most = recipe.final_validation_questions if final else recipe.validation_questions
+        return sample_questions(self._held_out, most, recipe.seed)
 
 
 def set_aside(

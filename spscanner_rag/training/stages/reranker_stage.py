@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -14,12 +13,11 @@ from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.evidence.coverage import Spans, relevant_units
 from spscanner_rag.evidence.metrics import Measure, best_first, ranking_metrics
 from spscanner_rag.evidence.questions import Document, Question
-from spscanner_rag.evidence.sampling import Asked, sample_questions
+from spscanner_rag.evidence.sampling import Asked
 from spscanner_rag.text.units import Segmenter
 from spscanner_rag.text.words import index_words
 from spscanner_rag.training import Notify
 from spscanner_rag.training.data.columns import Columns, PassageDraw
-from spscanner_rag.training.data.teacher import TeacherScores, teacher_of
 from spscanner_rag.training.data.wrong_favourite import bm25_scores
 from spscanner_rag.training.recipe import Recipe
 from spscanner_rag.training.stages.evidence_stage import EvidenceStage
@@ -55,7 +53,6 @@ class RerankerStage(EvidenceStage):
             )
         super().__init__(files, recipe, device, notify)
         self._segmenter = segmenter_of(cast(UnitKind, recipe.rerank_unit))
-        self._passages: PassageDraw | None = None
 
     def start(self) -> Checkpoint:
         """The reranker to train."""
@@ -63,13 +60,11 @@ class RerankerStage(EvidenceStage):
 
     def objective(self, start: Checkpoint) -> RerankerObjective:
         """The passage with the answer among hard negatives."""
-        recipe, teacher = self._recipe, None
-        if recipe.teacher:
-            load = partial(teacher_of, device=str(self._device))
-            teacher = TeacherScores(recipe.teacher, self._files.teacher_cache, load)
-        self._passages = PassageDraw(self._documents, recipe, self._segmenter, start.tokenizer, teacher)
+        recipe = self._recipe
+        passages = PassageDraw(self._documents, recipe, self._segmenter, start.tokenizer, self._teacher())
+        self._drawn = passages
         without_head = replace(recipe, teacher_weight=0.0)  # the teacher only chooses negatives
-        columns = Columns(self._passages, PairReader.of(start.tokenizer))
+        columns = Columns(passages, PairReader.of(start.tokenizer))
         return RerankerObjective(columns, without_head, start.model.config.d_model)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
@@ -78,12 +73,10 @@ class RerankerStage(EvidenceStage):
 
     def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
         """MRR and recall of the passages that hold evidence."""
-        recipe = self._recipe
-        most = recipe.final_validation_questions if final else recipe.validation_questions
-        sample = sample_questions(self._held_out, most, recipe.seed)
+        sample = self._validation_sample(final)
         if not sample:
             return None
-        most_tokens = max(recipe.sequence_tokens)
+        most_tokens = max(self._recipe.sequence_tokens)
         reranker = MambaReranker.of_model(checkpoint.model, checkpoint.tokenizer, most_tokens)
         measures = validate(reranker, self._segmenter, sample)
         lines = tuple(
@@ -91,11 +84,6 @@ class RerankerStage(EvidenceStage):
             for source, values in measures.items()
         )
         return Validation(measures["macro"]["mrr@10"], measures, lines)
-
-    def trained_on(self) -> dict[str, Any]:
-        """Numbers of questions, and of documents that were left out."""
-        assert self._passages is not None
-        return {"questions_by_source": self._passages.questions_by_source, "left_out": len(self._shared)}
 
 
 def validate(

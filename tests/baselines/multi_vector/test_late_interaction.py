@@ -80,19 +80,26 @@ def test_the_sum_of_the_best_cosines(plain: LateInteraction, bert: Path) -> None
     assert 1 / (1 + np.exp(-same)) > 0.9999
 
 
+def watched(scorer: LateInteraction, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that gets the texts which the model of a scorer reads from now on."""
+    read: list[str] = []
+    encoder = scorer._encoder
+
+    def documents(texts: list[str]) -> Sequence[np.ndarray]:
+        read.extend(texts)
+        return encoder.documents(texts)
+
+    monkeypatch.setattr(scorer, "_encoder", encoder._replace(documents=documents))
+    return read
+
+
 def test_a_text_is_read_once_for_all_its_questions(
     plain: LateInteraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     units = plain.segment(TEXT)
     queries = [QUERY, "It rained.", "Who left?"]
     alone = [plain.score_units(query, TEXT, units) for query in queries]
-    read: list[str] = []
-    encoder = plain._encoder
-    monkeypatch.setattr(
-        plain,
-        "_encoder",
-        encoder._replace(documents=lambda texts: read.extend(texts) or encoder.documents(texts)),
-    )
+    read = watched(plain, monkeypatch)
     requests = [
         *((query, TEXT, units) for query in queries),
         (QUERY, "It rained.", [Unit(0, 10, "It rained.")]),
@@ -107,16 +114,10 @@ def test_long_units_are_read_whole_in_pieces(
     plain: LateInteraction, bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "It rained and the bell rang. " * 20 + "He signed the treaty."  # the model reads 32 tokens
-    read: list[str] = []
-    encoder = plain._encoder
-    monkeypatch.setattr(
-        plain,
-        "_encoder",
-        encoder._replace(documents=lambda texts: read.extend(texts) or encoder.documents(texts)),
-    )
+    read = watched(plain, monkeypatch)
     (score,) = plain.raw_scores("signed the treaty", text, [Unit(0, len(text), text)])
     assert "".join(read) == text
-    assert max(encoder.n_tokens(piece) for piece in read) <= 32
+    assert max(plain._encoder.n_tokens(piece) for piece in read) <= 32
     asked = token_vectors(bert, "signed the treaty")
     pieces = np.concatenate([token_vectors(bert, piece) for piece in read])
     np.testing.assert_allclose(score, (asked @ pieces.T).max(axis=1).sum(), atol=1e-4)
