@@ -171,7 +171,9 @@ class RemoteScanner:
         batches = list(self._batches(requests))
         if together and collection is None and len(batches) > 1:
             texts = [[unit.model_text for unit in units] for _, _, units in requests]
-            collection = await asyncio.to_thread(_index_of, texts)
+            from spscanner_rag.text import collection_index
+
+            collection = await asyncio.to_thread(collection_index.CollectionIndex.of, texts)
         digest = None if collection is None else await self._sent(collection)
         total, done, logits = sum(len(text) for _, text, _ in requests), 0, []
         for batch in batches:
@@ -263,12 +265,6 @@ class RemoteScanner:
 
     def __repr__(self) -> str:
         return f"RemoteScanner({self.url!r})"
-
-
-def _index_of(texts: Sequence[Sequence[str]]) -> CollectionIndex:
-    from spscanner_rag.text.collection_index import CollectionIndex
-
-    return CollectionIndex.of(texts)
 
 
 def _httpx() -> Any:  # noqa: ANN401 - a module
