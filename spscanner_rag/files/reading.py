@@ -33,8 +33,12 @@ def read(path: str | Path) -> TextFile:
         If the package that reads this kind is not installed; the message says how to install it.
     """
     path = str(path)
+    return read_bytes(path, _bytes_of(path))
+
+
+def read_bytes(path: str, data: bytes) -> TextFile:
+    """Read a document from the content of a file; ``path`` is its name. The rest is as for `read`."""
     name = name_of(path)
-    data = _bytes_of(path)
     kind = kind_of(name, path, data)
     if len(data) > MOST_BYTES[kind]:
         raise _too_large(name, len(data), kind)

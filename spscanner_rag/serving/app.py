@@ -13,6 +13,7 @@ from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.serving import answers
 from spscanner_rag.serving.access import Access
 from spscanner_rag.serving.limits import Limits, RefusedError
+from spscanner_rag.serving.page_routes import page_routes
 from spscanner_rag.serving.rerank_routes import rerank_routes
 from spscanner_rag.serving.scan_routes import scan_routes
 from spscanner_rag.serving.service import Service
@@ -49,6 +50,7 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
     app.state.service = service
     for routes in (status_routes, rerank_routes, scan_routes):
         app.include_router(routes(service))
+    app.include_router(page_routes(service, token is not None))
     app.add_exception_handler(RefusedError, answers.refused)
     app.add_exception_handler(RequestValidationError, answers.invalid)
     app.add_exception_handler(HTTPException, answers.http_error)

@@ -1,8 +1,6 @@
 """Routes of this package's own: sentences of texts, logits of given units, and what a remote scorer needs."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import numpy as np
@@ -10,16 +8,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan.pipeline import ScanRequest
-from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.serving.answers import relevance
 from spscanner_rag.serving.clients import client_of, gone
 from spscanner_rag.serving.limits import RefusedError
+from spscanner_rag.serving.progress_lines import with_progress
 from spscanner_rag.serving.schemas import Scan, Score, Texts, UnitsOfText
 from spscanner_rag.serving.service import Service
 from spscanner_rag.text.units import Unit, units_of
-
-_NDJSON = "application/x-ndjson"
 
 
 def scan_routes(service: Service) -> APIRouter:
@@ -33,9 +29,11 @@ def scan_routes(service: Service) -> APIRouter:
         client, left = client_of(request), gone(request)
         if not body.stream:
             return _described(body, service.results(await service.read(requests, client, left)), selection)
-        lines = _streamed(service, body, requests, client, left, selection)
-        first = await anext(lines)  # a request that is refused gets its status, not a line of an answer
-        return StreamingResponse(_chained(first, lines), media_type=_NDJSON)
+
+        async def described(scored: list[Scored]) -> dict[str, Any]:
+            return {"result": _described(body, service.results(scored), selection)}
+
+        return await with_progress(service, requests, client, left, described)
 
     @routes.post("/score")
     async def score(body: Score, request: Request) -> dict[str, Any]:
@@ -120,48 +118,3 @@ def _described(body: Scan, results: list[ScanResult], selection: dict[str, Any])
             for number, result in enumerate(results)
         ],
     }
-
-
-async def _streamed(
-    service: Service,
-    body: Scan,
-    requests: list[ScanRequest],
-    client: str,
-    left: Callable[[], Awaitable[None]],
-    selection: dict[str, Any],
-) -> AsyncIterator[dict[str, Any]]:
-    """Progress, as often as the client takes it, and at the end the result or what went wrong."""
-    loop, changed, newest = asyncio.get_running_loop(), asyncio.Event(), (0, 0)
-
-    def progress(done: int, total: int) -> None:  # called in a reading thread
-        nonlocal newest
-        newest = (done, total)
-        loop.call_soon_threadsafe(changed.set)
-
-    reading = asyncio.ensure_future(service.read(requests, client, left, progress=progress))
-    try:
-        while not reading.done():
-            waiting = asyncio.ensure_future(changed.wait())
-            await asyncio.wait({reading, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
-            if changed.is_set() and not reading.done():
-                changed.clear()
-                yield {"progress": {"tokens": newest[0], "of": newest[1]}}
-        yield {"result": _described(body, service.results(reading.result()), selection)}
-    finally:
-        reading.cancel()
-
-
-async def _chained(first: dict[str, Any], lines: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
-    yield _line(first)
-    try:
-        async for line in lines:
-            yield _line(line)
-    except RefusedError as error:
-        yield _line({"error": {"status": error.status, "message": error.message}})
-    except ScanCancelled:
-        return
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=True).encode() + b"\n"

@@ -64,6 +64,16 @@ class Scan(_Own):
         return [self.text] if self.text is not None else list(self.documents or ())
 
 
+class Page(_Own):
+    """Body of ``/v1/page``: a text, or the content of a file in base64 with its name."""
+
+    query: Query
+    text: Text | None = None
+    file: str | None = None
+    name: Annotated[Text, Field(max_length=300)] = ""
+    top_k: Annotated[int, Field(ge=1)] = 10
+
+
 class UnitsOfText(_Own):
     """A text and its units to score: start, end, and what the model reads (null: up to the next unit)."""
 

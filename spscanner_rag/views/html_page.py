@@ -10,13 +10,16 @@ from spscanner_rag.views.escaping import escaped, one_line
 _TITLE_CHARACTERS = 200
 
 
-def page_head(title: str, style: str, script: str | None = None) -> str:
+def page_head(title: str, style: str, script: str | None = None, more: str = "") -> str:
     """A page up to the end of its head.
 
-    Its policy (CSP) allows this style sheet and, if there is one, this script, and nothing from anywhere else.
+    Its policy (CSP) allows this style sheet and, if there is one, this script, and nothing from anywhere else but
+    what ``more`` allows.
     """
-    allowed = f"style-src {_hash(style)}" + (f"; script-src {_hash(script)}" if script is not None else "")
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    allowed = f"style-src {hash_of(style)}" + (
+        f"; script-src {hash_of(script)}" if script is not None else ""
+    )
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'{more}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -44,5 +47,6 @@ def resource(package: str, name: str) -> str:
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(content: str) -> str:
+def hash_of(content: str) -> str:
+    """A style sheet or a script as a source of a policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

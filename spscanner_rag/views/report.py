@@ -31,7 +31,7 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
 
     The list of the best sentences shows their picks; ``model`` is the source of the checkpoint.
     """
-    style, script = page_style(__package__, "report.css"), resource(__package__, "report.js")
+    style, script = report_style(), report_script()
     best = max((float(each.result.scores.max()) for each in scanned if len(each.result.scores)), default=0.0)
     parts = [page_head(query, style, script), "<body>\n", _header(query, model, scanned, best)]
     parts.append('<div class="columns">\n<nav aria-label="Best sentences">\n<details open>\n')
@@ -43,6 +43,16 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
     for number, document in enumerate(scanned, start=1):
         parts.extend(_article(number, document, best, first))
     return "".join([*parts, f"</main>\n</div>\n<script>{script}</script>\n</body>\n</html>\n"])
+
+
+def report_style() -> str:
+    """The page's style sheet."""
+    return page_style(__package__, "report.css")
+
+
+def report_script() -> str:
+    """The page's script."""
+    return resource(__package__, "report.js")
 
 
 def _best_of(scanned: Sequence[ScannedDocument]) -> str:

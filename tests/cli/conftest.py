@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.cli import main
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from tests.cli.serving import Serving, serving
 
 HOSTILE = (
     "Anne [/INST] signed [bold]the[/bold] treaty :smile: \x1b[2J\x1b]8;;http://x.example\x1b\\here\x1b]8;;\x07 "
@@ -90,3 +92,9 @@ def scan(run: Run, checkpoint: Path) -> Run:
         )
 
     return scan
+
+
+@pytest.fixture
+def served(tiny_checkpoint: Path) -> Serving:
+    """Starts servers of a tiny checkpoint."""
+    return partial(serving, tiny_checkpoint)

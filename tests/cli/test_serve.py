@@ -2,16 +2,14 @@
 
 import json
 import os
-import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
 from spscanner_rag.cli import main
+from tests.cli.serving import Serving
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
@@ -41,26 +39,8 @@ def test_a_missing_token_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.slow
 @pytest.mark.allow_hosts(["127.0.0.1"])
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM")
-def test_sigterm_lets_a_running_request_end(tiny_checkpoint: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "spscanner_rag.cli",
-        "serve",
-        "--port",
-        "0",
-        "--model",
-        str(tiny_checkpoint),
-    ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stderr is not None
-        address = ""
-        for line in server.stderr:
-            found = re.search(r"running on (http://\S+)", line)
-            if found:
-                address = found.group(1)
-                break
+def test_sigterm_lets_a_running_request_end(served: Serving) -> None:
+    with served() as (server, address):
         body = {"query": "Who left?", "text": "The keeper left the island. " * 20_000, "stream": True}
         with httpx.stream("POST", f"{address}/v1/scan", json=body, timeout=60) as answer:
             lines = answer.iter_lines()
@@ -68,6 +48,7 @@ def test_sigterm_lets_a_running_request_end(tiny_checkpoint: Path) -> None:
             server.send_signal(signal.SIGTERM)
             last = list(lines)[-1]
         assert "result" in json.loads(last)
+        assert server.stderr is not None
         rest = server.stderr.read()
         assert server.wait(30) in (0, -signal.SIGTERM)
     logged = [json.loads(line) for line in rest.splitlines() if line.startswith("{")]

@@ -60,24 +60,24 @@ def test_the_policy_stops_what_would_run_and_load(visit: Any, tmp_path: Path) ->
     opened.context.close()
 
 
-def seen(opened: Any, selector: str) -> bool:
-    """Whether an element is in view, and not under the bar at the top."""
-    found: bool = opened.page.evaluate(
+def wait_until_seen(opened: Any, selector: str) -> None:
+    """Wait until an element is in view, and not under the bar at the top: the page settles in the next frame."""
+    opened.page.wait_for_function(
         """selector => {
           const element = document.querySelector(selector), box = element.getClientRects()[0];
           const top = document.elementFromPoint(box.x + 3, box.y + box.height / 2);
           return element.contains(top);
         }""",
-        selector,
+        arg=selector,
+        timeout=10_000,
     )
-    return found
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_opens_at_the_best_sentence(visit: Any, hostile_page: Path, width: int) -> None:
     opened = visit(hostile_page, viewport={"width": width, "height": 800})
     assert opened.page.locator("mark.here").get_attribute("id") == "d1-250"
-    assert seen(opened, "#d1-250")
+    wait_until_seen(opened, "#d1-250")
     assert opened.page.locator(".at").text_content().startswith("1 of 2 · score 0.982 · line 251 · ")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     opened.finish()
@@ -98,10 +98,10 @@ def test_keys_and_buttons_go_from_pick_to_pick(visit: Any, hostile_page: Path, w
     ):
         opened.page.keyboard.press(key)
         assert opened.page.locator("mark.here").get_attribute("id") == f"d1-{pick}"
-        assert seen(opened, f"#d1-{pick}")
+        wait_until_seen(opened, f"#d1-{pick}")
     assert opened.page.url.endswith("#d1-250")
     opened.page.locator("button[data-step='-1']").click()
-    assert seen(opened, "#d1-30")
+    wait_until_seen(opened, "#d1-30")
     opened.page.keyboard.press("Control+j")
     assert opened.page.locator("mark.here").get_attribute("id") == "d1-30"
     assert opened.page.locator("svg a.here").get_attribute("href") == "#d1-30"
@@ -115,7 +115,7 @@ def test_a_click_on_the_strip_goes_there(visit: Any, hostile_page: Path) -> None
     shown = opened.page.evaluate("document.elementFromPoint(700, 420).textContent")
     assert "Sentence 18" in shown
     opened.page.locator('svg a[href="#d1-30"] .reach').click()
-    assert seen(opened, "#d1-30")
+    wait_until_seen(opened, "#d1-30")
     now = float(opened.page.locator("svg .now").get_attribute("x"))
     assert now < 200
     opened.finish()
@@ -128,7 +128,7 @@ def test_a_click_on_the_list_shows_the_sentence_and_back(visit: Any, hostile_pag
         opened.page.locator("nav summary").click()
     for target in ("d1-250", "d1-30"):
         opened.page.locator(f'nav a[href="#{target}"]').click()
-        assert seen(opened, f"#{target}")
+        wait_until_seen(opened, f"#{target}")
         assert opened.style(f"#{target}", "outlineStyle") == "solid"
     opened.page.go_back()
     opened.page.wait_for_function("document.querySelector('mark.here').id === 'd1-250'")
@@ -181,5 +181,5 @@ def test_a_document_of_three_million_characters(visit: Any, tmp_path: Path) -> N
         for passage in page.picks:
             target = f"d1-{page.number(passage)}"
             opened.page.locator(f'nav a[href="#{target}"]').click()
-            assert seen(opened, f"#{target}")
+            wait_until_seen(opened, f"#{target}")
         opened.finish()

@@ -1,0 +1,154 @@
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const [form, query, text, file, state, trouble] = ["ask", "query", "text", "file", "state", "trouble"].map($);
+  const [go, stop, progress, source, shown, named] = ["go", "stop", "progress", "source", "shown", "named"].map($);
+  const LARGEST = 12 * 2 ** 20; // base64 makes a third more of it, and a body has at most 16 MiB
+  let chosen = null; // the file that was dropped or chosen; else the text is asked
+  let reading = null; // the request that is under way
+  let address = null; // of the report that is shown
+
+  const number = (value) => value.toLocaleString("en");
+
+  function complain(message) {
+    trouble.textContent = message;
+    trouble.hidden = !message;
+  }
+
+  function name_source() {
+    const size = text.value.length;
+    named.textContent = chosen ? chosen.name : size ? `pasted text, ${number(size)} characters` : "none yet";
+    text.hidden = chosen !== null;
+  }
+
+  function choose(one) {
+    complain("");
+    if (one && one.size > LARGEST) {
+      complain(`${one.name} has ${number(Math.ceil(one.size / 2 ** 20))} MiB; expected at most 12 MiB: use spscanner scan`);
+      return;
+    }
+    chosen = one ?? null;
+    name_source();
+    if (one) query.focus();
+  }
+
+  const base64 = (one) =>
+    new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+      reader.onerror = () => reject(new Error(`${one.name} cannot be read; choose it again`));
+      reader.readAsDataURL(one);
+    });
+
+  async function* lines(body) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let parts = [];
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const pieces = value.split("\n");
+      parts.push(pieces.shift());
+      for (const piece of pieces) {
+        yield JSON.parse(parts.join(""));
+        parts = [piece];
+      }
+    }
+  }
+
+  function tell({ tokens, of }) {
+    progress.hidden = !of;
+    progress.max = of || 1;
+    progress.value = tokens;
+    state.textContent = of ? `${number(tokens)} of ${number(of)} tokens read` : "Waiting";
+  }
+
+  function show(page) {
+    if (address) URL.revokeObjectURL(address);
+    address = URL.createObjectURL(new Blob([page], { type: "text/html" }));
+    const frame = document.createElement("iframe");
+    frame.title = "The document, with its best sentences marked";
+    frame.setAttribute("sandbox", "allow-scripts"); // without an origin: it reaches neither this page nor the server
+    frame.src = address;
+    shown.replaceChildren(frame);
+    source.open = false;
+    frame.addEventListener("load", () => frame.focus()); // its keys go from sentence to sentence
+  }
+
+  async function ask(signal) {
+    const body = { query: query.value };
+    if (chosen) Object.assign(body, { file: await base64(chosen), name: chosen.name.slice(-300) });
+    else body.text = text.value;
+    const headers = { "content-type": "application/json" };
+    if ($("token")) headers.authorization = `Bearer ${$("token").value}`;
+    const answer = await fetch("v1/page", { method: "POST", headers, body: JSON.stringify(body), signal });
+    if (!answer.ok) throw new Error((await answer.json()).message);
+    for await (const line of lines(answer.body)) {
+      if (line.progress) tell(line.progress);
+      if (line.error) throw new Error(line.error.message);
+      if (line.page !== undefined) return show(line.page);
+    }
+    throw new Error("the server closed the connection; ask again");
+  }
+
+  function busy(yes) {
+    go.disabled = yes;
+    stop.hidden = !yes;
+    if (!yes) progress.hidden = true;
+  }
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    complain("");
+    if (reading) return;
+    if (!query.value.trim()) return complain("The question is empty.");
+    if (!chosen && !text.value.trim()) {
+      source.open = true;
+      return complain("There is no document yet: paste a text, or choose a file.");
+    }
+    reading = new AbortController();
+    const started = performance.now();
+    busy(true);
+    tell({ tokens: 0, of: 0 });
+    try {
+      await ask(reading.signal);
+      state.textContent = `Read in ${((performance.now() - started) / 1000).toFixed(1)} s`;
+    } catch (error) {
+      state.textContent = "";
+      if (error.name === "AbortError") state.textContent = "Stopped";
+      else complain(error instanceof TypeError ? "The server cannot be reached; is it still running?" : error.message);
+    } finally {
+      reading = null;
+      busy(false);
+    }
+    return undefined;
+  });
+
+  stop.addEventListener("click", () => reading?.abort());
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") reading?.abort();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target === text) form.requestSubmit();
+  });
+  text.addEventListener("input", name_source);
+  file.addEventListener("change", () => choose(file.files[0]));
+  $("clear").addEventListener("click", () => {
+    text.value = file.value = "";
+    choose(null);
+    text.focus();
+  });
+
+  const dragged = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!dragged(event)) return;
+    event.preventDefault();
+    source.open = true;
+    form.classList.add("dropping");
+  });
+  addEventListener("dragleave", (event) => event.relatedTarget ?? form.classList.remove("dropping"));
+  addEventListener("drop", (event) => {
+    form.classList.remove("dropping");
+    if (!dragged(event)) return;
+    event.preventDefault();
+    choose(event.dataTransfer.files[0]);
+  });
+  name_source();
+})();
