@@ -13,6 +13,7 @@ from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.baselines.hybrid import Hybrid
 from spscanner_rag.evaluation.retriever_identity import identity_of
 from spscanner_rag.scanner import Scanner
+from spscanner_rag.serving.remote_scanner import RemoteScanner
 
 
 def digest(path: Path) -> str:
@@ -64,10 +65,23 @@ def test_an_embedding_model_with_the_folders_of_its_modules(tmp_path: Path) -> N
     assert identity["parameters"]["similarity"] == "cosine"
     assert identity != identity_of(f"dense:{folder}", dense(query_prefix="query: "))
     assert identity == identity_of(f"dense:{folder}", dense(batch_size=1))
-    for kind in ("crossencoder", "propositions"):
+    for kind in ("crossencoder", "propositions", "blocksearch"):
         assert identity_of(f"{kind}:{folder}", dense())["files"].items() >= identity["files"].items()
     (folder / "1_Pooling/config.json").write_text('{"pooling": "cls"}', encoding="utf-8")
     assert identity != identity_of(f"dense:{folder}", dense())
+
+
+def test_the_model_behind_a_server() -> None:
+    def served(**changes: object) -> RemoteScanner:
+        scanner = RemoteScanner("http://127.0.0.1:1", timeout=changes.pop("timeout", 1.0))  # type: ignore[arg-type]
+        told = {"id": "m", "segmenter": "sentence", "uses_collection": True, "window_tokens": None}
+        scanner.__dict__["_model"] = told | {"dtype": "float32", "device": "cpu"} | changes
+        return scanner
+
+    identity = identity_of("remote:http://127.0.0.1:1", served())
+    assert identity == json.loads(json.dumps(identity))
+    assert identity == identity_of("remote:http://127.0.0.1:1", served(device="cuda:0", timeout=9.0))
+    assert identity != identity_of("remote:http://127.0.0.1:1", served(id="another"))
 
 
 def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
