@@ -2,23 +2,32 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from spscanner_rag import __version__
 from spscanner_rag.cli import arguments
 from spscanner_rag.cli.arguments import names_in, optional
+from spscanner_rag.cli.evaluation_answers import (
+    AnswerForm,
+    Answering,
+    AnswerOptions,
+    Answers,
+    DirectAnswers,
+    DirectWindow,
+    Judge,
+    MaxAnswerRequests,
+    tell_ended_early,
+)
 from spscanner_rag.cli.evaluation_options import cutoffs_of, first_stages_of, refuse_with_beir
 from spscanner_rag.cli.evaluation_run import documents_of, replies_kept, run_facts, run_study, tell_found
-
-if TYPE_CHECKING:
-    pass
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
 --calibration also calibration.json, with BEIR rankings.jsonl and a run of TREC for each retriever, with language
-models replies.jsonl. The same command resumes an interrupted run.
+models replies.jsonl, with --answers answers.json, answers.jsonl and answer-replies.jsonl. The same command resumes
+an interrupted run. Exit code: 0, or 3 if --max-requests or the provider ended the answers early.
 """
 
 
@@ -118,6 +127,12 @@ def evaluate(
         ),
     ] = "max",
     split: Annotated[str, typer.Option(help="With BEIR: which judgements, qrels/SPLIT.tsv.")] = "test",
+    answers: Answers = None,
+    judge: Judge = None,
+    direct_answers: DirectAnswers = False,
+    direct_window: DirectWindow = 120_000,
+    answer_form: AnswerForm = "sentence",
+    max_requests: MaxAnswerRequests = None,
     device: arguments.Device = "auto",
     dtype: arguments.ScannerDtype = "auto",
     threads: arguments.Threads = None,
@@ -153,6 +168,7 @@ def evaluate(
     if aggregation != "max" and not corpus:
         raise ValueError("got --aggregation without --corpus; expected both, or neither")
     other_run = {"--context-ablation": context_ablation, "--calibration": calibration, "--rotate": rotate}
+    answer_options = AnswerOptions(answers, judge, direct_answers, direct_window, answer_form, max_requests)
     stages = first_stages_of(corpus, among, first_stage, document_characters, other_run)
     documents, bad = ([], 0) if judged_folder else documents_of(data, held_out or [], skip_bad)
     study: Study | CorpusStudy
@@ -185,6 +201,7 @@ def evaluate(
             rotate=rotate,
             cutoffs=measured,
         )
+    answering = Answering(answer_options, study) if answers is not None else None
     run_arguments = {
         "max_questions": max_questions,
         "seed": seed,
@@ -217,6 +234,11 @@ def evaluate(
         tell_found(out, len(file.records), len(leftovers))
         with replies_kept(loaded, out / "replies.jsonl"):
             run_study(study, scorers, file, titles)
-        result = study.result(list(file.records.values()))
+            result, stopped = study.result(list(file.records.values())), ""
+            if answering is not None:
+                write_result(result, out, run_facts(bad))  # what an interruption leaves
+                result, stopped = answering.added_to(result, scorers, titles, out)
         write_result(result, out, run_facts(bad))
     show_result(result, out)
+    if stopped:
+        tell_ended_early(stopped)

@@ -9,6 +9,7 @@ import typer.core
 
 from spscanner_rag.cli.arguments import optional
 from spscanner_rag.cli.several_values import SeveralValues
+from spscanner_rag.cli.synthesize_decontaminate import decontaminate
 from spscanner_rag.cli.synthesize_make import RESULTS, make
 from spscanner_rag.cli.synthesize_options import (
     ENDED_EARLY,
@@ -41,6 +42,7 @@ synthesize = typer.Typer(
     "`spscanner synthesize FILE... --out DIR`.",
 )
 synthesize.command(cls=SeveralValues, epilog=RESULTS)(make)
+synthesize.command(cls=SeveralValues)(decontaminate)
 
 
 @synthesize.command("inspect")

@@ -12,6 +12,8 @@ from spscanner_rag.cli.synthesize_options import (
     NOTHING_USABLE,
     MaxCost,
     MaxRequests,
+    MaxShare,
+    MinWords,
     PricePrompt,
     PriceReply,
     Prompts,
@@ -73,8 +75,8 @@ def make(
         list[Path] | None,
         optional("Test documents; documents that share text with them are left out.", "FILE..."),
     ] = None,
-    min_words: Annotated[int, typer.Option(min=1, help="Shorter sentences do not count as shared.")] = 10,
-    max_share: Annotated[float, typer.Option(help="Share of sentences that may be shared.")] = 0.01,
+    min_words: MinWords = 10,
+    max_share: MaxShare = 0.01,
     test_share: Annotated[
         float, typer.Option(min=0, max=1, help="Share of documents for test.jsonl instead of train.jsonl.")
     ] = 0.0,

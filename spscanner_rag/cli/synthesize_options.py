@@ -18,6 +18,16 @@ MaxRequests = Annotated[int | None, optional_number("Most requests, earlier runs
 MaxCost = Annotated[
     float | None, optional_number("Most that requests may cost, earlier runs included.", float)
 ]
+MinWords = Annotated[
+    int, typer.Option(min=1, help="Sentences with fewer words do not count as shared; 1 counts all.")
+]
+MaxShare = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="Share of a document's sentences that may be shared, below 1; a document with more is dropped.",
+    ),
+]
 PricePrompt = Annotated[float, typer.Option(min=0, help="Price of a million prompt tokens.")]
 PriceReply = Annotated[float, typer.Option(min=0, help="Price of a million reply tokens.")]
 

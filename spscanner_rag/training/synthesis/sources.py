@@ -50,7 +50,7 @@ def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
     """
     for path in paths:
         if path.name.endswith(QUESTION_SUFFIXES):
-            yield from _json_documents(path)
+            yield from (document for _, _, document in read_lines(path))
         elif path.name.endswith(TEXT_SUFFIXES):
             yield from read_text_documents([path])
         else:
@@ -79,7 +79,11 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
         yield Document(str(name or place or f"document-{number}"), "documents", title, text, ())
 
 
-def _json_documents(path: Path) -> Iterator[Document]:
+def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
+    """The lines of a ``.jsonl`` or ``.jsonl.gz`` file, each with its number and its document; not blank ones.
+
+    Raises `DataError` for a line that is not an object with a text, with file and line.
+    """
     for number, line in numbered_lines(path):
         if not line.strip():
             continue
@@ -95,6 +99,5 @@ def _json_documents(path: Path) -> Iterator[Document]:
             raise DataError(f"{where}: expected a string under 'text', got {type(text).__name__}")
         name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
         title = record.get("title")
-        yield Document(
-            str(name), str(record.get("source") or source_of(path)), str(title) if title else "", text, ()
-        )
+        source = str(record.get("source") or source_of(path))
+        yield number, line, Document(str(name), source, str(title) if title else "", text, ())

@@ -1,0 +1,242 @@
+"""`spscanner eval --answers`: answers from what retrievers find and from whole documents, judged and counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+SCRIPT = '''
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ASKED = Path(__file__).with_suffix(".asked")
+
+
+def reply(prompt: str) -> str:
+    """Finds where the keys hang in what it is shown; judges by comparing two lines."""
+    with ASKED.open("a") as file:
+        file.write(".")
+    if "[BEGIN CANDIDATE ANSWER" in prompt:
+        right, own = (
+            prompt.rpartition(f"[BEGIN {kind} ANSWER")[2].splitlines()[1] for kind in ("REFERENCE", "CANDIDATE")
+        )
+        return f"REASON: compared.\\nDECISION: {'YES' if right in own else 'NO'}"
+    found = re.findall(r"(?:ANSWER: |keys hang in the )(?!not in)(\\w+)", prompt)
+    return f"REASON: read.\\nANSWER: {found[0] if found else 'not in this part'}"
+
+
+def chat() -> Any:
+    from langchain_core.language_models import FakeListChatModel
+
+    class Chat(FakeListChatModel):
+        model_name: str = "scripted-chat"
+
+        def _call(self, messages: Any, *_: Any, **__: Any) -> str:
+            return reply(messages[0].content)
+
+    return Chat(responses=[])
+
+
+def llm() -> Any:
+    from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+
+    class Llm(CustomLLM):
+        @property
+        def metadata(self) -> LLMMetadata:
+            return LLMMetadata(model_name="scripted-llm")
+
+        def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+            usage = {"prompt_tokens": 7, "completion_tokens": 2}
+            return CompletionResponse(text=reply(prompt), raw={"usage": usage})
+
+        def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Iterator[CompletionResponse]:
+            yield self.complete(prompt)
+
+    return Llm()
+
+
+def broke(prompt: str) -> str:
+    with ASKED.open("a") as file:
+        file.write(".")
+    raise RuntimeError("insufficient_quota")
+'''
+
+PLACES = ("pantry", "stable", "attic", "loft")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Four documents whose last sentence answers, and which BM25 finds; one question has no right answer."""
+    lines = []
+    for number, place in enumerate(PLACES):
+        filler = " ".join(
+            f"Sentence {n} of house {number} tells of the weather and the garden." for n in range(80)
+        )
+        text = f"{filler} The cellar keys hang in the {place}."
+        questions = [
+            {"qid": f"q{number}", "question": "Where do the cellar keys hang?",
+             "evidence": [[len(filler) + 1, len(text)]], "answers": [place]},
+        ]  # fmt: skip
+        if not number:
+            questions.append({"qid": "none", "question": "Which garden?", "evidence": [[0, 10]]})
+        source = "houses" if number < 2 else "barns"
+        lines.append({"doc_id": f"d{number}", "source": source, "text": text, "questions": questions})
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def asked(script: Path) -> int:
+    path = script.with_suffix(".asked")
+    return len(path.read_text()) if path.exists() else 0
+
+
+def rows_of(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = json.loads((out / "answers.json").read_text())["rows"]
+    return {(row["answers_from"], row["source"]): row for row in rows}
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("model", ["chat", "llm"])
+def test_retrieved_and_direct_answers(run: Run, data: Path, script: Path, tmp_path: Path, model: str) -> None:
+    out = tmp_path / "out"
+    command = (
+        "eval", data, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", out,
+        "--answers", f"{script}:{model}", "--judge", f"{script}:{model}", "--direct-answers",
+        "--direct-window", 600, "--answer-form", "phrase",
+    )  # fmt: skip
+    told = run(*command)
+    assert told.code == 0, told.err
+    rows = rows_of(out)
+    labels = ("bm25", "bm25, chunks", "whole document")
+    assert {label for label, _ in rows} == set(labels)
+    for label in labels:
+        for source, questions in (("houses", 2), ("barns", 2), ("macro", 4), ("micro", 4)):
+            for score in ("accuracy", "token_f1", "exact_match"):
+                assert rows[label, source][score]["value"] == 1.0
+                assert rows[label, source][score]["questions"] == questions
+    assert rows["bm25", "micro"]["answering"]["prompts"] == 4
+    direct = rows["whole document", "micro"]["answering"]
+    windows = direct["prompts"] - 4  # one more prompt merges the answers to the windows of each document
+    assert windows >= 4 * 3
+    assert direct["prompt_tokens"] > rows["bm25", "micro"]["answering"]["prompt_tokens"]
+    replies = lines_of(out / "answer-replies.jsonl")
+    assert sum("in overlapping parts" in line["prompt"] for line in replies) == 4
+    assert sum("neighbouring parts overlap" in line["prompt"] for line in replies) == windows
+    content = json.loads((out / "answers.json").read_text())
+    assert content["spent"]["requests"] == len(replies) == asked(script)
+    if model == "llm":
+        assert content["spent"]["prompt_tokens"] == 7 * len(replies), "as the replies report"
+        assert content["spent"]["reply_tokens"] == 2 * len(replies)
+    answers = lines_of(out / "answers.jsonl")
+    assert len(answers) == 12
+    assert {(line["answers_from"], line["doc_id"], line["answer"]) for line in answers} == {
+        (label, f"d{number}", place) for label in labels for number, place in enumerate(PLACES)
+    }
+    assert all(line["correct"] is True and line["verdict"]["replies"] for line in answers)
+    assert "whole document" in told.out
+    assert "whole document" in (out / "results.md").read_text()
+    assert "whole document" in (out / "results.html").read_text()
+    count, before = asked(script), (out / "answers.json").read_bytes()
+    assert run(*command).code == 0
+    assert asked(script) == count, "every reply was kept"
+    assert (out / "answers.json").read_bytes() == before
+
+
+def test_wrong_answers_and_no_judge(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
+    """One of four answers is wrong, in one of two sources."""
+    documents = lines_of(data)
+    documents[0]["questions"][0]["answers"] = ["boathouse"]
+    data.write_text("".join(json.dumps(line) + "\n" for line in documents))
+    out = tmp_path / "out"
+    told = run("eval", data, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:chat")
+    assert told.code == 0, told.err
+    rows = rows_of(out)
+    assert rows["bm25", "houses"]["exact_match"]["value"] == 0.5
+    assert rows["bm25", "macro"]["token_f1"]["value"] == 0.75
+    assert rows["bm25", "micro"]["accuracy"] is None
+    assert rows["bm25", "micro"]["judging"] == {"prompts": 0, "prompt_tokens": 0, "reply_tokens": 0}
+
+
+def test_a_budget_ends_the_answers_and_a_larger_one_goes_on(
+    run: Run, data: Path, script: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = (
+        "eval", data, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:chat",
+        "--judge", f"{script}:chat", "--direct-answers",
+    )  # fmt: skip
+    told = run(*command, "--max-requests", 5)
+    assert told.code == 3
+    assert "ended early: the limit of 5 requests is reached; the same command goes on" in told.err
+    assert asked(script) == 5
+    failed = [line for line in lines_of(out / "answers.jsonl") if line["answer"] is None]
+    assert failed
+    assert all("limit of 5 requests" in line["error"] or "ending" in line["error"] for line in failed)
+    assert run(*command).code == 0
+    assert asked(script) == 12, "two answers to each question, which are the same and are judged once"
+    assert rows_of(out)["whole document", "micro"]["accuracy"]["questions"] == 4
+
+
+def test_a_provider_that_refuses_ends_the_answers(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = run(
+        "eval", data, "--retrievers", "bm25", "--out", out, "--answers", f"{script}:broke", "--direct-answers"
+    )
+    assert told.code == 3
+    assert "ended early: RuntimeError: insufficient_quota" in told.err
+    assert asked(script) <= 4, "those under way, and none after the first failure is noticed"
+    assert rows_of(out)["bm25", "micro"]["token_f1"] is None
+    assert json.loads((out / "results.json").read_text()), "what the retrievers found is written"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--judge", "x.py:chat"], "got --judge without --answers"),
+        (["--direct-answers"], "got --direct-answers without --answers"),
+        (["--max-requests", "3"], "got --max-requests without --answers"),
+        (["--answers", "gpt"], "language model 'gpt': expected PROVIDER:MODEL"),
+        (["--answers", "absent.py:model"], "absent.py: no such file"),
+        (["--answers", "{script}:chat", "--judge", "absent.py:model"], "absent.py: no such file"),
+        (["--answers", "{script}:chat", "--answer-form", "poem"], "--answer-form: got 'poem'"),
+        (["--answers", "{script}:chat", "--corpus"], "got --answers with --corpus"),
+        (["--answers", "{script}:chat", "--rotate"], "got --answers with --corpus, --among, --rotate"),
+    ],
+)
+def test_bad_arguments(
+    run: Run, data: Path, script: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    filled = [argument.replace("{script}", str(script)) for argument in arguments]
+    told = run("eval", data, "--retrievers", "bm25", "--out", tmp_path / "out", *filled)
+    assert told.code == 2
+    assert message in told.err
+    assert not (tmp_path / "out").exists()
+    assert not asked(script)
+
+
+def test_questions_without_right_answers(run: Run, data: Path, script: Path, tmp_path: Path) -> None:
+    documents = lines_of(data)
+    for document in documents:
+        for question in document["questions"]:
+            question.pop("answers", None)
+    data.write_text("".join(json.dumps(line) + "\n" for line in documents))
+    told = run("eval", data, "--retrievers", "bm25", "--out", tmp_path / "out", "--answers", f"{script}:chat")
+    assert told.code == 2
+    assert "--answers: got questions without right answers to compare with" in told.err
+    assert not (tmp_path / "out").exists()
