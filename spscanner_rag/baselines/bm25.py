@@ -14,15 +14,17 @@ from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.scorers import Cancelled, Request, stop_if
 from spscanner_rag.text.collection_index import CollectionIndex
+from spscanner_rag.text.languages import CJK
+from spscanner_rag.text.stop_words import ENGLISH, STOP_WORDS_OF
 from spscanner_rag.text.units import Segmenter, Unit, readable
-from spscanner_rag.text.words import STOP_WORDS
+from spscanner_rag.text.words import index_words, words_apart
 
 if TYPE_CHECKING:
     import bm25s
 
 
 class BM25(CollectionBaseline):
-    """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without English stop words.
+    """BM25 (Robertson et al., 1994), computed by `bm25s` on Snowball stems, without stop words.
 
     The units of the document, or of all documents that a query is asked of, are the corpus. The raw score s of a
     unit is the sum over the words of the query of ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l
@@ -38,11 +40,12 @@ class BM25(CollectionBaseline):
         Anserini, which suit units as short as sentences better than 1.5 and 0.75.
     b : float, default 0.4
         Strength of the length normalization, from 0 to 1.
-    language : str, default "english"
-        Language of the Snowball stemmer.
+    language : str, default "auto"
+        Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters. By default the language
+        of each text, as the scanner's lexical channel tells it; English where it cannot be told.
     stop_words : str or list of str, optional
-        A language code of bm25s, or the words themselves; an empty list keeps all words. Default: the English
-        stop words of the scanner's lexical channel, which include question words.
+        A language code of bm25s, or the words themselves; an empty list keeps all words. Default: those of the
+        scanner's lexical channel for the language, which include question words.
     keep_texts : int, default 4
         Number of texts whose index is kept for further questions.
 
@@ -63,7 +66,7 @@ class BM25(CollectionBaseline):
         *,
         k1: float = 0.9,
         b: float = 0.4,
-        language: str = "english",
+        language: str = "auto",
         stop_words: str | list[str] | None = None,
         keep_texts: int = 4,
     ) -> None:
@@ -73,18 +76,19 @@ class BM25(CollectionBaseline):
 
         if k1 <= 0 or not 0 <= b <= 1:
             raise ValueError(f"got k1={k1}, b={b}; expected k1 above 0 and b from 0 to 1")
-        if language not in Stemmer.algorithms():
-            raise ValueError(f"language is {language!r}; expected one of {', '.join(Stemmer.algorithms())}")
+        known = ("auto", *Stemmer.algorithms(), CJK)
+        if language not in known:
+            raise ValueError(f"language is {language!r}; expected one of {', '.join(known)}")
         self.k1, self.b, self.language = k1, b, language
-        self.stop_words = sorted(STOP_WORDS) if stop_words is None else stop_words
-        self._indexes: TextCache[bm25s.BM25 | None] = TextCache(keep_texts)
-        self._counted: TextCache[list[Counter[str]]] = TextCache(keep_texts)
-        self._collection: _CollectionWords | None = None
+        self.stop_words = stop_words
+        self._indexes: TextCache[tuple[bm25s.BM25 | None, str]] = TextCache(keep_texts)
+        self._counted: TextCache[tuple[list[Counter[str]], str]] = TextCache(keep_texts)
+        self._collections: dict[str, _CollectionWords] = {}  # by language
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """BM25 scores, 0 and above: (units,)."""
-        index = self._indexes.get(text, units, lambda: self._index(text, units))
-        words = self._words([query])[0]
+        index, language = self._indexes.get(text, units, lambda: self._index(text, units))
+        words = self._words([query], language)[0]
         if index is None or not words:
             return np.zeros(len(units), np.float32)
         scores: NDArray[np.float32] = index.get_scores(words).astype(np.float32)
@@ -104,13 +108,14 @@ class BM25(CollectionBaseline):
         self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex
     ) -> NDArray[np.float32]:
         """Raw scores with the statistics of a collection: (units,)."""
-        known = self._collection
+        counted, language = self._counted.get(text, units, lambda: self._count(text, units))
+        known = self._collections.get(language)
         if known is None or known.index() is not collection or known.n_units != collection.n_units:
-            known = self._collection = _CollectionWords.of(collection, self._stems_of_words)
-        wanted = list(dict.fromkeys(self._words([query])[0]))
+            known = _CollectionWords.of(collection, lambda words: self._stems_of_words(words, language))
+            self._collections[language] = known
+        wanted = list(dict.fromkeys(self._words([query], language)[0]))
         idf = known.idf(collection, wanted)
         scores = np.zeros(len(units))
-        counted = self._counted.get(text, units, lambda: self._count(text, units))
         for number, times in enumerate(counted):
             norm = self.k1 * (1 - self.b + self.b * times.total() / known.mean_words)
             scores[number] = sum(
@@ -118,38 +123,51 @@ class BM25(CollectionBaseline):
             )
         return scores.astype(np.float32)
 
-    def _count(self, text: str, units: Sequence[Unit]) -> list[Counter[str]]:
-        return [Counter(words) for words in self._words([text[unit.start : unit.end] for unit in units])]
+    def _count(self, text: str, units: Sequence[Unit]) -> tuple[list[Counter[str]], str]:
+        words, language = self._words_of(text, units)
+        return [Counter(own) for own in words], language
 
-    def _stems_of_words(self, words: list[str]) -> list[str | None]:
+    def _words_of(self, text: str, units: Sequence[Unit]) -> tuple[list[list[str]], str]:
+        """The words of each unit, and the language that they are stemmed in."""
+        texts = [text[unit.start : unit.end] for unit in units]
+        language = index_words(texts).language if self.language == "auto" else self.language
+        return self._words(texts, language), language
+
+    def _stems_of_words(self, words: list[str], language: str) -> list[str | None]:
         """The stem of each word as `_words` makes them; None for those that it leaves out."""
-        return [found[0] if found else None for found in self._words(words)]
+        return [found[0] if found else None for found in self._words(words, language)]
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """The logit of s / (1 + s) is log(s)."""
         return log_odds(raw / (1 + raw))
 
     def __getstate__(self) -> dict[str, object]:
-        return {**super().__getstate__(), "_collection": None}
+        return {**super().__getstate__(), "_collections": {}}
 
-    def _index(self, text: str, units: Sequence[Unit]) -> "bm25s.BM25 | None":
+    def _index(self, text: str, units: Sequence[Unit]) -> "tuple[bm25s.BM25 | None, str]":
         import bm25s
 
-        words = self._words([text[unit.start : unit.end] for unit in units])
+        words, language = self._words_of(text, units)
         if not any(words):
-            return None  # bm25s refuses a corpus without words
+            return None, language  # bm25s refuses a corpus without words
         index = bm25s.BM25(k1=self.k1, b=self.b)
         index.index(words, show_progress=False)
-        return index
+        return index, language
 
-    def _words(self, texts: list[str]) -> list[list[str]]:
+    def _words(self, texts: list[str], language: str) -> list[list[str]]:
         import bm25s
         import Stemmer
 
-        stemmer = Stemmer.Stemmer(self.language)  # one per call: it is not thread-safe
+        # one per call: it is not thread-safe
+        stemmer = Stemmer.Stemmer(ENGLISH if language == CJK else language)
+        if language == CJK:
+            texts = [words_apart(text) for text in texts]
+        stop_words = self.stop_words
+        if stop_words is None:
+            stop_words = sorted(STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH]))
         words: list[list[str]] = bm25s.tokenize(
             [readable(text) for text in texts],
-            stopwords=self.stop_words,
+            stopwords=stop_words,
             stemmer=stemmer,
             return_ids=False,
             show_progress=False,

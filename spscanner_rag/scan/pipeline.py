@@ -158,7 +158,7 @@ class Pipeline:
     def _prepared(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator["_Scan"]:
         before: _Scan | None = None
         collection: CollectionIndex | None = None
-        known: dict[str, LexicalStatistics] = {}  # of ``collection``, by question
+        known: dict[tuple[str, str], LexicalStatistics] = {}  # of ``collection``, by question and language
         for request in requests:
             meter.check()
             if request.collection is not collection:
@@ -167,9 +167,13 @@ class Pipeline:
                 text = before.asked.text
             else:
                 text = self.reading.prepare(request.text, request.units, meter.check)
-            if self.reading.lexical and collection is not None and request.query not in known:
-                known[request.query] = self.reading.statistics(request.query, collection)
-            asked = self.reading.pair(request.query, text, known.get(request.query))
+            statistics = None
+            if self.reading.lexical and collection is not None:
+                key = request.query, text.words.language
+                if key not in known:
+                    known[key] = self.reading.statistics(request.query, collection, text.words.language)
+                statistics = known[key]
+            asked = self.reading.pair(request.query, text, statistics)
             before = _Scan(request, asked, self._windows(text))
             yield before
 

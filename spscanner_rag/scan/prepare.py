@@ -137,9 +137,9 @@ class Reading:
         """Whether a text's logits depend on the words of the collection that it belongs to."""
         return self.lexical_match or self.lexical_prior
 
-    def statistics(self, query: str, collection: CollectionIndex) -> LexicalStatistics:
-        """Statistics of a question over a collection, for `pair`."""
-        return collection.statistics(query, self.match_options)
+    def statistics(self, query: str, collection: CollectionIndex, language: str) -> LexicalStatistics:
+        """Statistics of a question over a collection, for `pair` with a text in ``language``."""
+        return collection.statistics(query, self.match_options, language)
 
     def pair(
         self, query: str, text: PreparedText, statistics: LexicalStatistics | None = None
@@ -164,7 +164,7 @@ class Reading:
             match.token_classes if self.lexical_match else None,
             match.scores if self.lexical_prior else None,
             match.token_features,
-            None if idf is None else query_features(query, starts, ends, idf),
+            None if idf is None else query_features(query, starts, ends, idf, match.language),
         )
 
 

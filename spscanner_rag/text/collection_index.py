@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.text.languages import LANGUAGES
 from spscanner_rag.text.lexical import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.text.postings import (
     Postings,
@@ -19,6 +20,7 @@ from spscanner_rag.text.postings import (
     renumbered,
 )
 from spscanner_rag.text.soft_match import rows_of
+from spscanner_rag.text.stop_words import ENGLISH
 from spscanner_rag.text.text_ranking import N_SCORES, TextRanking
 from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.text.words import index_words, query_stems, stems_of
@@ -39,7 +41,8 @@ class CollectionIndex:
 
     def __init__(self) -> None:
         self._vocabulary: dict[str, int] = {}
-        self._of_stem: dict[str, list[int]] = {}
+        self._stems = {ENGLISH: _Stems(ENGLISH)}  # others once they are asked for
+        self._languages: dict[str, str] = {}  # of the texts that are not in English, by key
         self._parts: list[Postings] = []
         self._keys: list[list[str]] = []  # of the texts of each part
         self._pending: dict[str, Postings] = {}
@@ -98,6 +101,8 @@ class CollectionIndex:
             self._pending[key] = renumbered(words.postings, numbers)
             self._pending_size += len(words.postings.units)
             self._known.add(key)
+            if words.language != ENGLISH:
+                self._languages[key] = words.language
             if self._pending_size >= _MOST_PENDING:
                 self._settle()
 
@@ -109,7 +114,8 @@ class CollectionIndex:
             other._pending, other._pending_size = dict(self._pending), self._pending_size
             other._known = set(self._known)
             # The vocabulary only grows, so both use one, under one lock.
-            other._vocabulary, other._of_stem, other._lock = self._vocabulary, self._of_stem, self._lock
+            other._vocabulary, other._stems, other._lock = self._vocabulary, self._stems, self._lock
+            other._languages = dict(self._languages)
         return other
 
     def remove(self, *keys: str) -> None:
@@ -126,16 +132,28 @@ class CollectionIndex:
                     self._parts[number] = kept_texts(self._parts[number], np.array(kept))
                     self._keys[number] = [key for key in own if key not in gone]
             self._known -= gone
+            self._languages = {key: own for key, own in self._languages.items() if key not in gone}
 
-    def statistics(self, query: str, options: MatchOptions) -> LexicalStatistics:
-        """Statistics of a query over all units of all texts."""
-        return lexical_scores(self.asked(query, options.vectors), options).statistics
+    @property
+    def languages(self) -> list[str]:
+        """The languages of the texts, one of `languages.LANGUAGES` each."""
+        with self._lock:
+            others = sorted(set(self._languages.values()))
+            return others if len(self._languages) == len(self._known) and others else [ENGLISH, *others]
+
+    def statistics(self, query: str, options: MatchOptions, language: str = ENGLISH) -> LexicalStatistics:
+        """Statistics of a query over all units of all texts, with the stems of a language.
+
+        Those of English, if no text was counted in that language: the index may be older than this rule.
+        """
+        language = language if language in self.languages else ENGLISH
+        return lexical_scores(self.asked(query, options.vectors, language), options).statistics
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
         """Rank texts by the words that they share with a query, to choose those worth scanning.
 
         A unit's score is the mean of four z-scores: those of its BM25 and of the BM25 of its surroundings, which
-        are 3, 7 and 17 units. A text has the score of its best unit.
+        are 3, 7 and 17 units. A text has the score of its best unit, with the stems of its own language.
 
         Parameters
         ----------
@@ -149,10 +167,17 @@ class CollectionIndex:
             Key and score, best first; among equal scores the text that was added first.
         """
         with self._lock:
-            asked, keys = self.asked(query), self.keys
-        ranking = TextRanking.of(asked)
-        best = (ranking.best / N_SCORES)[:top].tolist()
-        return [(keys[number], score) for number, score in zip(ranking.texts[:top], best, strict=True)]
+            asked = [self.asked(query, language=language) for language in self.languages]
+            keys, languages = self.keys, dict(self._languages)
+        found: list[tuple[int, float]] = []
+        for each in asked:
+            ranking = TextRanking.of(each)
+            for number, score in zip(ranking.texts.tolist(), (ranking.best / N_SCORES).tolist(), strict=True):
+                if len(asked) == 1 or languages.get(keys[number], ENGLISH) == each.language:
+                    found.append((number, score))
+        if len(asked) > 1:
+            found.sort(key=lambda one: (-one[1], one[0]))
+        return [(keys[number], score) for number, score in found[:top]]
 
     def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
         """Count groups of words in every unit of every text, as if each group was the words of one stem.
@@ -181,6 +206,7 @@ class CollectionIndex:
             self._settle()
             postings = merged(self._parts)
             lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
+            lists["languages"] = [self._languages.get(key, ENGLISH) for key in lists["keys"]]
         return postings._asdict() | {name: _encoded(strings) for name, strings in lists.items()}
 
     @classmethod
@@ -197,6 +223,8 @@ class CollectionIndex:
         check(postings, len(vocabulary), len(keys))
         index = cls()
         index._learn(vocabulary)
+        if "languages" in arrays:  # not in an index that counted all texts as English
+            index._languages = _languages(keys, _decoded("languages", arrays["languages"]))
         index._parts, index._keys, index._known = [postings], [keys], set(keys)
         if (len(index._vocabulary), len(index._known)) != (len(vocabulary), len(keys)):
             raise ValueError("the index names a word or a text twice; it is damaged: make it again")
@@ -205,14 +233,16 @@ class CollectionIndex:
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return type(self).from_arrays, (self.to_arrays(),)
 
-    def asked(self, query: str, vectors: WordVectors | None = None) -> QueryOnWords:
-        """A query and all texts as they are now, which later changes do not affect."""
+    def asked(self, query: str, vectors: WordVectors | None = None, language: str = ENGLISH) -> QueryOnWords:
+        """A query and all texts as they are now, which later changes do not affect, in the stems of a language."""
         with self._lock:
             self._settle()
             vocabulary = list(self._vocabulary)
-            of_stem = {stem: list(self._of_stem.get(stem, ())) for stem in query_stems(query)}
-            if vectors is None:
-                return QueryOnWords(query, list(self._parts), of_stem, vocabulary)
+            known = self._stems.setdefault(language, _Stems(language))
+            known.learn(vocabulary[known.n_words :])
+            of_stem = {stem: list(known.numbers.get(stem, ())) for stem in query_stems(query, language)}
+            if vectors is None or language != ENGLISH:
+                return QueryOnWords(query, list(self._parts), of_stem, vocabulary, None, language)
             if self._rows is None or self._rows[0] is not vectors:
                 self._rows = vectors, np.zeros(0, np.int32)
             new = rows_of(vectors, vocabulary[len(self._rows[1]) :])
@@ -221,10 +251,9 @@ class CollectionIndex:
 
     def _learn(self, words: Iterable[str]) -> None:
         new = [word for word in words if word not in self._vocabulary]
-        for word, stem in zip(new, stems_of(new), strict=True):
-            self._of_stem.setdefault(stem, []).append(
-                self._vocabulary.setdefault(word, len(self._vocabulary))
-            )
+        self._stems[ENGLISH].learn(new)
+        for word in new:
+            self._vocabulary.setdefault(word, len(self._vocabulary))
 
     def _settle(self) -> None:
         """Index pending texts, and merge small parts."""
@@ -235,6 +264,33 @@ class CollectionIndex:
         while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):
             self._parts[-2:] = [merged(self._parts[-2:])]
             self._keys[-2:] = [self._keys[-2] + self._keys[-1]]
+
+
+class _Stems:
+    """The numbers of a vocabulary's words with each stem of a language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self.n_words = 0
+        self.numbers: dict[str, list[int]] = {}
+
+    def learn(self, words: list[str]) -> None:
+        """Learn the words that come next in the vocabulary."""
+        for number, stem in enumerate(stems_of(words, self.language), self.n_words):
+            self.numbers.setdefault(stem, []).append(number)
+        self.n_words += len(words)
+
+
+def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
+    """The languages of texts that are not in English, by key."""
+    unknown = sorted({*languages} - {*LANGUAGES})
+    if unknown or len(languages) != len(keys):
+        raise ValueError(
+            f"the index has {len(languages)} languages for {len(keys)} texts"
+            + (f", one of them {unknown[0]!r:.40}" if unknown else "")
+            + f"; expected one of {', '.join(LANGUAGES)} for each: make it again"
+        )
+    return {key: own for key, own in zip(keys, languages, strict=True) if own != ENGLISH}
 
 
 def _encoded(strings: Sequence[str]) -> NDArray[np.uint8]:

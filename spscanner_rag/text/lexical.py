@@ -32,8 +32,16 @@ from spscanner_rag.text.soft_match import (
     soft_scores,
     soft_statistics,
 )
+from spscanner_rag.text.stop_words import ENGLISH
 from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import TextWords, indexed_query, query_stems, query_words, stem_columns
+from spscanner_rag.text.words import (
+    TextWords,
+    indexed_query,
+    numbers_of_stems,
+    query_stems,
+    query_words,
+    stem_columns,
+)
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
@@ -63,6 +71,7 @@ class LexicalStatistics:
     mean_words_around: tuple[float, ...] = ()  # of a unit's surroundings, by `REACH`
     around: tuple[Moments, ...] = ()  # of their BM25 scores
     soft: SoftStatistics | None = None
+    language: str = ENGLISH  # that the query was cut and stemmed in
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,7 @@ class LexicalMatch:
     scores: NDArray[np.float32]  # (units, 1, 4 or 16)
     token_features: NDArray[np.float32] | None = None  # (text tokens, 4), with word vectors
     query_idf: NDArray[np.float64] | None = None  # (query words,) in the soft match, with word vectors
+    language: str = ENGLISH  # that the query was cut and stemmed in
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +117,37 @@ class QueryOnWords:
     of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
     vocabulary: Sequence[str]
     rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
+    language: str = ENGLISH  # that the query is cut in, and whose stems `of_stem` has
 
     @classmethod
-    def on_text(cls, query: str, words: TextWords, vectors: WordVectors | None = None) -> Self:
-        """A query, and the words of one text."""
-        rows = None if vectors is None else rows_of(vectors, words.vocabulary)
-        return cls(query, [words.postings], words.of_stem, words.vocabulary, rows)
+    def on_text(
+        cls, query: str, words: TextWords, vectors: WordVectors | None = None, language: str | None = None
+    ) -> Self:
+        """A query, and the words of one text, with the stems of a language: by default the text's own."""
+        language, of_stem = language or words.language, words.of_stem
+        if language != words.language:
+            of_stem = numbers_of_stems(words.vocabulary, language)
+        rows = None if vectors is None else rows_of(vectors, words.vocabulary, language)
+        return cls(query, [words.postings], of_stem, words.vocabulary, rows, language)
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """The distinct stems of the query."""
+        return query_stems(self.query, self.language)
 
     def columns(self) -> NDArray[np.int64]:
         """The index of each word's stem among the query's, else -1: (vocabulary,)."""
-        return stem_columns(self.of_stem, query_stems(self.query), len(self.vocabulary))
+        return stem_columns(self.of_stem, self.stems, len(self.vocabulary))
 
     def counts(self) -> QueryCounts:
         """How often each unit has each stem of the query."""
-        return count_stems(self.parts, self.columns(), len(query_stems(self.query)))
+        return count_stems(self.parts, self.columns(), len(self.stems))
 
     def similar(self, vectors: WordVectors) -> SimilarWords:
         """The vocabulary beside the query's words."""
-        rows = rows_of(vectors, self.vocabulary) if self.rows is None else self.rows
-        return SimilarWords(vectors, rows, self.of_stem, query_words(self.query))
+        rows = rows_of(vectors, self.vocabulary, self.language) if self.rows is None else self.rows
+        words = query_words(self.query, self.language)
+        return SimilarWords(vectors, rows, self.of_stem, words, self.language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +192,7 @@ def lexical_scores(
             means,
             tuple(Moments.of_surroundings(scores, least) for scores in around),
             None if soft is None else soft_statistics(soft, least),
+            asked.language,
         )
     return LexicalScores(counts, statistics, (own, *around), soft)
 
@@ -186,10 +209,11 @@ def match_query(
 
     ``token_starts`` and ``token_ends``, (text tokens,), are character positions of the model's tokens in the
     joined model text. A token gets the class of the word that its last character belongs to. ``statistics`` are
-    those of the query over the collection that the text belongs to, with the same options; by default the text
-    is its own collection.
+    those of the query over the collection that the text belongs to, with the same options, and their language
+    holds for the text too; by default the text is its own collection.
     """
-    asked = QueryOnWords.on_text(query, words, options.vectors)
+    language = words.language if statistics is None else statistics.language
+    asked = QueryOnWords.on_text(query, words, options.vectors, language)
     scores = lexical_scores(asked, options, statistics)
     statistics, soft, columns = scores.statistics, scores.soft, asked.columns()
     classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
@@ -197,7 +221,7 @@ def match_query(
     token_classes = _of_tokens(np.append(class_of, np.uint8(0)), words, token_starts, token_ends)
     standard = np.stack(scores.standardized(), axis=1)
     if options.vectors is None or soft is None or statistics.soft is None:
-        return LexicalMatch(token_classes, standard.astype(np.float32))
+        return LexicalMatch(token_classes, standard.astype(np.float32), language=language)
     standard_soft = np.stack(_standardized((soft.own, *soft.around), statistics.soft), axis=1)
     most = (BM25_K1 + 1) * statistics.idf.sum()
     columns_of_scores = [
@@ -213,6 +237,7 @@ def match_query(
         np.concatenate(columns_of_scores, axis=1).astype(np.float32),
         _of_tokens(features, words, token_starts, token_ends),
         soft.idf,
+        language,
     )
 
 
@@ -230,14 +255,15 @@ def query_features(
     token_starts: NDArray[np.integer],
     token_ends: NDArray[np.integer],
     idf: NDArray[np.float64],
+    language: str = ENGLISH,
 ) -> NDArray[np.float32]:
     """Features of the query's own tokens: (query tokens, 4).
 
     ``token_starts`` and ``token_ends``, (query tokens,), are character positions in ``query.strip()``. ``idf`` is
-    that of the query's words in the soft match, (query words,).
+    that of the query's words in the soft match, (query words,), and ``language`` that of the match.
     """
-    words = indexed_query(query)
-    of_word = dict(zip(query_words(query), idf / _IDF_SCALE, strict=True))
+    words = indexed_query(query, language)
+    of_word = dict(zip(query_words(query, language), idf / _IDF_SCALE, strict=True))
     rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])
     features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
     features[:, -1] = _of_tokens(rarity, words, token_starts, token_ends)

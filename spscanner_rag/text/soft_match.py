@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from spscanner_rag.text.bm25 import REACH, Moments
 from spscanner_rag.text.postings import Postings, text_starts
-from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import STOP_WORDS, stems_of_query_words
+from spscanner_rag.text.stop_words import ENGLISH, STOP_WORDS
+from spscanner_rag.text.word_vectors import UNKNOWN, WordVectors
+from spscanner_rag.text.words import stems_of_query_words
 
 _QUERY_WORDS_AT_ONCE = 16
 """Bounds memory: 64 bytes for each distinct word of the collection."""
@@ -52,10 +53,11 @@ class SimilarWords:
     rows: NDArray[np.int32]  # (vocabulary,) of the text's words, from `rows_of`
     of_stem: Mapping[str, Sequence[int]]  # numbers of the text's words with this stem
     query: tuple[str, ...]  # `query_words`
+    language: str = ENGLISH  # of the text, whose stems `of_stem` has
 
     def similarities(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
-        query_rows, stems = rows_of(self.vectors, self.query), stems_of_query_words(self.query)
+        query_rows, stems = rows_of(self.vectors, self.query, self.language), self._stems()
         for first in range(0, len(self.query), _QUERY_WORDS_AT_ONCE):
             some = slice(first, first + _QUERY_WORDS_AT_ONCE)
             similar = self.vectors.similarities_of_rows(query_rows[some], self.rows)
@@ -63,9 +65,17 @@ class SimilarWords:
                 similar[np.asarray(self.of_stem.get(stem, ()), np.int64), column] = 1
             yield first, similar
 
+    def _stems(self) -> tuple[str, ...]:
+        return stems_of_query_words(self.query, self.language)
 
-def rows_of(vectors: WordVectors, words: Sequence[str]) -> NDArray[np.int32]:
-    """Rows of words in lower case, with stop words as unknown ones: (words,)."""
+
+def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
+    """Rows of words in lower case, with stop words as unknown ones: (words,).
+
+    In another language than English all are unknown, since the vectors are those of English words.
+    """
+    if language != ENGLISH:
+        return np.full(len(words), UNKNOWN, np.int32)
     return vectors.rows("" if word in STOP_WORDS else word for word in words)
 
 

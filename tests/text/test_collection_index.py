@@ -18,8 +18,9 @@ from spscanner_rag.text import collection_index
 from spscanner_rag.text.bm25 import REACH
 from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.lexical import PLAIN_MATCH, LexicalStatistics, MatchOptions, match_query
+from spscanner_rag.text.stop_words import STOP_WORDS
 from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import STOP_WORDS, index_words, query_stems, query_words, stems_of
+from spscanner_rag.text.words import index_words, query_stems, query_words, stems_of
 
 WORDS = ["ship", "ships", "boat", "Anna", "snow", "storm", "the", "a"]
 QUERY = "Did Anna see the ship or a storm?"

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from spscanner_rag.text.words import STOP_WORDS, index_words, query_stems, query_words
+from spscanner_rag.text.stop_words import STOP_WORDS
+from spscanner_rag.text.words import index_words, query_stems, query_words
 
 # The query
 

@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from spscanner_rag.text.stop_words import STOP_WORDS
 from spscanner_rag.text.word_vectors import WordVectors
-from spscanner_rag.text.words import STOP_WORDS, stems_of
+from spscanner_rag.text.words import stems_of
 from spscanner_rag.training.data.question_draw import Drawn
 
 LEAST_COSINE = 0.65

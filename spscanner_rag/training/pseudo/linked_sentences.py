@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from spscanner_rag.evidence.questions import Question
-from spscanner_rag.text.words import STOP_WORDS
+from spscanner_rag.text.stop_words import STOP_WORDS
 from spscanner_rag.training.pseudo.key_phrases import WordRarity
 from spscanner_rag.training.pseudo.masked_sentences import without_entity
 
