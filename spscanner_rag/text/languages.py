@@ -37,7 +37,7 @@ _ENGLISH_SHARE = 0.2
 _SHARE = 0.25
 """Least share of another language's stop words."""
 
-_DISTINCT = 5
+_DISTINCT = 6
 """Least number of different ones: a list of Spanish place names has a few."""
 
 _TIMES_ENGLISH = 2
