@@ -9,6 +9,7 @@ import typer.core
 
 from spscanner_rag.cli.arguments import optional
 from spscanner_rag.cli.several_values import SeveralValues
+from spscanner_rag.cli.synthesize_decontaminate import EXIT_CODES as DECONTAMINATE_EXIT_CODES
 from spscanner_rag.cli.synthesize_decontaminate import decontaminate
 from spscanner_rag.cli.synthesize_make import RESULTS, make
 from spscanner_rag.cli.synthesize_options import (
@@ -38,17 +39,23 @@ synthesize = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Make training and test data from documents with a language model: "
-    "`spscanner synthesize FILE... --out DIR`.",
+    help="Make training and test data from documents with a language model. `spscanner synthesize FILE... --out "
+    "DIR` is short for `spscanner synthesize make FILE... --out DIR`.",
 )
-synthesize.command(cls=SeveralValues, epilog=RESULTS)(make)
-synthesize.command(cls=SeveralValues)(decontaminate)
+synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples from documents.")(make)
+synthesize.command(
+    cls=SeveralValues,
+    epilog=DECONTAMINATE_EXIT_CODES,
+    short_help="Drop examples that share text with tests.",
+)(decontaminate)
 
 
-@synthesize.command("inspect")
+@synthesize.command("inspect", short_help="Write a page that shows examples.")
 def inspect_examples(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that this command made.")],
-    out: Annotated[Path | None, optional("Page to write; default: FILE with the ending .html.")] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="train.jsonl or test.jsonl of a run.")],
+    out: Annotated[
+        Path | None, optional("Page to write; default: FILE with the ending .html.", "PAGE")
+    ] = None,
     examples: Annotated[int, typer.Option(min=0, help="How many examples the page shows.")] = 100,
 ) -> None:
     """Write a page with examples and statistics, to judge them before training."""
@@ -63,19 +70,36 @@ def inspect_examples(
     sys.stdout.write(f"{one_line(str(page))}: the page\n")
 
 
-@synthesize.command()
+@synthesize.command(
+    epilog="The folder gets test.jsonl with the questions that were kept, summary.json, and replies.jsonl. Exit "
+    "code: 0 if questions were kept, 3 if the run ended early with questions, 1 if there are none, 2 for bad input.",
+    short_help="Label the sentences that questions need.",
+)
 def annotate(
     data: Annotated[
         list[Path],
         typer.Argument(metavar="DATA...", help="Question files with answers; evidence is not read."),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the results; a run found there resumes.")],
-    llm: Annotated[str, typer.Option(help="Model that labels; see `spscanner synthesize make --help`.")],
-    checker: Annotated[str, typer.Option(help="Model that must reproduce the answer.")],
+    llm: Annotated[
+        str,
+        typer.Option(
+            help="Model that labels sentences: PROVIDER:MODEL or FILE.py:NAME, as for `spscanner synthesize make`."
+        ),
+    ],
+    checker: Annotated[
+        str, typer.Option(help="Model that must find the answer in the labelled sentences alone.")
+    ],
     stronger: Annotated[
         str | None, optional("Model that labels again in wide windows; default: the one of --llm.", "LLM")
     ] = None,
-    mode: Annotated[str, typer.Option(help="windows (section 8) or selection (E.6).")] = "windows",
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="windows: 20 sentences at a time, and 200 with --stronger if the checker fails (the paper's "
+            "section 8); selection: 200 at a time, then a choice among the candidates (appendix E.6)."
+        ),
+    ] = "windows",
     prompts: Prompts = None,
     reply_form: ReplyForm = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Documents worked on at the same time.")] = 8,
@@ -125,7 +149,7 @@ def annotate(
         raise typer.Exit(ENDED_EARLY)
 
 
-@synthesize.command("from-released")
+@synthesize.command("from-released", short_help="Convert the authors' training files.")
 def from_released(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Released training files, JSONL.")],
     out: Annotated[Path, typer.Option(help="Question file to write, .jsonl.")],

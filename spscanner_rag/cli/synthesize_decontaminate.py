@@ -10,6 +10,8 @@ from spscanner_rag.cli.arguments import optional
 from spscanner_rag.cli.synthesize_options import NOTHING_USABLE, MaxShare, MinWords
 from spscanner_rag.views.escaping import one_line
 
+EXIT_CODES = "Exit code: 0 if lines were kept, 1 if none is left, 2 for bad input."
+
 
 def decontaminate(
     files: Annotated[

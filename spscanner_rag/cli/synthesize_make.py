@@ -28,18 +28,23 @@ if TYPE_CHECKING:
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
 --test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
-interrupted. Exit code: 0 if examples were written, 3 if the run ended early with examples, 1 if there are none.
+interrupted. Exit code: 0 if examples were written, 3 if the run ended early with examples, 1 if there are none, 2
+for bad input.
 """
 
 Sources = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE...", help="Text, JSONL with a text in each line, or folders of these."),
+    typer.Argument(
+        metavar="FILE...",
+        help="Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
+    ),
 ]
 LanguageModelName = Annotated[
     str,
     typer.Option(
-        help="PROVIDER:MODEL, such as openai:gpt-4o-mini, through LlamaIndex or LangChain, whichever is "
-        "installed; FILE.py:NAME; or scripted, a stand-in that costs nothing."
+        help="Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through LlamaIndex or "
+        "LangChain, whichever is installed; FILE.py:NAME, a model or a function of yours; or scripted, a "
+        "stand-in that costs nothing, to try this out."
     ),
 ]
 
@@ -48,32 +53,52 @@ def make(
     sources: Sources,
     out: Annotated[Path, typer.Option(help="Folder for the results; a run found there resumes.")],
     llm: LanguageModelName = "scripted",
-    strategy: Annotated[str, typer.Option(help="link, chunk or pair.")] = "link",
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="What a question is made from: link, two parts of a document that are far apart; chunk, 20 "
+            "sentences in a row; pair, 20 sentences and the 20 most similar ones."
+        ),
+    ] = "link",
     sizes: Annotated[
-        str, typer.Option(help="Tokens of sub-documents, with weights: 2000,5000,10000 or 2000:1,10000:2.")
+        str,
+        typer.Option(
+            help="Lengths, in tokens, of the stretches of documents (sub-documents) that questions are made from. "
+            "They come equally often, or by weights: 2000:1,10000:2."
+        ),
     ] = "2000,5000,10000",
     positions: Annotated[
         str,
         typer.Option(
-            help="Where the sides of links may stand, by turns: pairs of start, middle, end and anywhere, such as "
-            "start-end,middle-end."
+            help="For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
+            "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
+            show_default=False,
         ),
     ] = "",
     per_document: Annotated[int, typer.Option(min=1, help="Most sub-documents of one document.")] = 1,
     most: Annotated[
-        int | None, typer.Option(min=1, help="Most sub-documents in all.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Most sub-documents in all; default: no limit.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
-    language: Annotated[str, typer.Option(help="ISO 639-1 code of the documents' language.")] = "en",
+    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    language: Annotated[
+        str, typer.Option(help="Language of the documents and questions, as a code of two letters.")
+    ] = "en",
     language_probability: Annotated[
-        float, typer.Option(min=0, max=1, help="Least probability of that language; 0 takes every document.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Documents are left out if the language is less probable than this; 0 takes every document.",
+        ),
     ] = 0.8,
     keep_boilerplate: Annotated[
-        bool, typer.Option("--keep-boilerplate", help="Also use licences and copyright notices.")
+        bool,
+        typer.Option("--keep-boilerplate", help="Also make questions from licences and copyright notices."),
     ] = False,
     against: Annotated[
         list[Path] | None,
-        optional("Test documents; documents that share text with them are left out.", "FILE..."),
+        optional("Test documents; source documents that share text with them are left out.", "FILE..."),
     ] = None,
     min_words: MinWords = 10,
     max_share: MaxShare = 0.01,
@@ -81,28 +106,38 @@ def make(
         float, typer.Option(min=0, max=1, help="Share of documents for test.jsonl instead of train.jsonl.")
     ] = 0.0,
     embedder: Annotated[
-        str, typer.Option(help="Embedding model for --strategy pair.")
+        str,
+        typer.Option(help="For --strategy pair: sentence-transformers model that finds similar sentences."),
     ] = "sentence-transformers/all-MiniLM-L6-v2",
     prompts: Prompts = None,
     reply_form: ReplyForm = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Sub-documents worked on at the same time.")] = 8,
-    requests_per_minute: Annotated[float | None, optional_number("Most requests a minute.", float)] = None,
+    requests_per_minute: Annotated[
+        float | None, optional_number("Most requests a minute; default: no limit.", float)
+    ] = None,
     max_requests: MaxRequests = None,
     max_cost: MaxCost = None,
     price_prompt: PricePrompt = 0.0,
     price_reply: PriceReply = 0.0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count requests and tokens, estimate the cost, ask nothing.")
+        bool,
+        typer.Option("--dry-run", help="Estimate requests, tokens and, with prices, the cost; ask nothing."),
     ] = False,
     write_batch: Annotated[
         Path | None,
-        optional("Write the requests to this file for a provider's batches, ask nothing.", "FILE"),
+        optional(
+            "Write the requests to this file, to be sent to a provider as a batch; ask nothing.", "FILE"
+        ),
     ] = None,
-    batch_format: Annotated[str, typer.Option(help="Form of that file: openai or anthropic.")] = "openai",
+    batch_format: Annotated[
+        str, typer.Option(help="Form of the file of --write-batch: openai or anthropic.")
+    ] = "openai",
     read_batch: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
-            metavar="REQUESTS RESULTS", help="Take in the results of a batch first.", show_default=False
+            metavar="REQUESTS RESULTS",
+            help="Take in the results of a batch first: the file of --write-batch, and the provider's.",
+            show_default=False,
         ),
     ] = None,
     progress: ShowProgress = None,

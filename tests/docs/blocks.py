@@ -71,13 +71,13 @@ def blocks_of(text: str, page: str) -> list[Block]:
 
 def run_block(block: Block, folder: Path, names: dict[str, object]) -> str:
     """Run a block in the current folder, ``folder``; return what a shell printed."""
+    if block.file:
+        (folder / block.file).write_text(block.text, encoding="utf-8")
     if block.language == "python":
         exec(compile("\n" * (block.line - 1) + block.text, block.page, "exec"), names)
     elif block.language == "sh":
         return run_shell(block, folder)
-    elif block.file:
-        (folder / block.file).write_text(block.text, encoding="utf-8")
-    if block.language == "toml":
+    elif block.language == "toml":
         read_recipe(folder / block.file)
     elif block.language == "json":
         for value in json_values(block.text):
