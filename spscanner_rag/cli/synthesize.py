@@ -71,8 +71,9 @@ def inspect_examples(
 
 
 @synthesize.command(
-    epilog="The folder gets test.jsonl with the questions that were kept, summary.json, and replies.jsonl. Exit "
-    "code: 0 if questions were kept, 3 if the run ended early with questions, 1 if there are none, 2 for bad input.",
+    epilog="The folder gets test.jsonl with the questions that were kept, summary.json, and replies.jsonl. "
+    "Exit code: 0 if questions were kept, 3 if the run ended early with questions, 1 if there are none, 2 for bad "
+    "input.",
     short_help="Label the sentences that questions need.",
 )
 def annotate(

@@ -26,9 +26,10 @@ CJK_CHARACTER: Final = (
 
 _CJK = re.compile(f"[{CJK_CHARACTER}]")
 
-# Letters alone are left out: "d" and "l" are French stop words, and names in formulas.
+# Latin letters alone are left out: "d" and "l" are French stop words, and names in formulas.
 _TELLING: Mapping[str, frozenset[str]] = {
-    language: frozenset(word for word in words if len(word) > 1) for language, words in STOP_WORDS_OF.items()
+    language: frozenset(word for word in words if len(word) > 1 or word >= "\u0400")
+    for language, words in STOP_WORDS_OF.items()
 }
 
 _ENGLISH_SHARE = 0.2
