@@ -66,7 +66,9 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
         query = require_query(query)
-        return await off_loop(lambda cancelled: self._compressed(documents, query, cancelled))
+        return await off_loop(
+            lambda cancelled: self._compressed(documents, query, cancelled), self._search().at_once
+        )
 
     def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:
         """A runnable of ``{"documents": [...], "query": "..."}``, sync and async."""

@@ -193,7 +193,9 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
             found = None
             if isinstance(first := self._first_stage, Runnable):
                 found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
-            return await off_loop(lambda cancelled: self._answer(query, found, arguments, cancelled))
+            return await off_loop(
+                lambda cancelled: self._answer(query, found, arguments, cancelled), self._search().at_once
+            )
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class handles only Exception
             raise

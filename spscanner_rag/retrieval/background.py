@@ -15,11 +15,11 @@ T = TypeVar("T")
 AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
 """Maximum number of concurrent scans. Each already uses several cores; further ones wait in a queue."""
 
-_executor: ThreadPoolExecutor | None = None
+_executors: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 
 
-async def off_loop(call: Callable[[Cancelled], T]) -> T:
+async def off_loop(call: Callable[[Cancelled], T], at_once: int = AT_ONCE) -> T:
     """Await a blocking call that runs in a worker thread.
 
     The threads are not those of the event loop's default executor, which the application needs for other calls.
@@ -29,28 +29,29 @@ async def off_loop(call: Callable[[Cancelled], T]) -> T:
     call
         Its argument is a function that tells whether the awaiting task was cancelled; call it regularly. It
         runs in a copy of the caller's context variables, which tracing needs.
+    at_once
+        How many such calls run at a time. Calls that only wait, for a server, may be many.
     """
     stop = threading.Event()
     context = contextvars.copy_context()
-    waiting = asyncio.get_running_loop().run_in_executor(_threads(), context.run, call, stop.is_set)
+    waiting = asyncio.get_running_loop().run_in_executor(_threads(at_once), context.run, call, stop.is_set)
     try:
         return await waiting
     finally:
         stop.set()
 
 
-def _threads() -> ThreadPoolExecutor:
-    global _executor
+def _threads(at_once: int) -> ThreadPoolExecutor:
     with _lock:
-        if _executor is None:
-            _executor = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="spscanner")
-        return _executor
+        if at_once not in _executors:
+            _executors[at_once] = ThreadPoolExecutor(at_once, thread_name_prefix="spscanner")
+        return _executors[at_once]
 
 
 def _forget() -> None:
     # A forked process has none of its parent's threads, and another thread may have held the lock.
-    global _executor, _lock
-    _executor, _lock = None, threading.Lock()
+    global _executors, _lock
+    _executors, _lock = {}, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from spscanner_rag.results import Compression
+from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pruning import KeptPiece, kept_pieces
@@ -95,6 +96,11 @@ class SentenceSearch:
         if self.selection.order == "score":
             kept.sort(key=lambda piece: -piece.best.logit)
         return kept
+
+    @property
+    def at_once(self) -> int:
+        """How many searches may run at a time: few here, and as many as a scorer that asks a server says."""
+        return int(getattr(self.choice.scorer, "calls_at_once", AT_ONCE))
 
     def compression(self, texts: Iterable[JoinedText], kept: Iterable[str]) -> Compression:
         """Tokens of what is returned, and of the texts that were read for it, both by `token_counter`."""

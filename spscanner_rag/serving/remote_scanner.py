@@ -74,6 +74,8 @@ class RemoteScanner:
     """
 
     name = "remote"
+    calls_at_once = 64
+    """How many asynchronous calls of a framework class wait for answers at a time; the server has its own queue."""
 
     def __init__(
         self,

@@ -235,7 +235,10 @@ class SPScannerPostprocessor(BaseNodePostprocessor):
         query, given = query_text(query_bundle), with_scores(nodes)
         with self._reranking(query_bundle, given) as found:
             if given:
-                found.extend(await off_loop(lambda cancelled: self._sentences(query, given, cancelled)))
+                at_once = self._search().at_once
+                found.extend(
+                    await off_loop(lambda cancelled: self._sentences(query, given, cancelled), at_once)
+                )
         return found
 
     def _reranking(

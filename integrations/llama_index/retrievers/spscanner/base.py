@@ -267,7 +267,9 @@ class SPScannerRetriever(HoldsDocuments, BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         first = self._first_stage
         found = None if isinstance(first, str) else await first.aretrieve(query_bundle)
-        return await off_loop(lambda cancelled: self._sentences(query_bundle, found, cancelled))
+        return await off_loop(
+            lambda cancelled: self._sentences(query_bundle, found, cancelled), self._search.at_once
+        )
 
     def _sentences(
         self, query: QueryBundle, found: object, cancelled: Cancelled = never
