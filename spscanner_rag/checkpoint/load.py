@@ -17,7 +17,7 @@ from spscanner_rag.checkpoint.config_file import (
     read_config,
     tensor_shapes,
 )
-from spscanner_rag.checkpoint.digests import DIGESTS, Digests
+from spscanner_rag.checkpoint.digests import DIGESTS, Digests, fingerprint
 from spscanner_rag.checkpoint.file_access import CheckpointError, read_json
 from spscanner_rag.checkpoint.folders import locate
 from spscanner_rag.checkpoint.hub import HubOptions
@@ -78,6 +78,10 @@ class Checkpoint:
     def files(self) -> Path:
         """The folder that its files are in: ``folder``, or one within it after an interrupted save."""
         return current_files(self.folder)
+
+    def fingerprint(self) -> str:
+        """One SHA-256, in hexadecimal, of its files as they are now; reads them all."""
+        return fingerprint(self.files)
 
 
 def load_checkpoint(

@@ -32,7 +32,8 @@ _MODEL_FILES = (
 )  # not the weights of other runtimes
 _ROUNDING_ONLY = frozenset({"batch_size", "segment_tokens"})
 _TRANSFER_ONLY = frozenset({"timeout", "retries", "batch_characters", "batch_texts"})  # of a remote scanner
-_SERVED = ("id", "segmenter", "uses_collection", "window_tokens", "dtype")  # what a server says of its model
+_SERVED = ("id", "sha256", "segmenter", "uses_collection", "window_tokens", "dtype")
+"""What a server says of its model, except for the device."""
 
 
 def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:

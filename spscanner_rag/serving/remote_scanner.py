@@ -75,7 +75,7 @@ class RemoteScanner:
 
     name = "remote"
     calls_at_once = 64
-    """How many asynchronous calls of a framework class wait for answers at a time; the server has its own queue."""
+    """How many asynchronous calls of a framework class wait for answers at a time; the server has a queue."""
 
     def __init__(
         self,

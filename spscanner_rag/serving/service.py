@@ -39,6 +39,7 @@ class Service:
 
     def __init__(self, scanner: Scanner, limits: Limits) -> None:
         self.scanner, self.limits = scanner, limits
+        self._fingerprint = scanner.checkpoint.fingerprint()  # now: its files may be replaced later
         self.metrics = Metrics()
         self.queue = ReadingQueue(scanner.pipeline, limits, self.metrics.tokens.inc)
         self.metrics.watch(self.queue)
@@ -164,6 +165,7 @@ class Service:
             "id": scanner.checkpoint.source,
             "object": "model",
             "owned_by": "spscanner-rag",
+            "sha256": self._fingerprint,
             "segmenter": scanner.reading.segmenter.name,
             "uses_collection": scanner.uses_collection,
             "window_tokens": settings.window_tokens,

@@ -21,7 +21,7 @@ from spscanner_rag.checkpoint import (
     locate,
     save_checkpoint,
 )
-from spscanner_rag.checkpoint.digests import Digests
+from spscanner_rag.checkpoint.digests import Digests, fingerprint
 from spscanner_rag.checkpoint.load import load_classifier
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.text.word_vectors import WordVectors
@@ -288,3 +288,16 @@ def test_a_copy_of_the_folder_loads(folder: Path, tmp_path: Path) -> None:
         "model.safetensors",
         "tokenizer.json",
     )
+
+
+def test_a_fingerprint_is_of_what_the_model_computes(folder: Path, tmp_path: Path) -> None:
+    before = fingerprint(folder)
+    shutil.copytree(folder, tmp_path / "copy")
+    (folder / "README.md").write_text("of no effect", encoding="utf-8")
+    assert fingerprint(folder) == fingerprint(tmp_path / "copy") == before
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content + b" ")
+        assert fingerprint(folder) != before
+        (folder / name).write_bytes(content)
+    assert fingerprint(folder) == before

@@ -74,7 +74,13 @@ def test_an_embedding_model_with_the_folders_of_its_modules(tmp_path: Path) -> N
 def test_the_model_behind_a_server() -> None:
     def served(**changes: object) -> RemoteScanner:
         scanner = RemoteScanner("http://127.0.0.1:1", timeout=changes.pop("timeout", 1.0))  # type: ignore[arg-type]
-        told = {"id": "m", "segmenter": "sentence", "uses_collection": True, "window_tokens": None}
+        told = {
+            "id": "m",
+            "sha256": "0",
+            "segmenter": "sentence",
+            "uses_collection": True,
+            "window_tokens": None,
+        }
         scanner.__dict__["_model"] = told | {"dtype": "float32", "device": "cpu"} | changes
         return scanner
 
@@ -82,6 +88,7 @@ def test_the_model_behind_a_server() -> None:
     assert identity == json.loads(json.dumps(identity))
     assert identity == identity_of("remote:http://127.0.0.1:1", served(device="cuda:0", timeout=9.0))
     assert identity != identity_of("remote:http://127.0.0.1:1", served(id="another"))
+    assert identity != identity_of("remote:http://127.0.0.1:1", served(sha256="1"))
 
 
 def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

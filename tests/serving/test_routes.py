@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
+from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.results.selection import sigmoid
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -136,6 +137,7 @@ def test_segments_tokens_and_the_model_are_told(client: httpx.Client, tiny_scann
     assert counted == [tiny_scanner.count_tokens(text) for text in TEXTS]
     (model,) = client.get("/v1/models").json()["data"]
     assert (model["segmenter"], model["uses_collection"]) == ("sentence", True)
+    assert model["sha256"] == fingerprint(tiny_scanner.checkpoint.files)
 
 
 def test_state_and_metrics(client: httpx.Client) -> None:
