@@ -130,7 +130,13 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
         torch.nn.init.normal_(model.binary_head.weight)
         torch.nn.init.normal_(model.surroundings.weight, std=0.2)
     settings = ScannerSettings(
-        "sentence", reanchor_tokens=64, match=True, prior=True, surroundings=True, least_units=60
+        "sentence",
+        reanchor_tokens=64,
+        match=True,
+        prior=True,
+        surroundings=True,
+        least_units=60,
+        text_weight=0.5,
     )
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)

@@ -8,6 +8,7 @@ FORMAT: Final = 1
 """The format of the object "spscanner"."""
 
 _MOST_LEAST_UNITS: Final = 1_000_000  # a document has no more units, and logits for more lose their meaning
+_MOST_TEXT_WEIGHT: Final = 100
 _LARGEST_TOKENS: Final = 2**31 - 1
 
 LEXICAL_PARTS: Final = {
@@ -51,6 +52,10 @@ class ScannerSettings:
     least_units : int, default 0
         The lexical channel treats a document with fewer units as if it had this many (key
         ``lexical.least_units``), at most 1,000,000.
+    text_weight : float, default 0
+        In a collection of texts, every logit of a text is lowered by this much of what the text as a whole scores
+        less than the best text (key ``lexical.text_weight``), at most 100; see `text_match`. It needs the
+        surroundings.
 
     Raises
     ------
@@ -67,6 +72,7 @@ class ScannerSettings:
     training: dict[str, Any] = field(default_factory=dict)
     least_units: int = 0
     soft: bool = False
+    text_weight: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -86,6 +92,15 @@ class ScannerSettings:
             raise ValueError(
                 f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0,"
                 f" at most {_MOST_LEAST_UNITS:,}"
+            )
+        if type(self.text_weight) not in (int, float) or not 0 <= self.text_weight <= _MOST_TEXT_WEIGHT:
+            raise ValueError(
+                f"spscanner.lexical.text_weight is {self.text_weight!r}; expected a number of at least 0, at most"
+                f" {_MOST_TEXT_WEIGHT}"
+            )
+        if self.text_weight and not self.surroundings:
+            raise ValueError(
+                "spscanner.lexical.text_weight is above 0 without lexical.surroundings; expected both"
             )
         if self.surroundings and not self.prior:
             raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
@@ -108,6 +123,8 @@ class ScannerSettings:
         names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
         if names and self.least_units:
             names.append(f"short documents scored as {self.least_units} units")
+        if self.text_weight:
+            names.append(f"whole documents compared (weight {self.text_weight})")
         return names
 
     @classmethod
@@ -127,7 +144,7 @@ class ScannerSettings:
         if not isinstance(lexical, Mapping):
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
-        parts = (*LEXICAL_PARTS, "least_units")
+        parts = (*LEXICAL_PARTS, "least_units", "text_weight")
         for where, given, known in (
             ("", value, ("format", *plain, "lexical")),
             ("lexical.", lexical, parts),
@@ -148,6 +165,6 @@ class ScannerSettings:
             "segmenter": self.segmenter,
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
-            "lexical": self.lexical | {"least_units": self.least_units},
+            "lexical": self.lexical | {"least_units": self.least_units, "text_weight": self.text_weight},
             "training": self.training,
         }

@@ -209,7 +209,8 @@ class Pipeline:
         read = iter(read_logits(self.model, sequences, self.segment_tokens, meter.after_step))
         for scan in scans:
             logits = [next(read) for _ in scan.windows]
-            yield average_logits(scan.windows, logits, len(scan.asked.text.units))
+            averaged = average_logits(scan.windows, logits, len(scan.asked.text.units))
+            yield averaged + np.float32(scan.asked.offset)
 
 
 def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:

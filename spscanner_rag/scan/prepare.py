@@ -17,10 +17,11 @@ from spscanner_rag.text.lexical import (
     LexicalStatistics,
     MatchOptions,
     match_query,
-    query_features,
 )
 from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.stop_words import ENGLISH
 from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.token_features import query_features
 from spscanner_rag.text.tokenization import (
     EndRule,
     PreparedText,
@@ -51,6 +52,9 @@ class QueryOnText:
     prior: NDArray[np.float32] | None = None  # (units, lexical scores)
     match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
+    offset: float = (
+        0.0  # added to every logit: what the text as a whole loses to the best one of its collection
+    )
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
@@ -98,6 +102,7 @@ class Reading:
     lexical_match: bool = False  # whether the model has an embedding of match classes
     lexical_prior: bool = False  # whether it has a weight for each unit's lexical score
     match_options: MatchOptions = PLAIN_MATCH
+    text_weight: float = 0.0  # of the score of a text as a whole, where texts of a collection are compared
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
@@ -110,7 +115,13 @@ class Reading:
             reanchor_tokens=settings.reanchor_tokens,
             lexical_match=settings.match,
             lexical_prior=settings.prior,
-            match_options=MatchOptions(settings.surroundings, settings.least_units, checkpoint.word_vectors),
+            match_options=MatchOptions(
+                settings.surroundings,
+                settings.least_units,
+                checkpoint.word_vectors,
+                texts=settings.text_weight > 0,
+            ),
+            text_weight=settings.text_weight,
         )
 
     def prepare(
@@ -137,7 +148,9 @@ class Reading:
         """Whether a text's logits depend on the words of the collection that it belongs to."""
         return self.lexical_match or self.lexical_prior
 
-    def statistics(self, query: str, collection: CollectionIndex, language: str) -> LexicalStatistics:
+    def statistics(
+        self, query: str, collection: CollectionIndex, language: str = ENGLISH
+    ) -> LexicalStatistics:
         """Statistics of a question over a collection, for `pair` with a text in ``language``."""
         return collection.statistics(query, self.match_options, language)
 
@@ -165,6 +178,7 @@ class Reading:
             match.scores if self.lexical_prior else None,
             match.token_features,
             None if idf is None else query_features(query, starts, ends, idf, match.language),
+            self.text_weight * match.text_score,
         )
 
 

@@ -13,6 +13,10 @@ BM25_K1, BM25_B = 1.5, 0.75
 _RARE = 4
 """A stem is rare if its surroundings are less than a quarter of all units."""
 
+_LINEAR_Z = 4.0
+"""Up to here z-scores are passed on; beyond, their logarithm. In a large collection few sentences share a word
+with the question, so that the deviation is small, and the best z-score grows with the collection."""
+
 REACH = (1, 3, 8)
 """Three sizes of a unit's surroundings: this many units before it, the unit, and this many after it."""
 
@@ -49,6 +53,17 @@ class Moments(NamedTuple):
 def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     """Z-scores of units among themselves; 0 if none differ: (units,)."""
     return Moments.of(scores).standardize(scores)
+
+
+def tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Z-scores up to `_LINEAR_Z` as they are, larger ones by their logarithm."""
+    return np.where(z > _LINEAR_Z, _LINEAR_Z + np.log1p(np.maximum(z - _LINEAR_Z, 0)), z)
+
+
+def rarity(counts: QueryCounts, least_units: int = 0) -> NDArray[np.float64]:
+    """Lucene's idf of each stem of the query among at least so many units, natural logarithm: (stems,)."""
+    frequency = np.bincount(counts.stems, minlength=counts.n_stems)  # (stems,) units that hold the stem
+    return np.log1p((max(counts.n_units, least_units) - frequency + 0.5) / (frequency + 0.5))
 
 
 def own_scores(counts: QueryCounts, idf: NDArray[np.float64], mean: float) -> NDArray[np.float64]:

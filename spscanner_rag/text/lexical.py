@@ -8,8 +8,8 @@ model's tokenizer is the last, which gives each token the class of its word.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +20,25 @@ from spscanner_rag.text.bm25 import (
     mean_words,
     mean_words_around,
     own_scores,
+    rarity,
     scores_around,
+    tempered,
 )
 from spscanner_rag.text.postings import Postings, QueryCounts, count_stems
 from spscanner_rag.text.soft_match import (
     SimilarWords,
     SoftScores,
     SoftStatistics,
-    best_of_words,
     rows_of,
     soft_scores,
     soft_statistics,
 )
 from spscanner_rag.text.stop_words import ENGLISH
+from spscanner_rag.text.text_match import TextStatistics, text_scores, text_statistics
+from spscanner_rag.text.token_features import MATCH_FEATURES, of_tokens, word_features
 from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.text.words import (
     TextWords,
-    indexed_query,
     numbers_of_stems,
     query_stems,
     query_words,
@@ -45,20 +47,6 @@ from spscanner_rag.text.words import (
 
 IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 """Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
-
-MATCH_FEATURES = 4
-"""Numbers that the soft channel gives each token: see `LexicalMatch.token_features`."""
-
-_LINEAR_Z = 4.0
-"""Up to here the soft channel passes z-scores on; beyond, their logarithm. In a large collection few sentences
-share a word with the question, so that the deviation is small, and the best z-score grows with the collection."""
-
-_IDF_SCALE = 5.0
-
-_TOKENS_AT_ONCE = 2**18
-"""Bounds memory: a text of emoji has millions of tokens."""
-
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +60,7 @@ class LexicalStatistics:
     around: tuple[Moments, ...] = ()  # of their BM25 scores
     soft: SoftStatistics | None = None
     language: str = ENGLISH  # that the query was cut and stemmed in
+    texts: TextStatistics | None = None  # those of whole texts, of a collection whose texts are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +79,7 @@ class LexicalMatch:
     token_features: NDArray[np.float32] | None = None  # (text tokens, 4), with word vectors
     query_idf: NDArray[np.float64] | None = None  # (query words,) in the soft match, with word vectors
     language: str = ENGLISH  # that the query was cut and stemmed in
+    text_score: float = 0.0  # of the whole text, less the best of the collection; 0 if texts are not compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +93,7 @@ class MatchOptions:
     surroundings: bool = False  # whether the text around each unit is scored as well
     least_units: int = 0
     vectors: WordVectors | None = None  # for the soft match, which needs the surroundings
+    texts: bool = False  # whether texts are also compared as wholes, which needs the surroundings
 
 
 PLAIN_MATCH = MatchOptions()
@@ -173,9 +164,7 @@ def lexical_scores(
     if statistics is not None:
         idf, mean, means = statistics.idf, statistics.mean_words, statistics.mean_words_around
     else:
-        frequency = np.bincount(counts.stems, minlength=counts.n_stems)  # (stems,) units that hold the stem
-        idf = np.log1p((max(counts.n_units, least) - frequency + 0.5) / (frequency + 0.5))
-        mean = mean_words(counts.words_per_unit)
+        idf, mean = rarity(counts, least), mean_words(counts.words_per_unit)
         if options.surroundings:
             means = mean_words_around(counts)
     own = own_scores(counts, idf, mean)
@@ -194,6 +183,9 @@ def lexical_scores(
             None if soft is None else soft_statistics(soft, least),
             asked.language,
         )
+        if options.texts and len(counts.text_starts) > 1:
+            texts = text_statistics(counts, _standardized((own, *around), statistics))
+            statistics = replace(statistics, texts=texts)
     return LexicalScores(counts, statistics, (own, *around), soft)
 
 
@@ -218,80 +210,31 @@ def match_query(
     statistics, soft, columns = scores.statistics, scores.soft, asked.columns()
     classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
     class_of = np.append(classes, 0).astype(np.uint8)[columns]  # (vocabulary,); column -1 is class 0
-    token_classes = _of_tokens(np.append(class_of, np.uint8(0)), words, token_starts, token_ends)
-    standard = np.stack(scores.standardized(), axis=1)
+    token_classes = of_tokens(np.append(class_of, np.uint8(0)), words, token_starts, token_ends)
+    unit_z, text_score = scores.standardized(), 0.0
+    if statistics.texts is not None:
+        text_score = float(text_scores(scores.counts, unit_z, statistics.texts)[0]) - statistics.texts.best
+    standard = np.stack(unit_z, axis=1)
     if options.vectors is None or soft is None or statistics.soft is None:
-        return LexicalMatch(token_classes, standard.astype(np.float32), language=language)
+        return LexicalMatch(token_classes, standard.astype(np.float32), None, None, language, text_score)
     standard_soft = np.stack(_standardized((soft.own, *soft.around), statistics.soft), axis=1)
     most = (BM25_K1 + 1) * statistics.idf.sum()
     columns_of_scores = [
-        _tempered(standard),
-        _tempered(standard_soft),
+        tempered(standard),
+        tempered(standard_soft),
         np.stack(scores.bm25, axis=1) / max(most, 1e-9),
         np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
     ]
-    features = _word_features(asked.similar(options.vectors), soft.idf, columns >= 0)  # (vocabulary, 4)
+    features = word_features(asked.similar(options.vectors), soft.idf, columns >= 0)  # (vocabulary, 4)
     features = np.append(features, np.zeros((1, MATCH_FEATURES), np.float32), axis=0)
     return LexicalMatch(
         token_classes,
         np.concatenate(columns_of_scores, axis=1).astype(np.float32),
-        _of_tokens(features, words, token_starts, token_ends),
+        of_tokens(features, words, token_starts, token_ends),
         soft.idf,
         language,
+        text_score,
     )
-
-
-def _word_features(
-    similar: SimilarWords, idf: NDArray[np.float64], same_stem: NDArray[np.bool_]
-) -> NDArray[np.float32]:
-    """Features of the tokens of each word of a text: (vocabulary, 4)."""
-    weighted, similarity = best_of_words(similar, idf)
-    nothing = np.zeros(len(weighted), np.float32)
-    return np.stack([similarity, weighted / _IDF_SCALE, same_stem, nothing], axis=1).astype(np.float32)
-
-
-def query_features(
-    query: str,
-    token_starts: NDArray[np.integer],
-    token_ends: NDArray[np.integer],
-    idf: NDArray[np.float64],
-    language: str = ENGLISH,
-) -> NDArray[np.float32]:
-    """Features of the query's own tokens: (query tokens, 4).
-
-    ``token_starts`` and ``token_ends``, (query tokens,), are character positions in ``query.strip()``. ``idf`` is
-    that of the query's words in the soft match, (query words,), and ``language`` that of the match.
-    """
-    words = indexed_query(query, language)
-    of_word = dict(zip(query_words(query, language), idf / _IDF_SCALE, strict=True))
-    rarity = np.array([of_word.get(word, 0.0) for word in words.vocabulary] + [0.0])
-    features = np.zeros((len(token_starts), MATCH_FEATURES), np.float32)
-    features[:, -1] = _of_tokens(rarity, words, token_starts, token_ends)
-    return features
-
-
-def _of_tokens(
-    values: NDArray[T], words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
-) -> NDArray[T]:
-    """The value of each token's word: (tokens, ...); ``values`` is (vocabulary + 1, ...), the last for no word."""
-    found = np.empty((len(token_starts), *values.shape[1:]), values.dtype)
-    for first in range(0, len(token_starts), _TOKENS_AT_ONCE):
-        some = slice(first, first + _TOKENS_AT_ONCE)
-        found[some] = values[_words_of_tokens(words, token_starts[some], token_ends[some])]
-    return found
-
-
-def _words_of_tokens(
-    words: TextWords, token_starts: NDArray[np.integer], token_ends: NDArray[np.integer]
-) -> NDArray[np.int64]:
-    """The vocabulary number of the word that each token's last character belongs to, else -1: (tokens,)."""
-    found = np.full(len(token_starts), -1, np.int64)
-    if len(words.starts):
-        # the last word that starts before the token's end, if it extends to that end
-        word = np.searchsorted(words.starts, token_ends, side="left") - 1  # (tokens,)
-        reaches = (word >= 0) & (words.ends[word] >= token_ends) & (token_ends > token_starts)
-        found[reaches] = words.numbers[word[reaches]]
-    return found
 
 
 def _standardized(
@@ -299,7 +242,3 @@ def _standardized(
 ) -> list[NDArray[np.float64]]:
     moments = (statistics.own, *statistics.around)
     return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]
-
-
-def _tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(z > _LINEAR_Z, _LINEAR_Z + np.log1p(np.maximum(z - _LINEAR_Z, 0)), z)

@@ -45,6 +45,23 @@ class QueryCounts(NamedTuple):
         return len(self.words_per_unit)
 
 
+def counts_of_texts(counts: QueryCounts) -> QueryCounts:
+    """The same counts with each text as a single unit."""
+    n_texts = len(counts.text_starts)
+    text = np.searchsorted(counts.text_starts, counts.units, side="right") - 1  # (pairs,)
+    pairs, place = np.unique(text * max(counts.n_stems, 1) + counts.stems, return_inverse=True)
+    sums = np.concatenate([[0.0], np.cumsum(counts.words_per_unit)])
+    stops = np.append(counts.text_starts, np.int64(counts.n_units))
+    return QueryCounts(
+        pairs // max(counts.n_stems, 1),
+        pairs % max(counts.n_stems, 1),
+        np.bincount(place, counts.times, minlength=len(pairs)).astype(np.int64),
+        counts.n_stems,
+        np.diff(sums[stops]) if n_texts else np.zeros(0),
+        np.arange(n_texts),
+    )
+
+
 def text_postings(numbers: NDArray[np.int32], units: NDArray[np.int32], n_units: int) -> Postings:
     """Index one text: for each of its words, (words,), its number in the vocabulary and its unit."""
     n = max(n_units, 1)

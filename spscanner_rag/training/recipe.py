@@ -19,7 +19,7 @@ _AT_LEAST_ONE = (
 _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
     "pseudo_masked pseudo_linked pseudo_negatives pseudo_weight calibration_questions lexical_least_units "
-    "group_hard warmup_steps snapshot_every"
+    "lexical_text_weight group_hard warmup_steps snapshot_every"
 ).split()
 _SHARES = (
     "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
@@ -175,6 +175,9 @@ class Recipe:
     lexical_least_units: int = 0
     """The lexical channel treats a shorter document as if it had this many sentences, the added ones without words
     of the question. A base that is a scanner keeps its own number, unless that is 0."""
+    lexical_text_weight: float = 0.0
+    """In a collection, logits of a text are lowered by this much of what the whole text scores less than the best
+    one. A base that is a scanner keeps its own weight, unless that is 0. It has no part in training."""
     validate_every: int = 500
     """Steps between validations."""
     validation_questions: int = 40

@@ -88,6 +88,7 @@ def start_checkpoint(
         surroundings=own.surroundings or recipe.lexical_surroundings,
         soft=own.soft or recipe.lexical_soft,
         least_units=own.least_units or recipe.lexical_least_units,
+        text_weight=own.text_weight or recipe.lexical_text_weight,
     )
     return base if grown == own else _with_parts(base, grown, files)
 
@@ -189,4 +190,5 @@ def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
         surroundings=recipe.lexical_surroundings,
         soft=recipe.lexical_soft,
         least_units=recipe.lexical_least_units,
+        text_weight=recipe.lexical_text_weight,
     )

@@ -1,6 +1,7 @@
 """How a scanner reads documents: the object "spscanner" of config.json."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,14 +11,21 @@ from spscanner_rag.checkpoint.settings import ScannerSettings
 
 def test_settings_round_trip() -> None:
     settings = ScannerSettings(
-        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300, True
+        "sentence", None, 256, True, True, True, {"data": ["squad11"], "steps": 3}, 300, True, 0.5
     )
     assert settings.to_dict() == {
         "format": 1,
         "segmenter": "sentence",
         "window_tokens": None,
         "reanchor_tokens": 256,
-        "lexical": {"match": True, "prior": True, "surroundings": True, "soft": True, "least_units": 300},
+        "lexical": {
+            "match": True,
+            "prior": True,
+            "surroundings": True,
+            "soft": True,
+            "least_units": 300,
+            "text_weight": 0.5,
+        },
         "training": {"data": ["squad11"], "steps": 3},
     }
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
@@ -26,6 +34,8 @@ def test_settings_round_trip() -> None:
 def test_parts_of_the_lexical_channel_have_names() -> None:
     settings = ScannerSettings(match=True, prior=True, least_units=300)
     assert settings.lexical_names == ["match embedding", "BM25 prior", "short documents scored as 300 units"]
+    compared = replace(settings, surroundings=True, text_weight=0.5)
+    assert compared.lexical_names[-1] == "whole documents compared (weight 0.5)"
     assert ScannerSettings(least_units=300).lexical_names == []
 
 
@@ -57,6 +67,11 @@ def test_settings_left_out_are_off() -> None:
         ({"lexical": {"match": 1}}, r"spscanner\.lexical\.match is 1"),
         ({"lexical": {"prior": "on"}}, r"spscanner\.lexical\.prior is 'on'"),
         ({"lexical": {"surroundings": True}}, r"lexical\.surroundings is true without lexical\.prior"),
+        ({"lexical": {"text_weight": True}}, r"spscanner\.lexical\.text_weight is True; expected a number"),
+        ({"lexical": {"text_weight": -0.1}}, r"spscanner\.lexical\.text_weight is -0\.1"),
+        ({"lexical": {"text_weight": 101}}, r"spscanner\.lexical\.text_weight is 101; .*at most 100"),
+        ({"lexical": {"text_weight": float("nan")}}, r"spscanner\.lexical\.text_weight is nan"),
+        ({"lexical": {"text_weight": 1}}, r"text_weight is above 0 without lexical\.surroundings"),
         ({"lexical": {"soft": 1}}, r"spscanner\.lexical\.soft is 1; expected true or false"),
         (
             {"lexical": {"prior": True, "surroundings": True, "soft": True}},

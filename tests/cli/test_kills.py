@@ -222,7 +222,7 @@ def limited(size: int) -> Callable[[], object]:
 @pytest.mark.parametrize(
     ("name", "size", "full"),
     [
-        ("evaluating", 400, "run.json"),
+        ("evaluating", 200, "run.json"),
         ("evaluating", 4000, "records.jsonl"),
         ("evaluating", 57_500, "results.json"),
         ("training", 4000, ""),  # the texts of documents, in a file without a name

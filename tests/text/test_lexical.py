@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.text import lexical
+from spscanner_rag.text import lexical, token_features
 from spscanner_rag.text.bm25 import REACH
 from spscanner_rag.text.lexical import LexicalMatch, MatchOptions, match_query
 from spscanner_rag.text.tokenization import tokenize_units
@@ -46,7 +46,7 @@ def class_of(units: int, holding: int) -> int:
 def test_tokens_are_matched_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. "] * 5
     together = match(units, "Who signed?").token_classes
-    monkeypatch.setattr(lexical, "_TOKENS_AT_ONCE", 4)
+    monkeypatch.setattr(token_features, "_TOKENS_AT_ONCE", 4)
     np.testing.assert_array_equal(match(units, "Who signed?").token_classes, together)
 
 
@@ -129,8 +129,8 @@ def test_with_a_tokenizer(tiny_tokenizer: Tokenizer) -> None:
 
 @settings(max_examples=500)
 @given(
-    st.lists(st.text(st.sampled_from("ab _-. \nйа\u0301東\ud800"), max_size=12), max_size=6),
-    st.text(st.sampled_from("ab _-йа東\ud800 "), max_size=8),
+    st.lists(st.text(st.sampled_from("ab _-. \nйа\u0301λ\ud800"), max_size=12), max_size=6),
+    st.text(st.sampled_from("ab _-йаλ\ud800 "), max_size=8),
     st.data(),
 )
 def test_class_is_that_of_the_word_of_the_last_character(

@@ -203,15 +203,18 @@ def test_from_nothing_with_word_vectors(
     assert torch.equal(language_model.model.backbone.embedding.weight, started)
 
 
-def test_least_units_are_the_base_s_own_or_the_recipe_s(
+def test_least_units_and_the_weight_of_texts_are_the_base_s_own_or_the_recipe_s(
     tmp_path: Path, tiny_checkpoint: Path, lesser_scanner: Path, shape: Path, documents: list[Document]
 ) -> None:
-    recipe = replace(LEXICAL, lexical_least_units=200)
+    def of(settings: ScannerSettings) -> tuple[int, float]:
+        return settings.least_units, settings.text_weight
+
+    recipe = replace(LEXICAL, lexical_least_units=200, lexical_text_weight=2.0)
     own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
-    assert own.settings.least_units == load_checkpoint(tiny_checkpoint, device=CPU).settings.least_units == 60
-    assert start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings.least_units == 200
+    assert of(own.settings) == of(load_checkpoint(tiny_checkpoint, device=CPU).settings) == (60, 0.5)
+    assert of(start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings) == (200, 2.0)
     new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)
-    assert new.settings.least_units == 200
+    assert of(new.settings) == (200, 2.0)
 
 
 def test_a_scanner_without_its_head_is_a_language_model_again(tmp_path: Path, tiny_checkpoint: Path) -> None:
