@@ -17,9 +17,14 @@ from spscanner_rag.cli.app import app
 from spscanner_rag.training.recipe_file import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES = [
+    REPOSITORY / "README.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted((REPOSITORY / "docs" / "providers").rglob("*.mdx")),
+]
 
-LANGUAGES = {"python", "sh", "toml", "json", "text"}
+LANGUAGES = {"python", "sh", "bash", "toml", "json", "text"}
+"""Pages of other projects say bash, and only for what installs this package."""
 NOT_RUN = {
     "network": "installs or downloads",
     "gpu": "needs a GPU",
@@ -63,6 +68,8 @@ def blocks_of(text: str, page: str) -> list[Block]:
         if match["language"] not in LANGUAGES:
             raise ValueError(f"{page}:{line}: unknown language {match['language']!r}")
         not_run, file = (value if key == name else "" for name in ("runs", "file"))
+        if match["language"] == "bash":
+            not_run = "network"
         found.append(Block(page, line, match["language"], match["text"], not_run, file))
     if len(found) * 2 != len(re.findall("^```", text, re.M)):
         raise ValueError(f"{page}: a fence that does not open or close a block at the start of a line")

