@@ -26,15 +26,6 @@ from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
 DIGESTS: Final = "sha256"
 """The key of the object "spscanner" that holds the digests."""
 
-_CHECKPOINT_FILES: Final = (
-    "config.json",
-    "tokenizer.json",
-    "word_vectors.safetensors",
-    "model*.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-)  # patterns of the files that decide what a checkpoint computes
-
 _PIECE_BYTES: Final = 2**28
 _BLOCK_BYTES: Final = 2**24
 _MOST_THREADS: Final = 8
@@ -176,7 +167,7 @@ def _digest_of_config(config: Mapping[str, Any]) -> str:
 
 def fingerprint(folder: Path) -> str:
     """One SHA-256, in hexadecimal, of all files that decide what the checkpoint in a folder computes."""
-    files = {path for pattern in _CHECKPOINT_FILES for path in folder.glob(pattern) if path.is_file()}
+    files = [path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".bin")]
     content = {path.name: _pieces_of(path) for path in sorted(files)}
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
