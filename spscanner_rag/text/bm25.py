@@ -57,7 +57,9 @@ def standardized(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 def tempered(z: NDArray[np.float64]) -> NDArray[np.float64]:
     """Z-scores up to `_LINEAR_Z` as they are, larger ones by their logarithm."""
-    return np.where(z > _LINEAR_Z, _LINEAR_Z + np.log1p(np.maximum(z - _LINEAR_Z, 0)), z)
+    result, large = z.copy(), z > _LINEAR_Z  # few are
+    result[large] = _LINEAR_Z + np.log1p(z[large] - _LINEAR_Z)
+    return result
 
 
 def rarity(counts: QueryCounts, least_units: int = 0) -> NDArray[np.float64]:
