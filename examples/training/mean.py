@@ -4,8 +4,8 @@
 
 Training on gains on the kinds of documents that it reads and loses a little on others. The mean of the weights
 before and after keeps most of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv
-2109.01903). BASE and TRAINED are folders or Hub ids, "default" is the bundled checkpoint. Calibrate the result with
-calibrate.toml.
+2109.01903). BASE and TRAINED are folders or Hub ids, "default" is the bundled checkpoint. Calibrate the result
+with calibrate.toml.
 """
 
 import argparse

@@ -23,8 +23,7 @@ PAGES = [
     *sorted((REPOSITORY / "docs" / "providers").rglob("*.mdx")),
 ]
 
-LANGUAGES = {"python", "sh", "bash", "toml", "json", "text"}
-"""Pages of other projects say bash, and only for what installs this package."""
+LANGUAGES = {"python", "sh", "toml", "json", "text"}  # pages for other projects also say bash, for installing
 NOT_RUN = {
     "network": "installs or downloads",
     "gpu": "needs a GPU",
@@ -65,10 +64,10 @@ def blocks_of(text: str, page: str) -> list[Block]:
         line = text.count("\n", 0, match.start("text")) + 1
         if key not in (None, "runs", "file") or (key == "runs" and value not in NOT_RUN):
             raise ValueError(f"{page}:{line}: unknown mark {key}: {value}")
-        if match["language"] not in LANGUAGES:
+        if match["language"] not in (LANGUAGES | {"bash"} if page.endswith(".mdx") else LANGUAGES):
             raise ValueError(f"{page}:{line}: unknown language {match['language']!r}")
         not_run, file = (value if key == name else "" for name in ("runs", "file"))
-        if match["language"] == "bash":
+        if match["language"] == "bash" and page.endswith(".mdx"):
             not_run = "network"
         found.append(Block(page, line, match["language"], match["text"], not_run, file))
     if len(found) * 2 != len(re.findall("^```", text, re.M)):
