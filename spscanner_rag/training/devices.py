@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 from torch import distributed, nn
+from torch.distributed import PrefixStore  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
 
 _LONGEST_WAIT = timedelta(hours=24)
 """While the leader validates and saves. A process that dies is noticed at once, by its closed connections."""
@@ -104,7 +106,15 @@ def joined_workers(device: str) -> Iterator[tuple[Workers, str]]:
     if on_gpu:
         device = f"cuda:{os.environ['LOCAL_RANK']}"
         torch.cuda.set_device(device)
-    distributed.init_process_group("nccl" if on_gpu else "gloo", timeout=_LONGEST_WAIT)
+    store, rank, _ = next(rendezvous("env://", timeout=_LONGEST_WAIT))
+    if os.environ.get("GROUP_WORLD_SIZE") == "1":
+        # On a single machine torchrun's restarted workers get the store of the workers before them, where gloo
+        # would read the addresses of the dead. Several machines count restarts each on their own.
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = PrefixStore(f"attempt {attempt}", store)
+    distributed.init_process_group(
+        "nccl" if on_gpu else "gloo", store=store, rank=rank, world_size=count, timeout=_LONGEST_WAIT
+    )
     try:
         yield Workers(distributed.get_rank(), count), device if on_gpu else "cpu"
     finally:
