@@ -6,6 +6,7 @@ written out.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.views.escaping import escaped_line
@@ -19,6 +20,13 @@ LEVELS = 8
 
 _BLOCK_CHARACTERS = 4_000  # a block is laid out only when it comes into view
 _LONGEST_BLOCK_CHARACTERS = 64_000
+
+
+class _Page(NamedTuple):
+    best: float  # the highest score of any sentence
+    first: float  # and of any pick
+    picks: int
+    documents: int
 
 
 def level_of(score: float, best: float) -> int:
@@ -39,9 +47,14 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
     for number, document in enumerate(scanned, start=1):
         parts.append(_best_sentences(number, document, best, titled=len(scanned) > 1))
     parts.append('</details>\n</nav>\n<main tabindex="-1">\n')
-    first = max((pick.score for each in scanned for pick in each.picks), default=0.0)
+    page = _Page(
+        best,
+        first=max((pick.score for each in scanned for pick in each.picks), default=0.0),
+        picks=sum(len(each.picks) for each in scanned),
+        documents=len(scanned),
+    )
     for number, document in enumerate(scanned, start=1):
-        parts.extend(_article(number, document, best, first))
+        parts.extend(_article(number, document, page))
     return "".join([*parts, f"</main>\n</div>\n<script>{script}</script>\n</body>\n</html>\n"])
 
 
@@ -117,7 +130,7 @@ def _best_sentences(number: int, scanned: ScannedDocument, best: float, titled: 
     return title + (f"<ol>\n{''.join(items)}</ol>\n" if items else "<p>No sentence was selected.</p>\n")
 
 
-def _article(number: int, scanned: ScannedDocument, best: float, first: float) -> Iterator[str]:
+def _article(number: int, scanned: ScannedDocument, page: _Page) -> Iterator[str]:
     # Blocks end where a paragraph does; elsewhere only in a line that is far too long.
     text, result = scanned.document.text, scanned.result
     breaks = Breaks(text)
@@ -135,7 +148,7 @@ def _article(number: int, scanned: ScannedDocument, best: float, first: float) -
         else:
             yield breaks.html(cursor, start)
         if start in scanned.ranks:
-            yield _mark(number, scanned, start, breaks.html(start, end), best, first)
+            yield _mark(number, scanned, start, breaks.html(start, end), page)
         else:
             yield breaks.html(start, end)
         cursor = end
@@ -153,14 +166,16 @@ def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None
     return start if characters >= _LONGEST_BLOCK_CHARACTERS else None
 
 
-def _mark(number: int, scanned: ScannedDocument, start: int, content: str, best: float, first: float) -> str:
+def _mark(number: int, scanned: ScannedDocument, start: int, content: str, page: _Page) -> str:
     sentence = int(scanned.result.starts.searchsorted(start))
     score, rank = float(scanned.result.scores[sentence]), scanned.ranks[start]
     line, _ = scanned.document.position(start)
     share = 100 * start / max(1, len(scanned.result.text))
-    facts = f"{rank} of {len(scanned.picks)} · score {score:.3f} · line {line:,} · {share:.0f} % into the document"
-    opening = ' data-rank="1"' if score == first else ""
+    picks = len(scanned.picks) if scanned.ranks_of_all is None else page.picks
+    place = f"{_name(scanned)}, line {line:,}" if page.documents > 1 else f"line {line:,}"
+    facts = f"{rank} of {picks} · score {score:.3f} · {place} · {share:.0f} % into the document"
+    opening = ' data-rank="1"' if score == page.first else ""
     return (
-        f'<a class="back" href="#l{number}-{sentence}">{rank}</a><mark class="s{level_of(score, best)}" '
+        f'<a class="back" href="#l{number}-{sentence}">{rank}</a><mark class="s{level_of(score, page.best)}" '
         f'id="d{number}-{sentence}"{opening} data-facts="{facts}" title="{score:.3f}">{content}</mark>'
     )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.selected_together import select_together
 from spscanner_rag.views.escaping import visible
 from spscanner_rag.views.report import LEVELS, level_of, render_report
 from spscanner_rag.views.scanned_document import ScannedDocument
@@ -167,6 +168,22 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank() -> None:
             assert int(rank) == len(better) + 1
             assert score == f"{scanned.result.scores[number]:.3f}"
             assert place == ["1:1", "1:10", "2:1", "2:14"][number]
+
+
+def test_a_pick_tells_its_rank_among_those_of_all_documents_and_whose_it_is() -> None:
+    files = [
+        TextFile(path, text) for path, text in (("a.txt", "One one. Two two."), ('"b".md', "Three. Four."))
+    ]
+    results = [scan(file.text).result for file in files]
+    selected = select_together(results, top_k=3)
+    shown = list(map(ScannedDocument, files, results, *zip(*selected, strict=True)))
+    facts = dict(re.findall(r'id="(d\d-\d)"[^>]*? data-facts="([^"]*)"', render_report("Who?", "m", shown)))
+    for number, (file, of_file) in enumerate(zip(files, selected, strict=True), start=1):
+        for pick in of_file.picks:
+            name = file.path.replace('"', "&quot;")
+            expected = f"{of_file.ranks[pick.start]} of 3 · score {pick.score:.3f} · {name}, line 1 · "
+            assert facts.pop(f"d{number}-{pick.start > 0:d}").startswith(expected)
+    assert not facts
 
 
 def test_only_picks_are_highlighted_the_stronger_the_better() -> None:

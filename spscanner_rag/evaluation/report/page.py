@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from spscanner_rag.evaluation.report.differences import first_sentence, measured_by, picture
 from spscanner_rag.evaluation.report.plots import Look, Series, legend, looks_of, point_chart
 from spscanner_rag.evaluation.report.result import Column, Result, metrics_of, paired_tests
+from spscanner_rag.evaluation.report.rows import Row
 from spscanner_rag.evaluation.report.tables import Share, Table, interval, percent
 from spscanner_rag.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.views.escaping import escaped_line
@@ -38,7 +39,7 @@ def _header(result: Result, looks: Sequence[Look], facts: Mapping[str, str]) -> 
     first = (
         result.find(result.settings[0], "recall", result.cutoffs[-1], "micro") if result.settings else None
     )
-    asked = f"{first['questions']:,} questions on {first['documents']:,} documents, " if first else ""
+    asked = f"{_asked(first)}, " if first else ""
     sources = f"{_sources(result)}: {escaped_line(', '.join(result.sources))}"
     listed = "".join(f"<p>{escaped_line(name)}: {escaped_line(value)}</p>\n" for name, value in facts.items())
     return (
@@ -80,11 +81,19 @@ def _averages(result: Result, labels: Mapping[str, Look]) -> Iterator[str]:
         yield _table(metrics_of(result, average, title, _averaged(result)), labels, caption=True)
 
 
+def _asked(row: Row) -> str:
+    questions, documents = row["questions"], row["documents"]
+    return (
+        f"{questions:,} question{'' if questions == 1 else 's'} "
+        f"on {documents:,} document{'' if documents == 1 else 's'}"
+    )
+
+
 def _source_table(
     result: Result, source: str, labels: Mapping[str, Look], columns: Sequence[Column] = ()
 ) -> str:
     row = next(row for row in result.rows if row["source"] == source)
-    title = f"{source} {row['split']}: {row['questions']:,} questions on {row['documents']:,} documents"
+    title = f"{source} {row['split']}: {_asked(row)}"
     return _table(metrics_of(result, source, title, columns), labels, caption=True)
 
 
