@@ -13,6 +13,7 @@ from spscanner_rag.files.page_breaks import sentence_goes_on
 from spscanner_rag.files.readers.builder import readable
 from spscanner_rag.files.running_lines import page_bodies
 from spscanner_rag.files.structure import Converted, PageStart
+from spscanner_rag.files.typesetting import as_written
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -31,10 +32,14 @@ def read_pdf(name: str, data: bytes) -> Converted:
     except ImportError as error:
         raise ImportError(f'{name}: reading PDF needs pypdf: pip install "spscanner-rag[files]"') from error
 
+    from pypdf.errors import DependencyError
+
     try:
-        reader = PdfReader(io.BytesIO(data))
+        reader = PdfReader(io.BytesIO(data))  # it tries the empty password
         _unlock(name, reader)
         number_of_pages = len(reader.pages)
+    except DependencyError:
+        raise _encrypted_with_aes(name) from None
     except _Refused as error:
         raise ValueError(str(error)) from None
     except Exception as error:  # pypdf raises many kinds for broken files
@@ -43,6 +48,8 @@ def read_pdf(name: str, data: bytes) -> Converted:
     for number in range(number_of_pages):
         try:
             texts.append(readable(reader.pages[number].extract_text()))
+        except DependencyError:
+            raise _encrypted_with_aes(name) from None
         except Exception:
             texts.append("")
             unread.append(number + 1)
@@ -57,18 +64,7 @@ class _Refused(Exception):  # noqa: N818 - the file is as its owner wants it
 
 def _unlock(name: str, reader: "PdfReader") -> None:
     """Open a PDF that anybody may read but not change; refuse one with a password for reading."""
-    if not reader.is_encrypted:
-        return
-    from pypdf.errors import DependencyError
-
-    try:
-        opened = reader.decrypt("")
-    except DependencyError:
-        raise _Refused(
-            f"{name}: got a PDF with AES encryption, which needs one more package; expected it after "
-            "`pip install cryptography`, or decrypted, for example with `qpdf --decrypt`"
-        ) from None
-    if not opened:
+    if reader.is_encrypted and not reader.decrypt(""):
         raise _Refused(
             f"{name}: got an encrypted PDF that needs a password; expected one that can be read: decrypt it "
             "first, for example with `qpdf --decrypt --password=...`"
@@ -90,9 +86,9 @@ def _joined(texts: Sequence[str], labels: Sequence[str], notes: tuple[str, ...])
     parts: list[str] = []
     pages: list[PageStart] = []
     length, before = 0, ""
-    bodies = page_bodies(texts, list(range(1, len(texts) + 1)))
-    for number, (text, (start, end)) in enumerate(zip(texts, bodies, strict=True), start=1):
-        body = text[start:end].strip()
+    spans = page_bodies(texts, list(range(1, len(texts) + 1)))
+    bodies = as_written([text[start:end].strip() for text, (start, end) in zip(texts, spans, strict=True)])
+    for number, body in enumerate(bodies, start=1):
         if before and body:
             parts.append("\n" if sentence_goes_on(before, body) else "\n\n")
             length += len(parts[-1])
@@ -115,10 +111,18 @@ def _notes(texts: Sequence[str], unread: Sequence[int]) -> tuple[str, ...]:
 
 def _no_text(name: str, pages: int, unread: Sequence[int]) -> str:
     if pages and len(unread) == pages:
-        return f"{name}: got a PDF of {pages} pages that are all broken; expected one that can be read"
+        return f"{name}: got a PDF whose pages, {pages}, are all broken; expected one that can be read"
+    count = f"{pages} page{'' if pages == 1 else 's'}"
     return (
-        f"{name}: got a PDF without text on its {pages} pages; expected text: scanned pages need OCR first, for "
+        f"{name}: got a PDF without text on its {count}; expected text: scanned pages need OCR first, for "
         "example `ocrmypdf`"
+    )
+
+
+def _encrypted_with_aes(name: str) -> ValueError:
+    return ValueError(
+        f"{name}: got a PDF with AES encryption, which needs one more package; expected it after "
+        "`pip install cryptography`, or decrypted, for example with `qpdf --decrypt`"
     )
 
 

@@ -1,7 +1,10 @@
 """PDF: pages, labels, running lines; broken, locked and scanned files."""
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +34,21 @@ def test_pages_without_running_lines(pdf_of: PdfOf) -> None:
         (start, number, str(number)) for number, start in enumerate(starts, start=1)
     ]
     assert found.notes == ()
+
+
+def test_words_that_lines_divide_are_whole_again(pdf_of: PdfOf) -> None:
+    body = [
+        "Nobody came to the harbour.",
+        "The repre-",
+        "sentation of the towns",
+        "was good.",
+        "Then it rained.",
+    ]
+    pages = [["The Treaty", *body[turn:], *body[:turn], str(n)] for n, turn in enumerate((0, 3, 4))]
+    found = read_pdf("a.pdf", pdf_of(pages))
+    assert "-" not in found.text
+    assert found.text.count("The representation\nof the towns") == 3
+    assert [found.text[page.start :].split()[0] for page in found.pages] == ["Nobody", "was", "Then"]
 
 
 def test_labels_are_those_of_the_file(pdf_of: PdfOf) -> None:
@@ -63,6 +81,27 @@ def test_a_password_for_reading_is_refused_and_one_for_changing_is_not(pdf_of: P
     with pytest.raises(ValueError, match=r"got an encrypted PDF that needs a password; .*qpdf --decrypt"):
         read_pdf("a.pdf", pdf_of(PAGES, finish=lock("secret")))
     assert read_pdf("a.pdf", pdf_of(PAGES, finish=lock(""))).text == read_pdf("a.pdf", pdf_of(PAGES)).text
+
+
+def test_aes_without_its_package_is_told(pdf_of: PdfOf, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    for algorithm in ("AES-128", "AES-256"):
+        data = pdf_of(
+            PAGES, finish=lambda writer, name=algorithm: writer.encrypt("", "owner", algorithm=name)
+        )
+        assert read_pdf("a.pdf", data).text == read_pdf("a.pdf", pdf_of(PAGES)).text
+        (tmp_path / "a.pdf").write_bytes(data)
+        without = (
+            "import sys; sys.modules['cryptography'] = sys.modules['Crypto'] = None\n"
+            "from spscanner_rag.files import read\nread(sys.argv[1])"
+        )
+        told = subprocess.run(
+            [sys.executable, "-c", without, tmp_path / "a.pdf"], capture_output=True, text=True, check=False
+        )
+        assert told.stderr.strip().endswith(
+            "a.pdf: got a PDF with AES encryption, which needs one more package; expected it after "
+            "`pip install cryptography`, or decrypted, for example with `qpdf --decrypt`"
+        )
 
 
 def test_damaged_files_are_read_or_told_in_one_line(pdf_of: PdfOf, capfd: pytest.CaptureFixture[str]) -> None:
