@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -107,24 +109,48 @@ def test_a_killed_worker_is_started_again_from_the_last_state(
 ) -> None:
     run(command(tmp_path / "one", *files))
     out = tmp_path / "two"
-    with (tmp_path / "log").open("w") as log:
-        group = subprocess.Popen(
-            [sys.executable, *TORCHRUN, *command(out, *files)],
-            stdout=log,
-            stderr=log,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        try:
-            state = out / "training_state.pt"
-            while not state.exists():
-                assert group.poll() is None, (tmp_path / "log").read_text()[-3000:]
-                time.sleep(0.01)
-            workers = [each for each in processes_with(str(out)) if each != group.pid]
-            os.kill(workers[killed], signal.SIGKILL)
-            assert not (out / "model.safetensors").exists()  # it was in the middle
-            assert group.wait(240) == 0, (tmp_path / "log").read_text()[-3000:]
-        finally:
-            group.kill()
-            group.wait()
+    with started([*TORCHRUN, *command(out, *files)], out) as (group, log):
+        workers = [each for each in processes_with(str(out)) if each != group.pid]
+        os.kill(workers[killed], signal.SIGKILL)
+        assert not (out / "model.safetensors").exists()  # it was in the middle
+        assert group.wait(240) == 0, log.read_text()[-3000:]
     np.testing.assert_allclose(losses(out), losses(tmp_path / "one"), rtol=1e-4, atol=1e-4)
     assert processes_with(str(out)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the workers in /proc")
+def test_another_number_of_processes_goes_on(tmp_path: Path, files: tuple[Path, Path, Path, Path]) -> None:
+    run(command(tmp_path / "one", *files))
+    out = tmp_path / "two"
+    with started([*TORCHRUN, *command(out, *files)], out):
+        pass
+    assert not (out / "model.safetensors").exists()
+    run(command(out, *files))
+    np.testing.assert_allclose(losses(out), losses(tmp_path / "one"), rtol=1e-4, atol=1e-4)
+
+
+@contextmanager
+def started(arguments: list[str], out: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A run that has saved its first state; all of its processes are killed in the end."""
+    log = out.with_suffix(".log")
+    with log.open("w") as stream:
+        group = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=stream,
+            stderr=stream,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+    try:
+        while not (out / "training_state.pt").exists():
+            assert group.poll() is None, log.read_text()[-3000:]
+            time.sleep(0.01)
+        yield group, log
+    finally:
+        group.kill()
+        group.wait()
+        for worker in processes_with(str(out)):
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        while processes_with(str(out)):
+            time.sleep(0.01)
