@@ -129,7 +129,7 @@ class BM25(CollectionBaseline):
 
     def _words_of(self, text: str, units: Sequence[Unit]) -> tuple[list[list[str]], str]:
         """The words of each unit, and the language that they are stemmed in."""
-        texts = [text[unit.start : unit.end] for unit in units]
+        texts = [unit.own_text(text) for unit in units]
         language = index_words(texts).language if self.language == "auto" else self.language
         return self._words(texts, language), language
 

@@ -171,7 +171,7 @@ class Cascade(Staged):
         for query, text, units in requests:
             for unit in units:
                 stop_if(cancelled, "between two units")
-                read = self._key_blocks(query, text[unit.start : unit.end], cancelled)
+                read = self._key_blocks(query, unit.own_text(text), cancelled)
                 asked.append((query, read, [Unit(0, len(read), read)]))
         logits = np.concatenate([np.zeros(0, np.float32), *score_batch(self.scorers[1], asked, cancelled)])
         return np.split(logits, np.cumsum([len(units) for _, _, units in requests])[:-1])

@@ -234,11 +234,11 @@ class Dense(Baseline):
 
     def passages_of(self, text: str, units: Sequence[Unit]) -> list[str]:
         """The text that is embedded for each unit: with its neighbours and the prefix."""
-        last = len(units) - 1
-        return self._passages_from(
-            text[units[max(0, i - self.window)].start : units[min(last, i + self.window)].end]
-            for i in range(len(units))
-        )
+        passages = []
+        for i in range(len(units)):
+            first, last = units[max(0, i - self.window)], units[min(i + self.window, len(units) - 1)]
+            passages.append(first.own_text(text) + text[first.end : last.end])
+        return self._passages_from(passages)
 
     def _passages_from(self, texts: Iterable[str]) -> list[str]:
         return [self.passage_prefix + text + self.end_token for text in texts]

@@ -78,7 +78,7 @@ class Generative(Baseline):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """1 for the first sentence that the model names, 1/2 for the second, ...; 0 for others: (units,)."""
-        shown = [" ".join(text[unit.start : unit.end].split()) for unit in units]
+        shown = [" ".join(unit.own_text(text).split()) for unit in units]
         tokens = [self._count(line) for line in shown]
         scores = np.zeros(len(units), np.float32)
         for first, last in _windows(tokens, self.window_tokens):

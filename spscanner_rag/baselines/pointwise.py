@@ -35,8 +35,8 @@ class Pointwise(Baseline):
         return self._checked([(query, text) for text in texts], never)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """The model's logits: (units,). The model reads the span of each unit, not its ``model_text``."""
-        return self.score_texts(query, [text[unit.start : unit.end] for unit in units])
+        """The model's logits: (units,). The model reads `Unit.own_text`."""
+        return self.score_texts(query, [unit.own_text(text) for unit in units])
 
     def score_units_many(
         self, requests: Iterable[Request], *, cancelled: Cancelled = never
@@ -53,7 +53,7 @@ class Pointwise(Baseline):
         return list(self._scored(checked_requests(requests), cancelled))
 
     def _scored(self, requests: list[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
-        pairs = ((query, text[unit.start : unit.end]) for query, text, units in requests for unit in units)
+        pairs = ((query, unit.own_text(text)) for query, text, units in requests for unit in units)
         scores = np.empty(0, np.float32)
         for _, _, units in requests:
             stop_if(cancelled)

@@ -22,7 +22,7 @@ class TextCache(Generic[T]):
 
     def get(self, text: str, units: Sequence[Unit], prepare: Callable[[], T]) -> T:
         """The value for a text and its units; ``prepare`` computes it if it is not in the cache."""
-        key = (text, tuple((unit.start, unit.end) for unit in units))
+        key = (text, tuple(units))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

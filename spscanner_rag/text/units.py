@@ -27,6 +27,14 @@ class Unit(NamedTuple):
     end: int
     model_text: str
 
+    def own_text(self, text: str) -> str:
+        """What a scorer that reads units one by one reads of this one.
+
+        It is the unit's text after the headings and the header of a table that ``model_text`` has before it; only
+        its text where there is no ``model_text``.
+        """
+        return self.model_text.strip() or text[self.start : self.end]
+
 
 class Segmenter(Protocol):
     """Anything that cuts a text into units, in document order.

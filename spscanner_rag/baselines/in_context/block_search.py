@@ -103,7 +103,7 @@ class BlockSearch(Baseline):
 
     def _scores(self, query: str, requests: Sequence[Request], cancelled: Cancelled) -> NDArray[np.float32]:
         """Scores of the units of all texts, which are one corpus: (units,)."""
-        texts = [text[unit.start : unit.end] for _, text, units in requests for unit in units]
+        texts = [unit.own_text(text) for _, text, units in requests for unit in units]
         units = [unit for _, _, own in requests for unit in own]
         key = "\x1e".join(text for _, text, _ in requests)
 

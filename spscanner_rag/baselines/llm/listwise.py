@@ -126,7 +126,7 @@ class Listwise(Staged):
             return scores
         query = check_query(chosen[0][0])
         texts = [
-            " ".join(text[unit.start : unit.end].split()[: self.passage_words])
+            " ".join(unit.own_text(text).split()[: self.passage_words])
             for _, text, units in chosen
             for unit in units
         ]

@@ -130,9 +130,7 @@ class LateInteraction(Baseline):
         self, text: str, units: Sequence[Unit], cancelled: Cancelled
     ) -> Iterator[tuple[list[int], list[Scores]]]:
         """Batches of pieces: the number of the unit that each is of, and its token vectors."""
-        pieces = (
-            (n, piece) for n, unit in enumerate(units) for piece in self._pieces(text[unit.start : unit.end])
-        )
+        pieces = ((n, piece) for n, unit in enumerate(units) for piece in self._pieces(unit.own_text(text)))
         batch: list[tuple[int, str]] = []
         for numbered in pieces:
             batch.append(numbered)

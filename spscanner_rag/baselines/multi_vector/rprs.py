@@ -81,7 +81,7 @@ class RPRS(Baseline):
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """QP * DP of each unit: (units,)."""
         asked = self._sentences(query)
-        return np.array([self._score(asked, text[unit.start : unit.end]) for unit in units], np.float32)
+        return np.array([self._score(asked, unit.own_text(text)) for unit in units], np.float32)
 
     def logits(self, raw: Scores) -> Scores:
         """The logit of QP * DP, a share."""

@@ -1,0 +1,94 @@
+"""Baselines read the headings of a unit and the header of its table, as the scanner does."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines import BM25, Dense
+from spscanner_rag.files.readers.markdown import read_markdown
+from spscanner_rag.scorers import segment
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
+
+TABLES = read_markdown(
+    "tables.md",
+    b"""# Prices
+
+It rained in the harbour.
+
+| town | toll |
+|------|------|
+| Lyme | 7    |
+| Bath | 9    |
+
+## Guests
+
+He came in spring.
+
+| town | guests |
+|------|--------|
+| Lyme | 8      |
+""",
+)
+UNITS = segment(BM25(), TABLES.text, TABLES.blocks)
+READ = [
+    "# Prices It rained in the harbour.",
+    "| town | toll | |------|------| | Lyme | 7 |",
+    "| town | toll | | Bath | 9 |",
+    "## Guests He came in spring.",
+    "| town | guests | |--------| | Lyme | 8 |",
+]
+
+
+class Embedder:
+    """Counts words; keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def encode(self, texts: Sequence[str], **_: Any) -> NDArray[np.float32]:
+        self.read += texts
+        words = ("toll", "guests", "rained")
+        return np.array([[0.1, *map(text.lower().count, words)] for text in texts], np.float32)
+
+
+def words(text: str) -> list[str]:
+    return [word for word in text.replace("-", " ").split() if any(map(str.isalnum, word))]
+
+
+def test_a_unit_has_its_headings_and_its_header() -> None:
+    assert [words(unit.own_text(TABLES.text)) for unit in UNITS] == list(map(words, READ))
+    assert Unit(0, 1, "").own_text("ab") == "a"
+
+
+def test_rows_are_found_by_the_header_of_their_table() -> None:
+    scores = BM25().score_units("Which toll is paid?", TABLES.text, UNITS)
+    assert (scores > -1).tolist() == [False, True, True, False, False]
+    embedder = Embedder()
+    dense = Dense(embedder, keep_texts=1)
+    similar = dense.score_units("toll", TABLES.text, UNITS)
+    assert set(np.argsort(-similar)[:2].tolist()) == {1, 2}
+    assert sorted(words(text) for text in embedder.read if text != "toll") == sorted(map(words, READ))
+
+
+def test_other_headings_are_another_text_to_the_cache() -> None:
+    text, embedder = "Lyme 7", Embedder()
+    dense = Dense(embedder, keep_texts=4)
+    toll, guests = (
+        dense.score_units("toll", text, [Unit(0, 6, f"{head} Lyme 7")]) for head in ("toll", "guests")
+    )
+    assert toll > guests
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_running_text_is_read_as_it_stands(window: int) -> None:
+    text = "  The otter swims.\n\nA heron   flies. Rain fell\nall day.  Otters rest. "
+    units = SentenceSegmenter().segment(text)
+    assert [unit.own_text(text) for unit in units] == [text[unit.start : unit.end] for unit in units]
+    last = len(units) - 1
+    assert Dense(Embedder(), window=window).passages_of(text, units) == [
+        text[units[max(0, i - window)].start : units[min(last, i + window)].end] for i in range(len(units))
+    ]
