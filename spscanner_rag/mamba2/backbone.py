@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels, ScanOperands
 from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+from spscanner_rag.mamba2.projection import Projection
 
 
 class LayerState(NamedTuple):
@@ -83,7 +84,7 @@ class Mamba2Mixer(nn.Module):
         super().__init__()
         self.config = config
         self.kernels: Kernels = TORCH_KERNELS
-        self.in_proj = nn.Linear(config.d_model, config.d_in_proj, bias=config.bias)
+        self.in_proj = Projection(config.d_model, config.d_in_proj, bias=config.bias)
         self.conv1d = nn.Conv1d(
             config.conv_dim, config.conv_dim, config.d_conv, groups=config.conv_dim, bias=config.conv_bias
         )
@@ -94,7 +95,7 @@ class Mamba2Mixer(nn.Module):
         self.D = nn.Parameter(torch.ones(config.d_inner if config.D_has_hdim else config.nheads))
         if config.rmsnorm:
             self.norm = GatedRMSNorm(config)
-        self.out_proj = nn.Linear(config.d_inner, config.d_model, bias=config.bias)
+        self.out_proj = Projection(config.d_inner, config.d_model, bias=config.bias)
 
     def forward(
         self, u: Tensor, state: LayerState, sequence_index: Tensor | None, at: Positions | None

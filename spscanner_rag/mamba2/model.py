@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from spscanner_rag.mamba2.backbone import Backbone, LayerState, Mamba2Mixer, Positions, ScanState
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
+from spscanner_rag.mamba2.projection import Projection
 
 MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
@@ -78,7 +79,7 @@ class ScannerModel(nn.Module):
         self.match_embedding = nn.Embedding(MATCH_CLASSES, config.d_model) if match_embedding else None
         self.lexical_prior = nn.Linear(1, 1, bias=False) if lexical_prior else None
         self.surroundings = nn.Linear(config.d_model, SURROUNDINGS) if surroundings else None
-        self.soft_match = nn.Linear(SOFT_FEATURES, config.d_model, bias=False) if soft else None
+        self.soft_match = Projection(SOFT_FEATURES, config.d_model, bias=False) if soft else None
         self.soft_prior = nn.Linear(config.d_model, SOFT_SCORES) if soft else None
         if self.match_embedding is not None:
             nn.init.normal_(self.match_embedding.weight, std=0.02)

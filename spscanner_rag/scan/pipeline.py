@@ -66,7 +66,7 @@ LONGEST_QUESTION = 4000
 class Meter:
     """Reports progress in tokens to the caller, and stops if the caller cancels.
 
-    ``progress`` is called after every forward pass; ``cancelled`` is called then, before every text is
+    ``progress`` is called after every forward pass; ``cancelled`` is called then, before and after every text is
     prepared and between its pieces, which on an accelerator happens in another thread.
     """
 
@@ -167,6 +167,8 @@ class Pipeline:
                 text = before.asked.text
             else:
                 text = self.reading.prepare(request.text, request.units, meter.check)
+                if self.reading.lexical:
+                    text.index_now(meter.check)
             statistics = None
             if self.reading.lexical and collection is not None:
                 key = request.query, text.words.language
@@ -174,6 +176,7 @@ class Pipeline:
                     known[key] = self.reading.statistics(request.query, collection, text.words.language)
                 statistics = known[key]
             asked = self.reading.pair(request.query, text, statistics)
+            meter.check()
             before = _Scan(request, asked, self._windows(text))
             yield before
 

@@ -190,13 +190,17 @@ class _LaneMeter(Meter):
     kind: Kind
     count: Callable[[int], None]
     thread: int = field(default_factory=threading.get_ident)
+    at_the_end: bool = False
 
     def after_step(self, tokens: int) -> None:
         self.count(tokens)
+        self.at_the_end = self.done + tokens >= self.total
         super().after_step(tokens)
+        self.at_the_end = False
 
     def check(self) -> None:
         super().check()
-        # On an accelerator, texts are prepared in another thread while this one reads and holds the turn.
-        if threading.get_ident() == self.thread:
+        # On an accelerator, texts are prepared in another thread while this one reads and holds the turn. After
+        # the last pass of what has been prepared, there may be nothing left to take another turn for.
+        if threading.get_ident() == self.thread and not self.at_the_end:
             self.turns.pass_on(self.kind)

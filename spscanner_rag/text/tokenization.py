@@ -48,7 +48,14 @@ class PreparedText:
     @cached_property
     def words(self) -> TextWords:
         """The words of the units, indexed when a question is first matched with them."""
-        return index_words([unit.model_text for unit in self.units])
+        return self._indexed()
+
+    def index_now(self, between_pieces: Callable[[], None]) -> None:
+        """Index the words of the units; ``between_pieces`` is called between pieces of the text, and may raise."""
+        self.__dict__["words"] = self._indexed(between_pieces)  # where the cached property looks first
+
+    def _indexed(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
+        return index_words([unit.model_text for unit in self.units], between_pieces=between_pieces)
 
 
 def tokenize_question(tokenizer: Tokenizer, question: str) -> NDArray[np.int32]:

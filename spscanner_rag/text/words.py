@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,17 +35,28 @@ class TextWords:
     language: str = ENGLISH  # of `languages.language_of`
 
 
-def index_words(model_texts: Sequence[str], language: str | None = None) -> TextWords:
+_PIECE_CHARACTERS = 131_072  # indexed in some 10 ms
+
+
+def index_words(
+    model_texts: Sequence[str],
+    language: str | None = None,
+    between_pieces: Callable[[], None] = lambda: None,
+) -> TextWords:
     """Index the words of a text, given the ``model_text`` of its units in order.
 
     ``language`` is one of `languages.LANGUAGES`; by default the words tell it. Text without white space between
-    its words, in `languages.CJK`, has each two neighbouring characters as a word.
+    its words, in `languages.CJK`, has each two neighbouring characters as a word. ``between_pieces`` is called
+    every `_PIECE_CHARACTERS` or so, and may raise.
     """
     starts, ends, numbers, words_per_unit = array("q"), array("q"), array("i"), array("q")
     vocabulary: dict[str, int] = {}
     number_of: dict[str, int] = {}  # by the word as it is written
-    offset, pattern = 0, _pattern(language)
+    offset, pattern, pause = 0, _pattern(language), _PIECE_CHARACTERS
     for text in model_texts:
+        if offset >= pause:
+            between_pieces()
+            pause = offset + _PIECE_CHARACTERS
         before = len(numbers)
         for match in pattern.finditer(text):
             group = match.lastindex or 0
@@ -63,7 +74,7 @@ def index_words(model_texts: Sequence[str], language: str | None = None) -> Text
     if language is None:
         language = language_of(vocabulary, array_of_numbers)
         if language == CJK:
-            return index_words(model_texts, CJK)
+            return index_words(model_texts, CJK, between_pieces)
     spans = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     words = list(vocabulary)
     of_stem = numbers_of_stems(words, language)

@@ -14,7 +14,8 @@ from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.serving.jobs import Job
 from spscanner_rag.serving.limits import Limits, RefusedError
-from spscanner_rag.serving.reading_queue import ReadingQueue
+from spscanner_rag.serving.reading_queue import ReadingQueue, _LaneMeter
+from spscanner_rag.serving.turns import Turns
 
 
 @pytest.fixture
@@ -142,3 +143,18 @@ def test_a_full_queue_refuses(tiny_scanner: Scanner) -> None:
 def test_limits_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"expected a (whole )?number above 0"):
         Limits(**wrong)
+
+
+def test_nobody_waits_for_another_turn_after_the_last_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, passed, counted = Turns(), [], []
+    monkeypatch.setattr(turns, "pass_on", passed.append)
+    meter = _LaneMeter(turns=turns, kind="short", count=counted.append)
+    meter.check()  # before a text is prepared
+    meter.total = 10
+    meter.after_step(6)
+    assert passed == ["short"] * 2
+    meter.after_step(4)
+    assert passed == ["short"] * 2
+    meter.check()  # before another text is prepared
+    assert passed == ["short"] * 3
+    assert counted == [6, 4]

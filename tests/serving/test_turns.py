@@ -3,7 +3,37 @@
 import threading
 import time
 
+import pytest
+
+from spscanner_rag.serving import turns as turns_module
 from spscanner_rag.serving.turns import Kind, Turns
+
+
+@pytest.fixture(autouse=True)
+def no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns are passed on whenever that is asked for."""
+    monkeypatch.setattr(turns_module, "SLICE_SECONDS", 0.0)
+
+
+def test_a_turn_that_has_just_begun_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "SLICE_SECONDS", 3600.0)
+    turns, taken = Turns(), threading.Event()
+
+    def take() -> None:
+        with turns.held("short"):
+            taken.set()
+
+    with turns.held("long"):
+        thread = threading.Thread(target=take)
+        thread.start()
+        while not turns._waiting["short"]:
+            time.sleep(0.001)
+        turns.pass_on("long")
+        assert not taken.is_set()
+        turns._since -= 3600.0
+        turns.pass_on("long")
+        assert taken.is_set()
+    thread.join(5)
 
 
 def test_only_one_thread_holds_the_turn() -> None:

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from spscanner_rag.text import words as words_module
+from spscanner_rag.text.languages import CJK
 from spscanner_rag.text.stop_words import STOP_WORDS
 from spscanner_rag.text.words import index_words, query_stems, query_words
 
@@ -54,6 +56,17 @@ def test_index_of_words() -> None:
     assert words.postings.words.tolist() == [0, 1, 2, 3, 4]
     assert words.postings.units.tolist() == [0, 0, 2, 2, 2]
     assert words.postings.words_per_unit.tolist() == [2, 0, 3]
+
+
+@pytest.mark.parametrize("language", [None, CJK])
+def test_a_long_text_is_indexed_piece_by_piece(monkeypatch: pytest.MonkeyPatch, language: str | None) -> None:
+    units, pauses = ["The ship sails. "] * 40, []
+    whole = index_words(units, language)
+    monkeypatch.setattr(words_module, "_PIECE_CHARACTERS", 64)
+    pieces = index_words(units, language, lambda: pauses.append(None))
+    assert len(pauses) == 9  # 40 units of 16 characters, four in a piece
+    assert pieces.starts.tolist() == whole.starts.tolist()
+    assert (pieces.vocabulary, pieces.of_stem) == (whole.vocabulary, whole.of_stem)
 
 
 def test_case_makes_no_other_word() -> None:
