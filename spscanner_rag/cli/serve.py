@@ -1,5 +1,6 @@
 """``spscanner serve``: a scanner as an HTTP service."""
 
+import gc
 import ipaddress
 import logging
 import os
@@ -72,6 +73,9 @@ def serve(
         "Is it ready?", "Kernels are compiled when they first run."
     )  # and not in the first client's time
     app = create_app(scanner, token=token, limits=limits)
+    # Python's garbage collector would look at the libraries' objects again and again, for 100 ms each time.
+    gc.collect()
+    gc.freeze()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     access_log.addHandler(handler)
