@@ -8,22 +8,27 @@ an earlier run, or of a Qwen3 model. The result is the retriever ``blocksearch:D
 """
 
 import argparse
+import math
+import random
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
+from torch import nn
 
 from spscanner_rag.baselines.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.evidence.questions import read_documents
-from spscanner_rag.training.data.columns import PassageDraw
+from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.in_context.run import InContextRecipe, train
 from spscanner_rag.training.recipe import Recipe
 
+ROUTING_LAYER = 3
 SHAPE = {
     "num_hidden_layers": 6,
     "num_attention_heads": 4,
@@ -34,7 +39,7 @@ SHAPE = {
 }
 
 
-def new_model(seed: int) -> BlockSearchModel:
+def new_model(seed: int, best_documents: int) -> BlockSearchModel:
     """Six layers, as wide as the bundled checkpoint, whose token embedding they start from; routing at layer 3."""
     base = load_checkpoint()
     tokenizer = Tokenizer.from_str(base.tokenizer.to_str())
@@ -45,15 +50,48 @@ def new_model(seed: int) -> BlockSearchModel:
         "eos_token_id": tokenizer.token_to_id("<|end|>"),
     }
     shape = SHAPE | ends | {"hidden_size": width, "intermediate_size": 3 * width}
-    model = BlockSearchModel.new(tokenizer, shape, ReadingSettings(routing_layer=3), seed)
+    model = BlockSearchModel.new(tokenizer, shape, ReadingSettings(ROUTING_LAYER, best_documents), seed)
     learnt = base.model.backbone.embedding.weight.float()
     rows = min(len(learnt), base.tokenizer.get_vocab_size())
     with torch.no_grad():
         weight = model.decoder.model.embed_tokens.weight
         weight[:rows] = learnt[:rows] * (weight.std() / learnt.std())
-        for layer in model.decoder.model.layers:  # equal tokens attend to each other from the first step
-            layer.self_attn.k_proj.weight.copy_(layer.self_attn.q_proj.weight)
+        for number, layer in enumerate(model.decoder.model.layers):
+            start_attention(layer.self_attn, gathers=number < ROUTING_LAYER)
     return model
+
+
+class WordQueries:
+    """Columns whose query is some words of the right passage, in any order: easier than questions."""
+
+    def __init__(self, passages: PassageDraw, words: int, seed: int) -> None:
+        self._passages, self._words, self._seed = passages, words, seed
+
+    def column(self, number: int) -> PassageColumn:
+        """Column ``number`` of the passages, asked otherwise."""
+        column = self._passages.column(number)
+        words = [word.strip(".,;:!?\"'()[]") for word in column.passages[0].split()]
+        long = list(dict.fromkeys(word for word in words if len(word) > 3)) or words
+        draw = random.Random(f"{self._seed}-{number}")
+        return replace(column, question=" ".join(draw.sample(long, min(self._words, len(long)))))
+
+
+def start_attention(attention: nn.Module, *, gathers: bool) -> None:
+    """Start a layer near what it has to learn: mimetic initialization, arXiv 2305.09828.
+
+    What a layer attends to is added as it is, so a digit that is attended to is a digit that is answered. Equal
+    tokens attend to each other from the routing layer on; below it weights are nearly equal, so that the last
+    token of a query gathers the words of the query.
+    """
+    query, key = attention.q_proj.weight, attention.k_proj.weight
+    value, output = attention.v_proj.weight, attention.o_proj.weight
+    for weight in (query, key, value):
+        nn.init.orthogonal_(weight)
+    output.copy_(value.T)
+    if gathers:
+        attention.q_norm.weight.mul_(0.3)
+    else:
+        key.copy_(query)
 
 
 def main() -> None:
@@ -66,36 +104,55 @@ def main() -> None:
     parser.add_argument("--base", type=Path)
     parser.add_argument("--documents", type=int, default=100, help="documents of the data to train on")
     parser.add_argument("--words", type=int, default=100, help="words of a passage")
+    parser.add_argument(
+        "--word-queries",
+        type=int,
+        default=0,
+        help="ask with so many words of the passage instead of a question",
+    )
     parser.add_argument("--queries", type=int, default=8, help="queries of a step")
     parser.add_argument("--negatives", type=int, default=1, help="hard negatives of each query")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--warmup-steps", type=int, default=100)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--auxiliary-weight", type=float, default=0.5)
+    parser.add_argument("--routing-weight", type=float, default=0.0)
+    parser.add_argument("--copying-weight", type=float, default=0.0)
+    parser.add_argument(
+        "--best-documents", type=int, default=256, help="that are read above layer 3, of a new model"
+    )
     parser.add_argument("--dtype", default="bfloat16", help="of matrix products: bfloat16 or float32")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     model = (
-        BlockSearchModel.from_pretrained(given.base, dtype="float32") if given.base else new_model(given.seed)
+        BlockSearchModel.from_pretrained(given.base, dtype="float32")
+        if given.base
+        else new_model(given.seed, given.best_documents)
     )
     store = DocumentStore(islice(read_documents(given.data), given.documents))
     draw = Recipe(rerank_negatives=given.negatives, seed=given.seed)
     passages = PassageDraw(store, draw, ChunkSegmenter(given.words), model.layout.tokenizer)
+    columns = WordQueries(passages, given.word_queries, given.seed) if given.word_queries else passages
     recipe = InContextRecipe(
         steps=given.steps,
         queries=given.queries,
         learning_rate=given.learning_rate,
         warmup_steps=given.warmup_steps,
         auxiliary_weight=given.auxiliary_weight,
+        routing_weight=given.routing_weight,
+        copying_weight=given.copying_weight,
         dtype=given.dtype,
         seed=given.seed,
     )
-    mean = None
-    for step in train(model, passages, recipe, given.out):
-        mean = step.loss if mean is None else 0.95 * mean + 0.05 * step.loss
+    means = [math.log(10), 0.0, math.log(given.queries * (1 + given.negatives)), math.log(10)]
+    for step in train(model, columns, recipe, given.out):
+        losses = (step.loss, step.auxiliary, step.routing, step.copying)
+        means = [0.95 * mean + 0.05 * loss for mean, loss in zip(means, losses, strict=True)]
         if step.step % 20 == 0:
-            line = f"step {step.step:,} of {given.steps:,}  loss {mean:.4f}  auxiliary {step.auxiliary:.4f}"
-            print(f"{line}  {step.tokens} tokens  {step.seconds:.2f} s", file=sys.stderr, flush=True)
+            names = ("loss", "auxiliary", "routing", "copying")
+            line = "  ".join(f"{name} {mean:.3f}" for name, mean in zip(names, means, strict=True))
+            counts = f"{step.tokens} tokens  {step.seconds:.2f} s"
+            print(f"step {step.step:,} of {given.steps:,}  {line}  {counts}", file=sys.stderr, flush=True)
     model.save(given.out)
 
 

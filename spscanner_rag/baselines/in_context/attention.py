@@ -7,7 +7,15 @@ from torch import Tensor
 
 
 def query_attention(
-    queries: Tensor, keys: Tensor, values: Tensor, own_keys: Tensor, own_values: Tensor, factor: Tensor
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    own_keys: Tensor,
+    own_values: Tensor,
+    factor: Tensor,
+    *,
+    hidden: Tensor | None = None,
+    asking: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention of the tokens of queries to all document tokens, and causally to their own.
 
@@ -20,13 +28,17 @@ def query_attention(
     keys, values : (kv_heads, document tokens, head_dim)
     own_keys, own_values : (queries, kv_heads, own tokens, head_dim)
         The last ``tokens`` of the own tokens are those of ``queries``.
-    factor : scalar
+    factor : scalar, or (queries, 1, 1, 1, 1)
+    hidden : (queries, document tokens), bool, optional
+        The document tokens that a query does not attend to. Default: none.
+    asking : (queries,), integer, optional
+        The token of each query whose scores are returned. Default: the last.
 
     Returns
     -------
     mixed : (queries, heads, tokens, head_dim)
     scores : (queries, heads, document tokens)
-        q . k_t / sqrt(head_dim) of each query's last token, without the factor.
+        q . k_t / sqrt(head_dim) of each query's asking token, without the factor.
     """
     n, heads, tokens, width = queries.shape
     grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(
@@ -37,12 +49,17 @@ def query_attention(
     own = own_keys.shape[2]
     later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(own - tokens + 1)
     # masked after the product: the gradient of the factor would be 0 * infinity
-    scaled = torch.cat([factor * to_documents, (factor * to_own).masked_fill(later, -math.inf)], -1)
+    of_corpus = factor * to_documents
+    if hidden is not None:
+        of_corpus = of_corpus.masked_fill(hidden[:, None, None, None], -math.inf)
+    scaled = torch.cat([of_corpus, (factor * to_own).masked_fill(later, -math.inf)], -1)
     weights = torch.softmax(scaled.float(), -1).to(values.dtype)
     of_documents, of_own = weights[..., : keys.shape[1]], weights[..., keys.shape[1] :]
     mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
     mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
-    scores = to_documents[..., -1, :].reshape(n, heads, -1)
+    rows = torch.arange(n, device=queries.device)
+    places = torch.full_like(rows, tokens - 1) if asking is None else asking
+    scores = to_documents[rows, :, :, places].reshape(n, heads, -1)
     return mixed.reshape(n, heads, tokens, width), scores
 
 

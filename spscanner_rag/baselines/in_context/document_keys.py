@@ -39,6 +39,11 @@ class DocumentKeys:
         """The places of the tokens of some documents, in the corpus's order: (their tokens,)."""
         return torch.isin(self.document_of, documents).nonzero()[:, 0]
 
+    def tokens_outside(self, documents: Tensor) -> Tensor:
+        """Whether a token belongs to none of the documents of a row: (rows, tokens) of (rows, documents)."""
+        inside = torch.zeros(len(documents), self.documents, dtype=torch.bool, device=documents.device)
+        return ~inside.scatter(1, documents, True)[:, self.document_of]
+
     def followed_by(self, *others: "DocumentKeys") -> "DocumentKeys":
         """A cache of these documents and then the others', as if all had been read together.
 

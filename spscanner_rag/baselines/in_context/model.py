@@ -1,7 +1,6 @@
 """The language model of in-context retrieval: Qwen3's layers, with attention from queries to documents."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
@@ -50,7 +49,7 @@ class Read:
     logits: Tensor  # (queries, tokens, ten digits)
     keys: QueryKeys  # of all their tokens so far
     routing: Tensor  # (queries, documents): R
-    selected: Tensor | None  # the numbers of the documents that the layers above attend to; None: all
+    selected: Tensor | None  # what the layers above attend to, as `read_queries` takes it; None: all
 
 
 class BlockSearchModel(nn.Module):
@@ -178,8 +177,9 @@ class BlockSearchModel(nn.Module):
         documents: DocumentKeys,
         before: QueryKeys | None = None,
         selected: Tensor | None = None,
+        asking: Tensor | None = None,
     ) -> Read:
-        """Read tokens of queries of one length.
+        """Read tokens of queries, which are the rows of one batch.
 
         Parameters
         ----------
@@ -187,18 +187,19 @@ class BlockSearchModel(nn.Module):
         documents : DocumentKeys
         before : QueryKeys, optional
             Those of the tokens before, as returned for them.
-        selected : (documents,), integer, optional
-            What the layers above the routing layer attend to. Default: routed by the last token of ``ids``, which
-            must be that of a single query where there are more documents than ``best_documents``.
+        selected : (documents,) or (queries, documents), integer, optional
+            What the layers above the routing layer attend to, of all queries or of each. Default: routed by the
+            asking token, if there are more documents than ``best_documents``.
+        asking : (queries,), integer, optional
+            The last token of each query, after which its code begins. Default: the last of ``ids``.
         """
         settings, layers = self.settings, list(self.decoder.model.layers)
         first = DOCUMENT_TOKENS + (before.tokens if before else 0)
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
-        routing, places = torch.empty(0), None
-        if selected is not None:
-            places = documents.tokens_of(selected)
-        keys, values = [], []
+        routing, keys, values = torch.empty(0), [], []
+        places: Tensor | None = None
+        unseen: Tensor | None = None
         for number, layer in enumerate(layers):
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
@@ -213,31 +214,47 @@ class BlockSearchModel(nn.Module):
                 documents.values[number],
                 documents.documents,
             )
-            if number > settings.routing_layer and places is not None and selected is not None:
-                all_keys, all_values, attended = all_keys[:, places], all_values[:, places], len(selected)
-            factor = self._factor(number, attended, all_keys.shape[1] + key.shape[2])
-            mixed, scores = query_attention(query, all_keys, all_values, key, value, factor)
+            n_keys: int | Tensor = all_keys.shape[1]
+            if number > settings.routing_layer and selected is not None:
+                attended = selected.shape[-1]
+                if selected.dim() == 1:
+                    places = documents.tokens_of(selected) if places is None else places
+                    all_keys, all_values, n_keys = all_keys[:, places], all_values[:, places], len(places)
+                else:
+                    unseen = documents.tokens_outside(selected) if unseen is None else unseen
+                    n_keys = (~unseen).sum(1)[:, None, None, None, None]
+            n_own = (
+                key.shape[2] if asking is None else asking[:, None, None, None, None] + 1
+            )  # without padding
+            factor = self._factor(number, attended, n_keys + n_own)
+            mixed, scores = query_attention(
+                query, all_keys, all_values, key, value, factor, hidden=unseen, asking=asking
+            )
             if number == settings.routing_layer:
                 routing = routing_scores(scores, documents.document_of, documents.documents)
                 if selected is None and documents.documents > settings.best_documents:
                     selected = _best(routing, settings.best_documents)
-                    places = documents.tokens_of(selected)
             hidden = _after_attention(layer, hidden, mixed)
-        hidden = self.decoder.model.norm(hidden)
+        logits = self.digit_logits(self.decoder.model.norm(hidden))
+        return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
+
+    def digit_logits(self, hidden: Tensor) -> Tensor:
+        """Logits of the ten digits (..., 10) after normed hidden states (..., d_model)."""
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
-        return Read((hidden @ head.T).float(), QueryKeys(tuple(keys), tuple(values)), routing, selected)
+        logits: Tensor = (hidden @ head.T).float()
+        return logits
 
     def query_ids(self, query: str | TokenIds) -> Tensor:
         """A query as a batch of one: (1, tokens)."""
         ids = self.layout.query(query) if isinstance(query, str) else query
         return torch.from_numpy(ids)[None].to(self.device)
 
-    def _factor(self, layer: int, documents: int, keys: int) -> Tensor:
-        """s_L * log N, with N at least 2, since log 1 = 0 would make all weights equal: scalar."""
+    def _factor(self, layer: int, documents: int, keys: int | Tensor) -> Tensor:
+        """s_L * log N, with N at least 2, since log 1 = 0 would make all weights equal: of the shape of N."""
         if self.settings.ssmax is None:
             return torch.ones((), device=self.device)
-        n = documents if self.settings.ssmax == "documents" else keys
-        return self.ssmax[layer] * math.log(max(n, 2))
+        n = torch.as_tensor(documents if self.settings.ssmax == "documents" else keys, device=self.device)
+        return self.ssmax[layer] * n.clamp_min(2).log()
 
     def _projected(self, layer: Any, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # noqa: ANN401
         """Queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
@@ -259,12 +276,9 @@ def _after_attention(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:  # no
 
 
 def _best(routing: Tensor, most: int) -> Tensor:
-    """The numbers of the documents with the largest R, increasing: (most,)."""
-    if len(routing) != 1:
-        raise ValueError(
-            f"got {len(routing)} queries with more than {most} documents; expected one at a time"
-        )
-    return routing[0].topk(most).indices.sort().values
+    """The numbers of the documents with the largest R, increasing: (most,) for one query, else (queries, most)."""
+    best = routing.topk(most).indices.sort().values
+    return best[0] if len(best) == 1 else best
 
 
 def _one(token: int | list[int] | None) -> int | None:

@@ -1,11 +1,14 @@
 """The losses of in-context retrieval: the digits of the right code, and an on-policy loss on all candidates."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.baselines.in_context.document_keys import DocumentKeys
-from spscanner_rag.baselines.in_context.layout import DIGITS
+from spscanner_rag.baselines.in_context.layout import DIGITS, digits_of
 from spscanner_rag.baselines.in_context.model import BlockSearchModel
 
 
@@ -60,20 +63,45 @@ def auxiliary_loss(logits: Tensor, prefixes: Tensor, candidates: Tensor, weights
     return losses[known].mean()
 
 
-def digit_logits(
+def copying_loss(model: BlockSearchModel, texts: Sequence[str], codes: Sequence[int]) -> Tensor:
+    """Cross-entropy of the code at the end of each document, read without any other: scalar.
+
+    The code stands at the document's start, so what is learnt is to find it again and to copy it, which a query
+    has to do too. Not in the published training, whose model can copy before it begins.
+    """
+    rows = [torch.from_numpy(model.layout.document(t, c).ids) for t, c in zip(texts, codes, strict=True)]
+    hidden = model.decoder.model(
+        input_ids=pad_sequence(rows, batch_first=True).to(model.device)
+    ).last_hidden_state
+    first = torch.tensor([len(row) for row in rows], device=model.device) - model.layout.closing_tokens
+    places = first[:, None] - 1 + torch.arange(DIGITS, device=model.device)  # (documents, DIGITS)
+    before = hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[-1]))
+    right = torch.tensor([digits_of(code) for code in codes], device=model.device)
+    return digit_loss(model.digit_logits(before), right)
+
+
+@dataclass(frozen=True)
+class DigitsRead:
+    """What reading queries with digits after them gives."""
+
+    logits: Tensor  # (queries, digits + 1, 10): of each digit after those before it
+    routing: Tensor  # (queries, documents): R at the last token of each query
+
+
+def digits_after(
     model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys, digits: Tensor
-) -> Tensor:
-    """Logits of each digit after the digits before it: (queries, digits + 1, 10).
+) -> DigitsRead:
+    """Read queries with the first digits of a code.
 
     ``queries`` are (tokens,) each, ``digits`` is (queries, digits). The queries are the rows of one batch; a
     causal mask keeps the padding after their ends from all tokens before it.
     """
     tokens = torch.tensor(model.layout.digits, device=model.device)[digits]  # (queries, digits)
     rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]
-    read = model.read_queries(pad_sequence(rows, batch_first=True), documents).logits
     last = torch.tensor([len(query) - 1 for query in queries], device=model.device)
+    read = model.read_queries(pad_sequence(rows, batch_first=True), documents, asking=last)
     places = last[:, None] + torch.arange(digits.shape[1] + 1, device=model.device)  # (queries, digits + 1)
-    return read.gather(1, places[..., None].expand(-1, -1, 10))
+    return DigitsRead(read.logits.gather(1, places[..., None].expand(-1, -1, 10)), read.routing)
 
 
 @torch.no_grad()
@@ -81,6 +109,6 @@ def sampled_digits(model: BlockSearchModel, queries: list[Tensor], documents: Do
     """Codes drawn digit by digit from the model's own probabilities: (queries, DIGITS)."""
     found = torch.zeros(len(queries), 0, dtype=torch.int64, device=model.device)
     for _ in range(DIGITS):
-        logits = digit_logits(model, queries, documents, found)[:, -1]
+        logits = digits_after(model, queries, documents, found).logits[:, -1]
         found = torch.cat([found, torch.multinomial(logits.softmax(-1), 1)], 1)
     return found

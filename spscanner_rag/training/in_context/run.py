@@ -1,28 +1,23 @@
-"""Training of an in-context retriever: batches of queries that all see all documents of the batch."""
+"""Training of an in-context retriever."""
 
 import json
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from spscanner_rag.baselines.in_context.layout import digits_of, draw_codes
 from spscanner_rag.baselines.in_context.model import BlockSearchModel
-from spscanner_rag.text.words import index_words
-from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
-from spscanner_rag.training.data.wrong_favourite import bm25_scores
-from spscanner_rag.training.in_context.losses import auxiliary_loss, digit_logits, digit_loss, sampled_digits
+from spscanner_rag.training.in_context.batches import ColumnSupply, TeacherOf, batch_of, word_scores
+from spscanner_rag.training.in_context.objective import Weights, batch_losses
 from spscanner_rag.training.state_file import read_tensors, write_tensors
 
 STATE_FILE = "block_search_state.pt"
-
-TeacherOf = Callable[[PassageColumn], Sequence[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +32,10 @@ class InContextRecipe:
     warmup_steps: int = 1_000
     auxiliary_weight: float = 0.5
     """Weight of the auxiliary loss at the last step; it rises linearly from 0. 0 leaves the loss out."""
+    routing_weight: float = 0.0
+    """Weight of the cross-entropy of the right document under softmax_d R(d): a help for a model from nothing."""
+    copying_weight: float = 0.0
+    """Weight of the cross-entropy of the code at a document's end, which stands at its start: likewise."""
     temperature: float = 1.0
     """Divides the teacher's scores before their softmax."""
     dtype: str = "float32"
@@ -49,6 +48,9 @@ class InContextRecipe:
         for name in ("steps", "queries", "save_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
+        for name in ("auxiliary_weight", "routing_weight", "copying_weight"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0")
         if self.dtype not in ("float32", "bfloat16"):
             raise ValueError(f"dtype is {self.dtype!r}; expected 'float32' or 'bfloat16'")
         for name in ("learning_rate", "temperature"):
@@ -57,82 +59,21 @@ class InContextRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Documents with codes, and queries that see all of them."""
-
-    texts: list[str]
-    codes: list[int]
-    questions: list[str]
-    columns: list[list[int]]  # the documents of each query's column, the right one first
-    teacher: list[Sequence[float]]  # a score for each document of a column
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """What one step did."""
 
     step: int  # counted from 1
     loss: float  # of the digits
-    auxiliary: float  # without its weight; 0 if it was not computed
+    auxiliary: float  # this and the next two without their weights; 0 if they were not computed
+    routing: float
+    copying: float
     tokens: int
     seconds: float
 
 
-def word_scores(column: PassageColumn) -> Sequence[float]:
-    """BM25 of the passages of a column among themselves; the labelled one has no less than the best: a teacher."""
-    scores = bm25_scores(index_words(column.passages), column.question)
-    scores[0] = scores.max() + 1.0
-    return [float(score) for score in scores]
-
-
-def batch_of(
-    columns: Sequence[PassageColumn], draw: random.Random, teacher: TeacherOf = word_scores
-) -> Batch:
-    """A batch whose codes are drawn anew; a passage of several columns is one document."""
-    texts = list(dict.fromkeys(text for column in columns for text in column.passages))
-    draw.shuffle(texts)
-    place = {text: number for number, text in enumerate(texts)}
-    return Batch(
-        texts,
-        draw_codes(len(texts), draw),
-        [column.question for column in columns],
-        [[place[text] for text in column.passages] for column in columns],
-        [teacher(column) for column in columns],
-    )
-
-
-def batch_loss(
-    model: BlockSearchModel, batch: Batch, auxiliary_weight: float, temperature: float = 1.0
-) -> tuple[Tensor, Tensor]:
-    """Loss of the digits, and the auxiliary loss, 0 where its weight is 0: two scalars."""
-    documents = model.read_documents(batch.texts, batch.codes)
-    queries = [
-        torch.from_numpy(model.layout.query(question)).to(model.device) for question in batch.questions
-    ]
-    codes = torch.tensor(
-        [digits_of(code) for code in batch.codes], device=model.device
-    )  # (documents, DIGITS)
-    right = codes[[column[0] for column in batch.columns]]
-    loss = digit_loss(digit_logits(model, queries, documents, right[:, :-1]), right)
-    if not auxiliary_weight:
-        return loss, torch.zeros(())
-    sampled = sampled_digits(model, queries, documents)
-    most = max(map(len, batch.columns))
-    weights = torch.zeros(len(queries), most, device=model.device)
-    candidates = torch.zeros(len(queries), most, codes.shape[1], dtype=torch.int64, device=model.device)
-    for row, (column, scores) in enumerate(zip(batch.columns, batch.teacher, strict=True)):
-        weights[row, : len(column)] = torch.softmax(
-            torch.tensor(scores, device=model.device) / temperature, 0
-        )
-        candidates[row, : len(column)] = codes[column]
-        candidates[row, len(column) :] = codes[column[0]]  # without weight, so it changes nothing
-    logits = digit_logits(model, queries, documents, sampled[:, :-1])
-    return loss, auxiliary_loss(logits, sampled, candidates, weights)
-
-
 def train(
     model: BlockSearchModel,
-    passages: PassageDraw,
+    passages: ColumnSupply,
     recipe: InContextRecipe,
     out: Path,
     *,
@@ -164,15 +105,21 @@ def train(
         torch.manual_seed(draw.getrandbits(31))  # for the sampled digits
         first = number * recipe.queries
         batch = batch_of([passages.column(first + n) for n in range(recipe.queries)], draw, teacher)
-        weight = recipe.auxiliary_weight * number / recipe.steps
+        weights = Weights(
+            recipe.auxiliary_weight * number / recipe.steps,
+            recipe.routing_weight,
+            recipe.copying_weight,
+            recipe.temperature,
+        )
         for group in optimizer.param_groups:
             group["lr"] = _rate(number, recipe)
         optimizer.zero_grad()
         with torch.autocast(model.device.type, torch.bfloat16, enabled=recipe.dtype == "bfloat16"):
-            loss, auxiliary = batch_loss(model, batch, weight, recipe.temperature)
+            losses = batch_losses(model, batch, weights)
+        loss = losses.weighted(weights)
         if not math.isfinite(loss.item()):
             raise FloatingPointError(f"step {number + 1}: the loss is {loss.item()}; lower the learning rate")
-        (loss + weight * auxiliary).backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         if (number + 1) % recipe.save_every == 0 or number + 1 == recipe.steps:
@@ -180,7 +127,15 @@ def train(
             tensors = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             write_tensors(out / STATE_FILE, state | tensors)
         tokens = sum(len(model.layout.document(t, 0).ids) for t in batch.texts)
-        yield Step(number + 1, loss.item(), auxiliary.item(), tokens, time.perf_counter() - started)
+        yield Step(
+            number + 1,
+            losses.digits.item(),
+            losses.auxiliary.item(),
+            losses.routing.item(),
+            losses.copying.item(),
+            tokens,
+            time.perf_counter() - started,
+        )
     model.eval()
 
 

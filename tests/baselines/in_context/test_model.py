@@ -2,11 +2,13 @@ import copy
 import json
 import math
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from spscanner_rag.baselines.in_context.attention import query_attention, routing_scores
 from spscanner_rag.baselines.in_context.document_keys import DocumentKeys
@@ -118,6 +120,31 @@ def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSe
     torch.testing.assert_close(logits(routed, others), read.logits[0], rtol=0, atol=0)
     dense = model.with_settings(routing_layer=3)
     assert (logits(dense, others) - logits(dense, documents)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("ssmax", ["documents", "keys", None])
+def test_several_queries_are_each_read_with_their_own_best_documents(
+    model: BlockSearchModel, ssmax: Literal["documents", "keys"] | None
+) -> None:
+    routed = model.with_settings(best_documents=2, routing_layer=1, ssmax=ssmax)
+    documents = routed.read_documents(TEXTS, CODES)
+    queries = [
+        routed.query_ids(query)[0] for query in (QUERY, "What fell again and again, and where?", "Left?")
+    ]
+    last = torch.tensor([len(query) - 1 for query in queries])
+    rows, given = pad_sequence(queries, batch_first=True), torch.tensor([[0, 1], [2, 4], [1, 3]])
+    with torch.inference_mode():
+        routed_together = routed.read_queries(rows, documents, asking=last)
+        together = routed.read_queries(rows, documents, selected=given, asking=last)
+        for row, query in enumerate(queries):
+            alone = routed.read_queries(query[None], documents)
+            assert routed_together.selected is not None
+            assert alone.selected is not None
+            assert routed_together.selected[row].tolist() == alone.selected.tolist()
+            torch.testing.assert_close(routed_together.routing[row], alone.routing[0], rtol=0, atol=1e-5)
+            alone = routed.read_queries(query[None], documents, selected=given[row])
+            found = together.logits[row, : len(query)]
+            torch.testing.assert_close(found, alone.logits[0], rtol=0, atol=1e-5)
 
 
 def test_routing_is_the_sum_over_heads_of_the_best_token() -> None:

@@ -3,13 +3,15 @@ import math
 import pytest
 import torch
 
+from spscanner_rag.baselines.in_context.layout import digits_of
 from spscanner_rag.baselines.in_context.model import BlockSearchModel
 from spscanner_rag.baselines.in_context.search import read_corpus
 from spscanner_rag.training.in_context.losses import (
     auxiliary_loss,
     auxiliary_targets,
-    digit_logits,
+    copying_loss,
     digit_loss,
+    digits_after,
     sampled_digits,
 )
 from tests.baselines.in_context.conftest import TEXTS, digit_tokenizer, model  # noqa: F401 - fixtures
@@ -57,7 +59,7 @@ def test_digit_logits_are_those_after_the_digits_before(model: BlockSearchModel)
     queries = [torch.from_numpy(model.layout.query(question)) for question in questions]
     digits = torch.tensor([[7, 4, 2, 1], [0, 0, 3, 9], [1, 2, 3, 4]])
     with torch.no_grad():
-        found = digit_logits(model, queries, documents, digits[:, :-1])
+        found = digits_after(model, queries, documents, digits[:, :-1]).logits
         for number, query in enumerate(queries):
             code = torch.tensor(model.layout.digits)[digits[number]]
             for place in range(4):
@@ -66,6 +68,21 @@ def test_digit_logits_are_those_after_the_digits_before(model: BlockSearchModel)
     flat = [found[row, place].log_softmax(0)[digits[row, place]] for row in range(3) for place in range(4)]
     torch.testing.assert_close(digit_loss(found, digits), -torch.stack(flat).mean())
     assert digit_loss(torch.zeros(2, 4, 10), digits[:2]).item() == pytest.approx(math.log(10))
+
+
+def test_the_copying_loss_is_that_of_the_second_code_of_each_document(model: BlockSearchModel) -> None:  # noqa: F811
+    codes = [7421, 3, 9999, 120, 4567]
+    by_hand = []
+    with torch.no_grad():
+        found = copying_loss(model, TEXTS, codes)
+        for text, code in zip(TEXTS, codes, strict=True):
+            ids = torch.from_numpy(model.layout.document(text, code).ids)
+            logits = model.decoder(input_ids=ids[None]).logits[0, :, list(model.layout.digits)].float()
+            right = digits_of(code)
+            starts = [n for n in range(len(ids)) if ids[n : n + 4].tolist() == model.layout.code(code)]
+            assert len(starts) == 2
+            by_hand += [-logits[starts[1] + n - 1].log_softmax(0)[right[n]] for n in range(4)]
+    torch.testing.assert_close(found, torch.stack(by_hand).mean(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow

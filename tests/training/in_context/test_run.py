@@ -12,7 +12,9 @@ from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.evidence.questions import Document
 from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.in_context.run import InContextRecipe, batch_loss, batch_of, train, word_scores
+from spscanner_rag.training.in_context.batches import batch_of, word_scores
+from spscanner_rag.training.in_context.objective import Weights, batch_losses
+from spscanner_rag.training.in_context.run import InContextRecipe, train
 from spscanner_rag.training.recipe import Recipe
 from tests.baselines.in_context.conftest import SHAPE, digit_tokenizer  # noqa: F401 - fixture
 
@@ -57,16 +59,38 @@ def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
 ) -> None:
     model = small(digit_tokenizer)
     batch = batch_of([COLUMN], random.Random(0))
-    loss, auxiliary = batch_loss(model, batch, 0.0)
-    assert loss.item() == pytest.approx(2.3026, abs=0.1)
-    assert auxiliary.item() == 0.0
-    _, auxiliary = batch_loss(model, batch, 0.5)
-    auxiliary.backward()  # type: ignore[no-untyped-call]
+    losses = batch_losses(model, batch, Weights())
+    assert losses.digits.item() == pytest.approx(2.3026, abs=0.1)
+    assert losses.auxiliary.item() == losses.routing.item() == losses.copying.item() == 0.0
+    losses = batch_losses(model, batch, Weights(auxiliary=0.5))
+    losses.auxiliary.backward()  # type: ignore[no-untyped-call]
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
     assert model.ssmax.grad is not None
     assert model.ssmax.grad.abs().min() > 0
+
+
+def test_routing_and_copying_are_losses_of_their_own(digit_tokenizer: Tokenizer) -> None:  # noqa: F811
+    model = small(digit_tokenizer)
+    batch = batch_of([COLUMN, replace(COLUMN, question="Where was the lynx?")], random.Random(0))
+    weights = Weights(routing=2.0, copying=0.5)
+    losses = batch_losses(model, batch, weights)
+    assert losses.copying.item() == pytest.approx(2.3026, abs=0.2)
+    right = torch.tensor([column[0] for column in batch.columns])
+    documents = model.read_documents(batch.texts, batch.codes)
+    routing = torch.cat(
+        [model.read_queries(model.query_ids(question), documents).routing for question in batch.questions]
+    )
+    by_hand = -routing.log_softmax(1)[torch.arange(2), right].mean()
+    torch.testing.assert_close(losses.routing, by_hand, rtol=0, atol=1e-5)
+    assert losses.weighted(weights).item() == pytest.approx(
+        losses.digits.item() + 2 * losses.routing.item() + 0.5 * losses.copying.item()
+    )
+    losses.routing.backward()  # type: ignore[no-untyped-call]
+    gradient = model.decoder.model.layers[2].self_attn.k_proj.weight.grad  # of the routing layer
+    assert gradient is not None
+    assert gradient.abs().max() > 0
 
 
 def test_a_killed_run_ends_the_same(
@@ -97,7 +121,7 @@ def test_it_learns_to_copy_the_code_of_the_only_document(digit_tokenizer: Tokeni
     recipe = InContextRecipe(
         steps=400, queries=16, learning_rate=1e-3, warmup_steps=20, auxiliary_weight=0.0, save_every=400
     )
-    losses = [step.loss for step in train(model, Single(), recipe, tmp_path)]  # type: ignore[arg-type]
+    losses = [step.loss for step in train(model, Single(), recipe, tmp_path)]
     assert sum(losses[:50]) / 50 > 2.25  # ten digits: ln 10 is 2.30
     assert sum(losses[-50:]) / 50 < 2.2
 
