@@ -1,7 +1,8 @@
-"""Trains a small in-context retriever (BlockSearch) on questions with known evidence, on a processor.
+r"""Trains a small in-context retriever (BlockSearch) on questions with known evidence, on a processor.
 
-    python examples/training/block_search.py --data train.jsonl --out DIR --words 20 --steps 2000
-    python examples/training/block_search.py --data train.jsonl --out DIR2 --base DIR --words 100 --steps 500
+    python examples/training/block_search.py --data train.jsonl --validation dev.jsonl --out DIR --words 6 \
+        --word-queries 5 --best-documents 2 --auxiliary-weight 0 --routing-weight 3 --copying-weight 1 --steps 2500
+    python examples/training/block_search.py --data train.jsonl --out DIR2 --base DIR --words 20 --steps 1000
 
 It starts from nothing but the bundled checkpoint's tokenizer and token embedding, or from ``--base``: a folder of
 an earlier run, or of a Qwen3 model. The result is the retriever ``blocksearch:DIR``.
@@ -25,7 +26,9 @@ from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.evidence.questions import read_documents
 from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.training.data.document_store import DocumentStore
+from spscanner_rag.training.in_context.batches import ColumnSupply, batch_of
 from spscanner_rag.training.in_context.run import InContextRecipe, train
+from spscanner_rag.training.in_context.validation import places_of_right_documents
 from spscanner_rag.training.recipe import Recipe
 
 ROUTING_LAYER = 3
@@ -103,6 +106,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base", type=Path)
     parser.add_argument("--documents", type=int, default=100, help="documents of the data to train on")
+    parser.add_argument("--validation", type=Path, action="extend", nargs="+", help="files to test on")
+    parser.add_argument("--validation-queries", type=int, default=400)
     parser.add_argument("--words", type=int, default=100, help="words of a passage")
     parser.add_argument(
         "--word-queries",
@@ -129,10 +134,7 @@ def main() -> None:
         if given.base
         else new_model(given.seed, given.best_documents)
     )
-    store = DocumentStore(islice(read_documents(given.data), given.documents))
-    draw = Recipe(rerank_negatives=given.negatives, seed=given.seed)
-    passages = PassageDraw(store, draw, ChunkSegmenter(given.words), model.layout.tokenizer)
-    columns = WordQueries(passages, given.word_queries, given.seed) if given.word_queries else passages
+    passages = passages_of(given.data, given, model, given.seed)
     recipe = InContextRecipe(
         steps=given.steps,
         queries=given.queries,
@@ -145,7 +147,7 @@ def main() -> None:
         seed=given.seed,
     )
     means = [math.log(10), 0.0, math.log(given.queries * (1 + given.negatives)), math.log(10)]
-    for step in train(model, columns, recipe, given.out):
+    for step in train(model, passages, recipe, given.out):
         losses = (step.loss, step.auxiliary, step.routing, step.copying)
         means = [0.95 * mean + 0.05 * loss for mean, loss in zip(means, losses, strict=True)]
         if step.step % 20 == 0:
@@ -154,6 +156,28 @@ def main() -> None:
             counts = f"{step.tokens} tokens  {step.seconds:.2f} s"
             print(f"step {step.step:,} of {given.steps:,}  {line}  {counts}", file=sys.stderr, flush=True)
     model.save(given.out)
+    if given.validation:
+        columns = passages_of(given.validation, given, model, given.seed)
+        some = range(0, given.validation_queries, given.queries)
+        batches = [
+            batch_of([columns.column(n + k) for k in range(given.queries)], random.Random(n)) for n in some
+        ]
+        found = places_of_right_documents(model, batches)
+        print(
+            f"{found.queries} queries of {found.documents:.0f} documents each. The right one is first for "
+            f"{found.first:.1%} (by chance {found.first_by_chance:.1%}); {found.above:.1%} of the others are "
+            f"above it (by chance 50.0%, p = {found.p_value:.4f})"
+        )
+
+
+def passages_of(
+    files: list[Path], given: argparse.Namespace, model: BlockSearchModel, seed: int
+) -> ColumnSupply:
+    """Questions of some files with their passages, or words of the passages instead of the questions."""
+    store = DocumentStore(islice(read_documents(files), given.documents))
+    draw = Recipe(rerank_negatives=given.negatives, seed=seed)
+    passages = PassageDraw(store, draw, ChunkSegmenter(given.words), model.layout.tokenizer)
+    return WordQueries(passages, given.word_queries, seed) if given.word_queries else passages
 
 
 if __name__ == "__main__":
