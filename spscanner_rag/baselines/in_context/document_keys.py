@@ -11,6 +11,20 @@ from spscanner_rag.files.whole_file import whole_file
 
 
 @dataclass(frozen=True)
+class DocumentPart:
+    """The documents that a layer attends to."""
+
+    documents: int
+    tokens: int | Tensor  # of all queries, or of each: (queries, 1, 1, 1, 1)
+    places: Tensor | None = None  # (tokens,) of all queries' documents; None: all
+    hidden: Tensor | None = None  # (queries, tokens of all documents): what a query does not attend to
+
+    def of(self, layer: Tensor) -> Tensor:
+        """Keys or values of a layer (kv_heads, tokens, head_dim)."""
+        return layer if self.places is None else layer[:, self.places]
+
+
+@dataclass(frozen=True)
 class DocumentKeys:
     """Keys and values of the tokens of all documents, in order, without padding."""
 
@@ -39,10 +53,16 @@ class DocumentKeys:
         """The places of the tokens of some documents, in the corpus's order: (their tokens,)."""
         return torch.isin(self.document_of, documents).nonzero()[:, 0]
 
-    def tokens_outside(self, documents: Tensor) -> Tensor:
-        """Whether a token belongs to none of the documents of a row: (rows, tokens) of (rows, documents)."""
+    def part(self, documents: Tensor | None) -> "DocumentPart":
+        """Some documents (documents,), the same number for each query (queries, documents), or None: all."""
+        if documents is None:
+            return DocumentPart(self.documents, int(self.lengths.sum()))
+        if documents.dim() == 1:
+            places = self.tokens_of(documents)
+            return DocumentPart(len(documents), len(places), places=places)
         inside = torch.zeros(len(documents), self.documents, dtype=torch.bool, device=documents.device)
-        return ~inside.scatter(1, documents, True)[:, self.document_of]
+        hidden = ~inside.scatter(1, documents, True)[:, self.document_of]
+        return DocumentPart(documents.shape[1], (~hidden).sum(1)[:, None, None, None, None], hidden=hidden)
 
     def followed_by(self, *others: "DocumentKeys") -> "DocumentKeys":
         """A cache of these documents and then the others', as if all had been read together.

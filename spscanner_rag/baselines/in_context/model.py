@@ -198,8 +198,11 @@ class BlockSearchModel(nn.Module):
         positions = torch.arange(first, first + ids.shape[1], device=self.device)
         hidden = self.decoder.model.embed_tokens(ids)
         routing, keys, values = torch.empty(0), [], []
-        places: Tensor | None = None
-        unseen: Tensor | None = None
+        own: int | Tensor = first - DOCUMENT_TOKENS + ids.shape[1]
+        if asking is not None:  # without padding
+            own = asking[:, None, None, None, None] + 1
+        whole = documents.part(None)
+        above = documents.part(selected)
         for number, layer in enumerate(layers):
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
@@ -209,31 +212,17 @@ class BlockSearchModel(nn.Module):
                 )
             keys.append(key)
             values.append(value)
-            all_keys, all_values, attended = (
-                documents.keys[number],
-                documents.values[number],
-                documents.documents,
-            )
-            n_keys: int | Tensor = all_keys.shape[1]
-            if number > settings.routing_layer and selected is not None:
-                attended = selected.shape[-1]
-                if selected.dim() == 1:
-                    places = documents.tokens_of(selected) if places is None else places
-                    all_keys, all_values, n_keys = all_keys[:, places], all_values[:, places], len(places)
-                else:
-                    unseen = documents.tokens_outside(selected) if unseen is None else unseen
-                    n_keys = (~unseen).sum(1)[:, None, None, None, None]
-            n_own = (
-                key.shape[2] if asking is None else asking[:, None, None, None, None] + 1
-            )  # without padding
-            factor = self._factor(number, attended, n_keys + n_own)
+            part = above if number > settings.routing_layer else whole
+            doc_keys, doc_values = part.of(documents.keys[number]), part.of(documents.values[number])
+            factor = self._factor(number, part.documents, part.tokens + own)
             mixed, scores = query_attention(
-                query, all_keys, all_values, key, value, factor, hidden=unseen, asking=asking
+                query, doc_keys, doc_values, key, value, factor, hidden=part.hidden, asking=asking
             )
             if number == settings.routing_layer:
                 routing = routing_scores(scores, documents.document_of, documents.documents)
                 if selected is None and documents.documents > settings.best_documents:
                     selected = _best(routing, settings.best_documents)
+                    above = documents.part(selected)
             hidden = _after_attention(layer, hidden, mixed)
         logits = self.digit_logits(self.decoder.model.norm(hidden))
         return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
