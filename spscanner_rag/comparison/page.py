@@ -49,6 +49,7 @@ def _header(comparisons: Sequence[Retrievals]) -> str:
     legend = ['<li><b class="rank">3</b><mark>a pick</mark> and its rank</li>']
     if len(comparisons[0].retrievals) > 1:
         legend.append('<li><b class="rank only">3 only</b><mark class="only">picked by no other</mark></li>')
+        legend.append("<li>scores of two retrievers do not compare</li>")
     keys = {"j": "next pick", "k": "previous", "→": "next retriever", "←": "previous", "b": "its best"}
     if any(comparison.evidence for comparison in comparisons):
         legend.append('<li><span class="hit">evidence found</span></li>')

@@ -116,18 +116,26 @@ def _best_sentences(number: int, scanned: ScannedDocument, best: float, titled: 
     title += score_strip(number, scanned, best) if titled else ""
     items = []
     for passage in scanned.picks:
-        line, column = scanned.document.position(passage.start)
+        line, _ = scanned.document.position(passage.start)
         section = escaped_line(scanned.document.section(passage.start))
-        place = f"{section}, {line}:{column}" if section else f"{line}:{column}"
+        place = f"{section} · line {line:,}" if section else f"line {line:,}"
         sentence = scanned.number(passage)
         whole = ' class="best"' if scanned.ranks[passage.start] == 1 else ""
         items.append(
             f'<li id="l{number}-{sentence}"{whole}><a href="#d{number}-{sentence}">'
             f'<span class="rank">{scanned.ranks[passage.start]}</span>'
             f'<span class="score">{passage.score:.3f}</span><span class="place">{place}</span>'
-            f'<span class="quote" dir="auto">{escaped_line(passage.text)}</span></a></li>\n'
+            f'<span class="quote" dir="auto">{escaped_line(_readable(passage.text))}</span></a></li>\n'
         )
     return title + (f"<ol>\n{''.join(items)}</ol>\n" if items else "<p>No sentence was selected.</p>\n")
+
+
+def _readable(text: str) -> str:
+    """A row of a Markdown table without its lines; other text as it is."""
+    row = text.strip()
+    if not (row.startswith("|") and row.endswith("|") and "\n" not in row):
+        return text
+    return " · ".join(cell.strip() for cell in row.strip("|").split("|"))
 
 
 def _article(number: int, scanned: ScannedDocument, page: _Page) -> Iterator[str]:

@@ -157,7 +157,7 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank() -> None:
         page = render_report("Who?", "m", [scanned])
         items = re.findall(
             r'<li id="l1-(\d+)"(?: class="best")?><a href="#d1-(\d+)"><span class="rank">(\d)</span>'
-            r'<span class="score">([\d.]+)</span><span class="place">([\d:]+)</span>',
+            r'<span class="score">([\d.]+)</span><span class="place">(line \d+)</span>',
             page,
         )
         assert [int(item[0]) for item in items] == [scanned.number(passage) for passage in scanned.picks]
@@ -167,7 +167,13 @@ def test_the_best_are_listed_in_the_order_asked_for_with_their_rank() -> None:
             better = [s for s in scanned.picks if s.score > scanned.result.scores[number]]
             assert int(rank) == len(better) + 1
             assert score == f"{scanned.result.scores[number]:.3f}"
-            assert place == ["1:1", "1:10", "2:1", "2:14"][number]
+            assert place == ["line 1", "line 1", "line 2", "line 2"][number]
+
+
+def test_the_list_shows_a_row_of_a_table_without_its_lines() -> None:
+    page = render_report("Who?", "m", [scan("| keeper | signed the treaty |")])
+    assert '<span class="quote" dir="auto">keeper · signed the treaty</span>' in page
+    assert "| keeper | signed the treaty |</mark>" in page  # the text itself stays as it is
 
 
 def test_a_pick_tells_its_rank_among_those_of_all_documents_and_whose_it_is() -> None:

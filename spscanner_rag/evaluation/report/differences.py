@@ -74,7 +74,8 @@ def picture(differences: Sequence[Difference], looks: Sequence[Look]) -> str:
     first = escaped_line(str(differences[0]["first"]))
     return (
         '<figure class="differences"><div class="scale"><span></span>'
-        f"<span>← the other is better</span><span>{first} is better →</span></div>\n{''.join(rows)}</figure>\n"
+        f"<span>← the other is better</span><span>0</span><span>{first} is better →</span></div>\n"
+        f"{''.join(rows)}</figure>\n"
     )
 
 
@@ -104,7 +105,7 @@ def _row(test: Difference, looks: Mapping[str, Look], reach: float) -> str:
         f'<div class="pair"><span class="what"><b>{escaped_line(one)}</b> minus <b>{escaped_line(other)}</b>'
         f"<small>{escaped_line(metric)}</small></span>"
         f'<svg viewBox="0 0 400 24" aria-hidden="true">'
-        f'<line class="zero" x1="200" y1="0" x2="200" y2="24"/>{"".join(marks)}</svg>'
+        f'<line class="zero" x1="200" y1="-16" x2="200" y2="40"/>{"".join(marks)}</svg>'
         f'<span class="numbers">{numbers}{chance}</span></div>\n'
     )
 

@@ -11,6 +11,9 @@ from spscanner_rag.evaluation.run import POSITION_CUTOFFS
 from spscanner_rag.views.escaping import escaped_line
 from spscanner_rag.views.html_page import page_head, page_style
 
+FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30
+"""Fewer are called few."""
+
 
 def render_page(result: Result, facts: Mapping[str, str]) -> str:
     """The page, as a string to be written in UTF-8; its head shows ``facts`` such as command, machine and date."""
@@ -44,9 +47,15 @@ def _header(result: Result, looks: Sequence[Look], facts: Mapping[str, str]) -> 
     listed = "".join(f"<p>{escaped_line(name)}: {escaped_line(value)}</p>\n" for name, value in facts.items())
     return (
         f'<header>\n<p class="label">Retrieval of evidence</p>\n<h1>{escaped_line(sentence)}</h1>\n'
-        f'<p class="facts">{measured_by(result.differences)}{asked}{sources}</p>\n'
+        f'<p class="facts">{measured_by(result.differences)}{asked}{sources}{_warning(first)}</p>\n'
         f"<details><summary>How this was measured</summary>\n{listed}</details>\n</header>\n"
     )
+
+
+def _warning(asked: Row | None) -> str:
+    """A word about a sample that is too small to speak for other documents."""
+    few = asked is not None and (asked["documents"] < FEW_DOCUMENTS or asked["questions"] < FEW_QUESTIONS)
+    return ". So few say little about other documents" if few else ""
 
 
 def _averaged(result: Result) -> list[Column]:
@@ -62,14 +71,17 @@ def _differences(result: Result, looks: Sequence[Look]) -> Iterator[str]:
     if result.differences:
         yield (
             "<h2>Differences</h2>\n<p>Percentage points with 95 % intervals, on the same questions. A filled "
-            "point is more than chance by a sign-flip test over documents (p below 0.05, not corrected for "
-            "several tests); a hollow one may be chance.</p>\n"
+            "point is more than chance by a sign-flip test over documents, or over the questions of a single "
+            "document (p below 0.05, not corrected for several tests); a hollow one may be chance. The test "
+            "decides: with few questions an interval may leave out zero where the test does not.</p>\n"
         )
         yield picture(result.differences, looks)
 
 
 def _averages(result: Result, labels: Mapping[str, Look]) -> Iterator[str]:
-    explained = "Percent, with 95 % intervals. The best of each column is marked, sentences and chunks apart."
+    explained = "Percent, with 95 % intervals. The best of each column is marked"
+    explained += ", sentences and chunks apart." if len({s.unit for s in result.settings}) > 1 else "."
+    explained += " recall@10 is the share of the evidence that the best ten hold; seconds are for a question."
     if len(result.sources) == 1:  # its means are its own numbers
         yield f"<h2>All numbers</h2>\n<p>{explained}</p>\n"
         yield _source_table(result, result.sources[0], labels, _averaged(result))
