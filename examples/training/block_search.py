@@ -23,12 +23,13 @@ from torch import nn
 from spscanner_rag.baselines.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.checkpoint import load_checkpoint
+from spscanner_rag.evaluation.statistics import Sample, paired_test
 from spscanner_rag.evidence.questions import read_documents
 from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.in_context.batches import ColumnSupply, batch_of
 from spscanner_rag.training.in_context.run import InContextRecipe, train
-from spscanner_rag.training.in_context.validation import places_of_right_documents
+from spscanner_rag.training.in_context.validation import Place, places_of_right_documents
 from spscanner_rag.training.recipe import Recipe
 
 ROUTING_LAYER = 3
@@ -162,12 +163,21 @@ def main() -> None:
         batches = [
             batch_of([columns.column(n + k) for k in range(given.queries)], random.Random(n)) for n in some
         ]
-        found = places_of_right_documents(model, batches)
-        print(
-            f"{found.queries} queries of {found.documents:.0f} documents each. The right one is first for "
-            f"{found.first:.1%} (by chance {found.first_by_chance:.1%}); {found.above:.1%} of the others are "
-            f"above it (by chance 50.0%, p = {found.p_value:.4f})"
-        )
+        print(against_chance(places_of_right_documents(model, batches)))
+
+
+def against_chance(places: list[Place]) -> str:
+    """A line about where the right documents stand; the test flips signs by right documents."""
+    right = [place.right for place in places]
+    above = Sample([place.above for place in places], right)
+    test = paired_test({"": above}, {"": Sample([0.5] * len(right), right)})
+    first = sum(place.place == 0 for place in places) / len(places)
+    chance = sum(1 / place.documents for place in places) / len(places)
+    return (
+        f"{len(places)} queries of {places[0].documents} documents each. The right one is first for {first:.1%} "
+        f"(by chance {chance:.1%}); {above.values.mean():.1%} of the others are above it (by chance 50.0%, "
+        f"p = {test.p_value:.4f})"
+    )
 
 
 def passages_of(

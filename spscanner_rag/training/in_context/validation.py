@@ -1,4 +1,4 @@
-"""How well an in-context retriever finds the right document of a batch, against chance."""
+"""Where an in-context retriever puts the right document of a query among all documents of a batch."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,52 +8,31 @@ import torch
 
 from spscanner_rag.baselines.in_context.model import BlockSearchModel
 from spscanner_rag.baselines.in_context.search import search
-from spscanner_rag.evaluation.statistics import Sample, paired_test
 from spscanner_rag.training.in_context.batches import Batch
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where the right documents stand among all documents of their batches."""
+class Place:
+    """Where the right document of a query stands."""
 
-    queries: int
-    documents: float  # of a batch, mean
-    first: float  # share of the queries whose right document is first
-    first_by_chance: float
-    above: float  # mean share of the other documents that stand above the right one; 0.5 by chance
-    p_value: float  # of ``above`` against 0.5, two-sided
+    right: str  # the document
+    place: int  # from 0, the best
+    documents: int  # of the batch
+
+    @property
+    def above(self) -> float:
+        """The share of the other documents that stand above it; 0.5 by chance."""
+        return self.place / max(1, self.documents - 1)
 
 
-def places_of_right_documents(model: BlockSearchModel, batches: Iterable[Batch]) -> Places:
-    """Search the documents of each batch with each of its queries.
-
-    The test flips signs: if a model knows nothing, the right document stands as often in the upper half as in the
-    lower one. Queries of one right document are flipped together.
-
-    Raises ``ValueError`` without a batch.
-    """
-    shares: list[float] = []
-    first: list[bool] = []
-    documents: list[int] = []
-    asked: list[str] = []
+def places_of_right_documents(model: BlockSearchModel, batches: Iterable[Batch]) -> list[Place]:
+    """Search the documents of each batch with each of its queries."""
+    found = []
     model.eval()
     for batch in batches:
         with torch.inference_mode():
             keys = model.read_documents(batch.texts, batch.codes)
         for question, column in zip(batch.questions, batch.columns, strict=True):
             place = int(np.flatnonzero(search(model, keys, question).order() == column[0])[0])
-            first.append(place == 0)
-            shares.append(place / max(1, len(batch.texts) - 1))
-            documents.append(len(batch.texts))
-            asked.append(batch.texts[column[0]])
-    if not asked:
-        raise ValueError("got no batch; expected at least one")
-    test = paired_test({"right": Sample(shares, asked)}, {"right": Sample([0.5] * len(asked), asked)})
-    return Places(
-        len(asked),
-        float(np.mean(documents)),
-        float(np.mean(first)),
-        float(np.mean([1 / number for number in documents])),
-        float(np.mean(shares)),
-        test.p_value,
-    )
+            found.append(Place(batch.texts[column[0]], place, len(batch.texts)))
+    return found
