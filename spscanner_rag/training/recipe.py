@@ -19,7 +19,7 @@ _AT_LEAST_ONE = (
 _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
     "pseudo_masked pseudo_linked pseudo_negatives pseudo_weight calibration_questions lexical_least_units "
-    "lexical_text_weight group_hard warmup_steps snapshot_every"
+    "lexical_text_weight group_hard rerank_random warmup_steps snapshot_every"
 ).split()
 _SHARES = (
     "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
@@ -134,6 +134,9 @@ class Recipe:
     rerank_negatives: int = 15
     """Passages without the answer that are ranked together with one that has it; those that BM25 and the teacher,
     if there is one, take for the nearest to the question."""
+    rerank_random: int = 0
+    """Instead of so many of these, random passages of the same source: a model that can't match words yet learns
+    that from easy negatives."""
     pseudo_headings: int = 3
     pseudo_phrases: int = 3
     pseudo_masked: int = 6
@@ -172,6 +175,8 @@ class Recipe:
     its own parts and gains those that it lacks."""
     embedding_start: bool = False
     """Whether the token embedding of a model that is trained from nothing starts from a table of word vectors."""
+    recall_start: bool = False
+    """Whether the layers of a model that is trained from nothing start so that a token recalls those like it."""
     lexical_least_units: int = 0
     """The lexical channel treats a shorter document as if it had this many sentences, the added ones without words
     of the question. A base that is a scanner keeps its own number, unless that is 0."""
@@ -217,6 +222,11 @@ class Recipe:
         if self.rerank_unit not in RERANK_UNITS:
             raise ValueError(
                 f"rerank_unit is {self.rerank_unit!r}; expected one of {', '.join(map(repr, RERANK_UNITS))}"
+            )
+        if self.rerank_random > self.rerank_negatives:
+            raise ValueError(
+                f"rerank_random is {self.rerank_random} and rerank_negatives is {self.rerank_negatives}; expected "
+                "at most as many random ones as there are negatives"
             )
         if len(self.betas) != 2:
             raise ValueError(f"betas is {self.betas}; expected two numbers")

@@ -16,6 +16,7 @@ from spscanner_rag.files.whole_file import whole_file
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.text.word_vectors import WordVectors
 from spscanner_rag.training.embedding_start import start_embedding
+from spscanner_rag.training.recall_start import start_recall
 from spscanner_rag.training.recipe import Recipe
 
 _NO_WORD_VECTORS = (
@@ -53,8 +54,9 @@ def check_start(files: RunFiles, recipe: Recipe) -> None:
     else:
         locate(files.base)
     starts = recipe.embedding_start and files.config is not None
-    if recipe.embedding_start and not starts:
-        raise ValueError("embedding_start is true with --base, whose embedding is trained; expected --config")
+    for name, part in (("embedding_start", "embedding is"), ("recall_start", "layers are")):
+        if getattr(recipe, name) and files.config is None:
+            raise ValueError(f"{name} is true with --base, whose {part} trained; expected --config")
     if files.word_vectors is not None and not (recipe.lexical_soft or starts):
         raise ValueError(
             f"{files.word_vectors}: the recipe has no use for word vectors; "
@@ -139,6 +141,8 @@ def _from_nothing(
     model = new_model(config, settings, head=head)
     if recipe.embedding_start:
         start_embedding(model, tokenizer, _read_table(files), recipe.seed)
+    if recipe.recall_start:
+        start_recall(model, recipe.seed)
     table = _read_table(files) if settings.soft else None
     return Checkpoint(
         model.to(device),

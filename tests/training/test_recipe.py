@@ -70,6 +70,10 @@ def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str
             "group_hard = 4",
             "group_documents is 4 and group_hard is 4; expected more documents than hard ones",
         ),
+        (
+            "rerank_negatives = 3\nrerank_random = 4",
+            "rerank_random is 4 and rerank_negatives is 3; expected at most as many random ones",
+        ),
         ("group_share = 0.1\ngroup_tokens = 8192", "a group has 4 stretches of 8192 tokens, more than"),
         ("group_share = 1.0", "group_share is 1.0; expected a number from 0 to below 1"),
         ("group_sources = 'a'", "group_sources: got 'a'"),

@@ -182,6 +182,8 @@ def test_a_table_is_given_exactly_where_it_is_read(
         check_start(files(tmp_path, config=shape, table=table), LEXICAL)
     with pytest.raises(ValueError, match="embedding_start is true with --base"):
         check_start(files(tmp_path, tiny_checkpoint, table=table), Recipe(embedding_start=True))
+    with pytest.raises(ValueError, match="recall_start is true with --base, whose layers are trained"):
+        check_start(files(tmp_path, tiny_checkpoint), Recipe(recall_start=True))
     check_start(files(tmp_path, config=shape, table=table), SOFT)
     table.write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"table\.safetensors: truncated"):
@@ -201,6 +203,21 @@ def test_from_nothing_with_word_vectors(
     language_model = start_language_model(given, recipe, documents, CPU)
     assert (language_model.word_vectors, language_model.settings.soft) == (None, False)
     assert torch.equal(language_model.model.backbone.embedding.weight, started)
+
+
+def test_from_nothing_with_layers_that_recall(
+    tmp_path: Path, shape: Path, documents: list[Document]
+) -> None:
+    given = files(tmp_path, config=shape)
+    for start in (start_checkpoint, start_language_model):
+        plain = start(given, LEXICAL, documents, CPU).model.state_dict()
+        recalling = start(given, replace(LEXICAL, recall_start=True), documents, CPU).model.state_dict()
+        other = {name for name, value in recalling.items() if not torch.equal(value, plain[name])}
+        layer = "backbone.layers.0.mixer."
+        assert other == {
+            layer + name
+            for name in ("in_proj.weight", "conv1d.weight", "conv1d.bias", "dt_bias", "A_log", "D")
+        }
 
 
 def test_least_units_and_the_weight_of_texts_are_the_base_s_own_or_the_recipe_s(

@@ -109,18 +109,21 @@ class PassageDraw:
     def _negatives(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
         """As many negatives as the recipe wants: some of the nearest, and random ones where those are too few."""
         wanted, found = self._recipe.rerank_negatives, dict[Place, None]()
-        for near in self._nearest(drawn):
+        hard = wanted - self._recipe.rerank_random
+        for near in self._nearest(drawn) if hard else ():
             if self._is_negative(drawn, relevant, near):
                 found[near] = None
-            if len(found) == HARD_CHOICE * wanted:
+            if len(found) == HARD_CHOICE * hard:
                 break
-        if len(found) >= wanted:
-            return draw.sample(list(found), wanted)
+        if len(found) > hard:
+            found = dict.fromkeys(draw.sample(list(found), hard))
         numbers = self._collections.ask(drawn.document, drawn.question.text).numbers.tolist()
         for _ in range(HARD_CHOICE * wanted):
+            if len(found) == wanted:
+                break
             number = draw.choice(numbers)
             units = len(self._collections.unit_starts(number))
-            if units and len(found) < wanted:
+            if units:
                 place = (number, draw.randrange(units))
                 if self._is_negative(drawn, relevant, place):
                     found[place] = None

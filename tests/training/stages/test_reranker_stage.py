@@ -149,6 +149,26 @@ def test_a_column_has_the_answer_first_and_near_passages_without_it(
     assert read(columns, tokenizer, 0) != read(columns, tokenizer, 1)
 
 
+def test_random_negatives_stand_beside_near_ones(documents: list[Document], start: Checkpoint) -> None:
+    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+
+    def near(random: int) -> float:
+        """How many of the three negatives are of the lake that is asked about, on the average."""
+        columns = columns_of(documents, reader, replace(RECIPE, rerank_random=random))
+        same = 0
+        for number in range(60):
+            (_, query, _), *wrong = read(columns, reader.tokenizer, number)
+            lake = query.removesuffix(" nest?").partition(" of ")[2]
+            assert len({document for document, _, _ in wrong}) == 3
+            same += sum(f"of {lake} " in document for document, _, _ in wrong)
+        return same / 60
+
+    few, some, none = near(3), near(2), near(0)
+    assert few < 0.6  # one of twelve lakes
+    assert none > 1.5
+    assert few < some < none
+
+
 def test_only_the_beginning_of_a_passage_is_read(columns: Columns) -> None:
     whole, cut = columns.example(0, 64), columns.example(0, 4)
     for long, short in zip(whole.stretches, cut.stretches, strict=True):
