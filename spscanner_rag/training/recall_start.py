@@ -20,8 +20,8 @@ def start_recall(model: ScannerModel, seed: int) -> None:
     """Replace the initial weights of every layer, in place, by such that recall.
 
     The state-space operator is an attention without softmax, y_t = sum_s decay(s, t) (C_t · B_s) dt_s x_s. It
-    starts with C = B, a slow decay, and a convolution that passes tokens on, so that y_t is what was read at tokens
-    like the one at t: mimetic initialization for state space models (arXiv 2410.11135, section 4). Beyond the paper,
+    starts with C = B, a slow decay, and a convolution that passes tokens on, so that y_t is what was read at
+    tokens like the one at t: mimetic initialization for state space models (arXiv 2410.11135). Beyond the paper,
     the gate starts equal to x and D at 0, so that gate times y is large where a token finds itself again.
     """
     generator = torch.Generator().manual_seed(seed)
