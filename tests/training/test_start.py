@@ -205,9 +205,7 @@ def test_from_nothing_with_word_vectors(
     assert torch.equal(language_model.model.backbone.embedding.weight, started)
 
 
-def test_from_nothing_with_layers_that_recall(
-    tmp_path: Path, shape: Path, documents: list[Document]
-) -> None:
+def test_from_nothing_with_layers_that_recall(tmp_path: Path, shape: Path, documents: list[Document]) -> None:
     given = files(tmp_path, config=shape)
     for start in (start_checkpoint, start_language_model):
         plain = start(given, LEXICAL, documents, CPU).model.state_dict()
