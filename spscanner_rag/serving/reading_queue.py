@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored
 from spscanner_rag.scorers import ScanCancelled
@@ -21,6 +21,10 @@ CHARACTERS_PER_TOKEN = 4
 
 PASSES_TOGETHER = 4
 """Short jobs are read together up to this many forward passes; a job of more is long, and read alone."""
+
+LONG_PASSES = 2
+"""On a CPU, a long job is read in so many times shorter passes: a short one, which waits for the end of the pass that
+is being computed, waits less, and the smaller products cost little there."""
 
 LONG_LANES = 3
 """Long jobs that are read at the same time, a forward pass of each in turn."""
@@ -54,6 +58,11 @@ class ReadingQueue:
     ) -> None:
         self.pipeline, self.limits, self._count = pipeline, limits, read
         self.full_characters = pipeline.segment_tokens * PASSES_TOGETHER * CHARACTERS_PER_TOKEN
+        shorter = pipeline.segment_tokens // (LONG_PASSES if pipeline.model.device.type == "cpu" else 1)
+        self._pipelines: dict[Kind, Pipeline] = {
+            "short": pipeline,
+            "long": replace(pipeline, segment_tokens=max(1, shorter)),
+        }
         self._waiting: dict[Kind, FairQueue[Job]] = {"short": FairQueue(), "long": FairQueue()}
         self._changed = threading.Condition()
         self._turns = Turns()
@@ -171,7 +180,7 @@ class ReadingQueue:
             count=self._count,
         )
         requests = [request for job in jobs for request in self._counted(job, meter)]
-        with closing(self.pipeline.run(requests, meter)) as scored:
+        with closing(self._pipelines[kind].run(requests, meter)) as scored:
             for job in jobs:
                 results: list[Scored] = [next(scored) for _ in job.requests]
                 job.future.set_result(results)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import wait
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.serving.jobs import Job
 from spscanner_rag.serving.limits import Limits, RefusedError
-from spscanner_rag.serving.reading_queue import ReadingQueue, _LaneMeter
+from spscanner_rag.serving.reading_queue import LONG_PASSES, ReadingQueue, _LaneMeter
 from spscanner_rag.serving.turns import Turns
 
 
@@ -158,3 +159,21 @@ def test_nobody_waits_for_another_turn_after_the_last_pass(monkeypatch: pytest.M
     meter.check()  # before another text is prepared
     assert passed == ["short"] * 3
     assert counted == [6, 4]
+
+
+def test_long_jobs_are_read_in_shorter_passes_with_the_same_result(tiny_scanner: Scanner) -> None:
+    passes: list[int] = []
+    pipeline = replace(tiny_scanner.pipeline, segment_tokens=64)
+    queue = ReadingQueue(pipeline, Limits(), passes.append)
+    short, long = "The keeper left. " * 8, "The keeper left the island in winter. " * 300
+    try:
+        for text, most in ((short, 64), (long, 64 // LONG_PASSES)):
+            passes.clear()
+            asked = job(pipeline, text)
+            queue.submit(asked)
+            (got,) = asked.future.result(30)
+            assert most // 2 < max(passes) <= most
+            expected = tiny_scanner.scan("Who left?", text)
+            np.testing.assert_allclose(got.logits, expected.logits, atol=1e-4)
+    finally:
+        queue.close()
