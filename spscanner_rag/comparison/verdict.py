@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spscanner_rag.comparison.retrievals import Retrievals
+from spscanner_rag.comparison.retrievals import Retrieval, Retrievals
 
 
 def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
@@ -27,14 +27,25 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     if most == 0:
         return f"No retriever found {sentences if total == 1 else f'any of the {sentences}'}."
     all_of = f"{most} of {sentences}" if total > 1 else sentences
-    if min(found) == most:
-        who = f"All {len(labels)} retrievers" if len(labels) > 1 else labels[0]
-        return f"{who} found {all_of}."
-    winners = [label for label, number in zip(labels, found, strict=True) if number == most]
+    ranks = [_first_rank(retrieval, comparison.evidence_sentences) for retrieval in comparison.retrievals]
+    winners = [
+        (rank, label)
+        for label, number, rank in zip(labels, found, ranks, strict=True)
+        if number == most and rank is not None
+    ]
+    winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
+    who = _listed([f"{label} (rank {rank})" for rank, label in winners])
     others = [
         f"{label} {number or 'none'}" for label, number in zip(labels, found, strict=True) if number < most
     ]
-    return f"{_listed(winners)} found {all_of}; {_listed(others)}."
+    return f"{who} found {all_of}{f'; {_listed(others)}' if others else ''}."
+
+
+def _first_rank(retrieval: Retrieval, sentences: Sequence[tuple[int, int]]) -> int | None:
+    """The rank of the best pick that overlaps an evidence sentence that was found."""
+    spans = [span for span, found in zip(sentences, retrieval.found, strict=True) if found]
+    ranks = [pick.rank for pick in retrieval.picks if any(pick.start < e and s < pick.end for s, e in spans)]
+    return min(ranks, default=None)
 
 
 def _listed(words: Sequence[str]) -> str:

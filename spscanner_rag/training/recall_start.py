@@ -26,16 +26,17 @@ def start_recall(model: ScannerModel, seed: int) -> None:
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for layer in model.backbone.layers:
-            _start(layer.mixer, generator)
+        for block in model.backbone.layers:
+            mixer = block.mixer
+            assert isinstance(mixer, Mamba2Mixer)
+            _start(mixer, generator)
 
 
 def _start(mixer: Mamba2Mixer, generator: torch.Generator) -> None:
     config, device = mixer.config, mixer.dt_bias.device
     group = config.ngroups * config.d_state
-    gate, x, B, C, _ = mixer.in_proj.weight.split(
-        [config.d_inner, config.d_inner, group, group, config.nheads]
-    )
+    sizes = [config.d_inner, config.d_inner, group, group, config.nheads]
+    gate, x, B, C, _ = torch.split(mixer.in_proj.weight, sizes)
     for rows in (x, B):
         started = torch.nn.init.orthogonal_(torch.empty(rows.shape), generator=generator)
         # of more rows than columns only the columns have length 1

@@ -19,15 +19,21 @@ def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        ([(True, True), (True, False)], "a found 2 of 2 evidence sentences; b 1."),
-        ([(True,), (False,), (True,)], "a and c found the evidence sentence; b none."),
-        ([(True, False), (False, True)], "All 2 retrievers found 1 of 2 evidence sentences."),
+        ([(True, True), (True, False)], "a (rank 1) found 2 of 2 evidence sentences; b 1."),
+        (
+            [(True,), (False,), (True,)],
+            "a (rank 1) and c (rank 1) found the evidence sentence; b none.",
+        ),
+        (
+            [(True, False), (False, True)],
+            "a (rank 1) and b (rank 1) found 1 of 2 evidence sentences.",
+        ),
         ([(False,), (False,)], "No retriever found the evidence sentence."),
         ([(False, False)], "No retriever found any of the 2 evidence sentences."),
-        ([(True, True)], "a found 2 of 2 evidence sentences."),
+        ([(True, True)], "a (rank 1) found 2 of 2 evidence sentences."),
         (
             [(False, False), (True, False), (False, False)],
-            "b found 1 of 2 evidence sentences; a none and c none.",
+            "b (rank 1) found 1 of 2 evidence sentences; a none and c none.",
         ),
     ],
 )
@@ -39,3 +45,20 @@ def test_without_evidence_it_says_whether_they_agree() -> None:
     assert "put the same place first" in compared((), (), starts=(0, 2))
     assert "do not agree" in compared((), (), starts=(0, 3))
     assert "One retriever" in compared(())
+
+
+def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first() -> None:
+    def asked(name: str, *spans: tuple[int, int], found: tuple[bool, bool]) -> Retrieval:
+        picks = (Pick(*span, 0.5, rank, 1, False) for rank, span in enumerate(spans, start=1))
+        return Retrieval(name, 9, tuple(picks), 0.1, found)
+
+    evidence = ((10, 20), (40, 50))
+    retrievals = (
+        asked("scanner", (0, 5), (30, 35), (12, 18), found=(True, False)),
+        asked("bm25", (60, 70), (40, 50), found=(False, True)),
+        asked("dense", (49, 60), found=(False, False)),  # it overlaps too little to have found it
+    )
+    data = Retrievals("?", "x" * 80, retrievals, evidence, evidence, "a")
+    assert verdict(data, ["scanner", "bm25", "dense"]) == (
+        "bm25 (rank 2) and scanner (rank 3) found 1 of 2 evidence sentences; dense none."
+    )
