@@ -23,8 +23,8 @@ PASSES_TOGETHER = 4
 """Short jobs are read together up to this many forward passes; a job of more is long, and read alone."""
 
 LONG_PASSES = 2
-"""On a CPU, a long job is read in so many times shorter passes: a short one waits for the end of the pass that is being
-computed, and smaller products cost little there."""
+"""On a CPU, a long job is read in so many times shorter passes: a short one waits for the end of the pass that
+is being computed, and smaller products cost little there."""
 
 LONG_LANES = 3
 """Long jobs that are read at the same time, a forward pass of each in turn."""
