@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spscanner_rag.evidence.questions import Document
 
 ROWS = Path(__file__).resolve().with_name("ablation.toml")
+WORD_VECTORS = ROWS.parents[1] / "spscanner_rag" / "checkpoint" / "bundled" / "word_vectors.safetensors"
 METRICS = ("recall@1", "recall@5", "recall@10", "recall@50", "ndcg@10")
 QUESTIONS, RECORDS = "questions.jsonl", "records.jsonl"
 BASELINE = "bm25"
@@ -119,6 +120,8 @@ def _train_stage(
     is_evidence = recipe.get("stage") != "language-model"
     option = "--text" if from_text and is_evidence else "--data"
     command += [word for file in files for word in (option, str(file))]
+    if recipe.get("lexical_soft") or recipe.get("embedding_start"):
+        command += ["--word-vectors", str(WORD_VECTORS)]
     if is_evidence:  # a language model has no use for questions
         command += ["--validation", str(arguments.results / QUESTIONS)]
     if base is not None:

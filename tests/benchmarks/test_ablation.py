@@ -47,6 +47,9 @@ config = { d_model = 32 }
 [rows.language-model-first]
 stages = ["language-model"]
 recipe = { reanchor_tokens = 64 }
+
+[rows.embedding-start]
+recipe = { embedding_start = true }
 """
 ANIMALS = ("badger", "heron", "otter", "lynx")
 
@@ -115,7 +118,7 @@ def test_rows_are_trained_and_compared_once(
 
     assert set(run("first")) == {"bm25", "first"}
     found = run("all")
-    assert list(found) == ["bm25", "first", "normalized", "wide", "language-model-first"]
+    assert list(found) == ["bm25", "first", "normalized", "wide", "language-model-first", "embedding-start"]
     assert "recall@10 minus first" not in found["first"]
     assert 0 <= found["wide"]["p recall@10"] <= 1
     assert "hours" not in found["normalized"]  # it is the first one's
