@@ -1,9 +1,10 @@
-"""How fast documents are read, how close that is to the limit of the machine, and how fast other programs are.
+"""How fast documents are read, how close that is to the machine's limit, and how fast other programs are.
 
-There are three parts. `readings`: backends, transformers and the published evaluation's model on random weights of
+There are four parts. `readings`: backends, transformers and the published evaluation's model on random weights of
 one shape. `questions`: whole scanners with several questions on a document, and with many short documents.
-`embedding`: scanners against a dense-embedding pass over the same text. The whole scanner of size "default" is the
-bundled one.
+`embedding`: scanners against a dense-embedding pass over the same text. `channels`: a scan with its lexical
+channel and without. The whole scanner of size "default" is the bundled one; only it
+has a lexical channel.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.channel_rows import channel_rows
 from benchmarks.embedding_rows import EMBEDDERS, MINILM, embedding_rows
 from benchmarks.limits import copy_rate, product_rate
 from benchmarks.published_path import NotMeasuredError
@@ -28,7 +30,7 @@ from benchmarks.targets import judge
 if TYPE_CHECKING:
     from spscanner_rag import Scanner
 
-PARTS = ("readings", "questions", "embedding")
+PARTS = ("readings", "questions", "embedding", "channels")
 DTYPES = ("float32", "bfloat16", "int8")
 
 
@@ -62,6 +64,12 @@ def add_commands(
         default=100_000,
         help="length of the text to embed and to scan",
     )
+    add(
+        "--channel-tokens",
+        type=int,
+        default=100_000,
+        help="length of the text to scan with and without the lexical channel",
+    )
     add("--repeats", type=int, default=3, help="measurements of each; the median counts")
     add("--longest", type=float, default=120, help="leave out rows that would take more seconds")
     add("--budget", type=float, default=math.inf, help="begin no row after this many seconds")
@@ -77,7 +85,7 @@ def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], boo
             run.write_weights(size, Path(folder))
             if "readings" in arguments.parts:
                 run.add_readings(size, Path(folder))
-            if {"questions", "embedding"} & set(arguments.parts):
+            if set(arguments.parts) - {"readings"}:
                 run.add_scanner_rows(size, Path(folder))
     return run.results.by_name() | {"targets": judge(run.results)}, True
 
@@ -148,6 +156,10 @@ class _Run:
         if "embedding" in given.parts and self._has_time(size, "embedding"):
             tokens = given.embedded_tokens
             for name, row in embedding_rows(scanner, given.embedders, tokens, *how).items():
+                rows[size, f"{tokens:,} tokens, {name}"] = row
+        if "channels" in given.parts and self._has_time(size, "channels"):
+            tokens = given.channel_tokens
+            for name, row in channel_rows(scanner, tokens, *how).items():
                 rows[size, f"{tokens:,} tokens, {name}"] = row
 
     def _scanner(self, size: str, folder: Path) -> Scanner:

@@ -151,6 +151,13 @@ TARGETS = (
         _of_scanner("100,000 tokens, all-MiniLM-L6-v2", "times the scan"),
     ),
     Target(
+        "bundled scanner with its soft lexical channel, times without it, 100,000 tokens",
+        None,
+        False,
+        1.1,
+        _of_scanner("100,000 tokens, without the soft channel", "whole, times this"),
+    ),
+    Target(
         "16 questions on a document of 10,000 tokens, times one question",
         None,
         False,

@@ -5,8 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+
+from benchmarks.channel_rows import WHOLE, WITHOUT_ANY, WITHOUT_SOFT, channel_rows, without_lexical_channel
+from spscanner_rag import Scanner
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -107,6 +111,28 @@ def test_questions_and_short_documents(tmp_path: Path) -> None:
     assert row["documents/s"] == pytest.approx(6e3 / row["ms"])
     # a document of about so many tokens, and a question, each
     assert 6 * 40 < row["tokens/s"] * row["ms"] / 1e3 < 6 * 90
+
+
+def test_lexical_channel_against_none() -> None:
+    scanner = Scanner.from_pretrained()
+    rows = channel_rows(scanner, 600, 1, 60.0)
+    assert set(rows) == {WHOLE, WITHOUT_SOFT, WITHOUT_ANY}
+    whole = rows[WHOLE]
+    assert isinstance(whole, dict)
+    assert whole["whole, times this"] == 1
+    for row in rows.values():
+        assert isinstance(row, dict)
+        assert row["whole, times this"] == pytest.approx(whole["ms"] / row["ms"])
+    logits = {
+        soft_only: without_lexical_channel(scanner, soft_only=soft_only)
+        .scan("Who fell?", "Ann fell. Bob sat.")
+        .scores
+        for soft_only in (True, False)
+    }
+    assert not np.array_equal(logits[True], logits[False])
+    assert not np.array_equal(logits[True], scanner.scan("Who fell?", "Ann fell. Bob sat.").scores)
+    plain = without_lexical_channel(scanner, soft_only=False)
+    assert channel_rows(plain, 600, 1, 60.0) == {}
 
 
 @pytest.mark.slow
