@@ -7,7 +7,7 @@
   for (let column = 1; column <= columns; column++) {
     marks[column] = [...document.querySelectorAll(`.cell.c${column} mark.pick`)];
   }
-  let column = 1;
+  let column = Number(sections[0].dataset.here);
   let current = null; // the pick that was last gone to
   const framed = location.protocol === "about:"; // there, a link to a place on the page would leave it
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from spscanner_rag.comparison.columns import Columns
 from spscanner_rag.comparison.picks import best_picks, only_found, picks_by_rank
 from spscanner_rag.comparison.retrievals import Retrievals
-from spscanner_rag.comparison.verdict import verdict
+from spscanner_rag.comparison.verdict import leaders, verdict
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.views.escaping import escaped_line
 from spscanner_rag.views.html_page import page_head, page_style, question_header, resource
+
+BEST_BADGE = '<span class="leads" title="the most evidence, and the best rank of it">best</span>'
 
 
 def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
@@ -23,10 +25,11 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
     All have the same retrievers and question, and each has a document of its own.
     """
     style, script = page_style(__package__, "page.css"), resource(__package__, "page.js")
+    first = next((column for comparison in comparisons for column in leaders(comparison)), 1)
     sections = (
         part
         for number, comparison in enumerate(comparisons, start=1)
-        for part in _section(number, comparison, titled=len(comparisons) > 1)
+        for part in _section(number, comparison, first, titled=len(comparisons) > 1)
     )
     return (
         f"{page_head(comparisons[0].query, style, script)}<body>\n{_header(comparisons)}<main>\n"
@@ -46,10 +49,15 @@ def _header(comparisons: Sequence[Retrievals]) -> str:
     characters = sum(len(comparison.text) for comparison in comparisons)
     read = escaped_line(name_of(comparisons[0].path))
     read = f"{len(comparisons)} documents" if len(comparisons) > 1 else read
-    legend = ['<li><b class="rank">3</b><mark>a pick</mark> and its rank</li>']
+    legend = ['<li class="wide"><b class="rank">3</b><mark>a pick</mark> and its rank</li>']
     if len(comparisons[0].retrievals) > 1:
-        legend.append('<li><b class="rank only">3 only</b><mark class="only">picked by no other</mark></li>')
-        legend.append("<li>scores of two retrievers do not compare</li>")
+        legend.append(
+            '<li class="wide"><b class="rank only">3 only</b><mark class="only">picked by no other</mark></li>'
+        )
+        legend.append('<li class="wide">each retriever has its own scale of scores</li>')
+    legend.append(
+        '<li class="strips">strips: the document from left to right, taller marks are better picks</li>'
+    )
     keys = {"j": "next pick", "k": "previous", "→": "next retriever", "←": "previous", "b": "its best"}
     if any(comparison.evidence for comparison in comparisons):
         legend.append('<li><span class="hit">evidence found</span></li>')
@@ -63,10 +71,10 @@ def _header(comparisons: Sequence[Retrievals]) -> str:
     )
 
 
-def _section(number: int, comparison: Retrievals, titled: bool) -> Iterator[str]:
+def _section(number: int, comparison: Retrievals, first: int, titled: bool) -> Iterator[str]:
     columns = Columns(number, comparison)
-    labels = columns.labels
-    yield f'<section class="comparison n{len(comparison.retrievals)}" id="d{number}" data-here="1">\n'
+    labels, leading = columns.labels, leaders(comparison)
+    yield f'<section class="comparison n{len(comparison.retrievals)}" id="d{number}" data-here="{first}">\n'
     if titled:
         name = escaped_line(name_of(comparison.path))
         yield f"<h2>{name} <small>{len(comparison.text):,} characters</small></h2>\n"
@@ -77,6 +85,7 @@ def _section(number: int, comparison: Retrievals, titled: bool) -> Iterator[str]
         yield (
             f'<div class="head c{column}"><button type="button" class="name" title="{name}">'
             f'<span class="dot"></span>{escaped_line(label)}</button>'
+            f"{BEST_BADGE if column in leading else ''}"
             f'<span class="at" aria-live="polite">{picks} pick{"" if picks == 1 else "s"}</span>'
             f"{columns.strip(column)}</div>\n"
         )

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from spscanner_rag.comparison.columns import Columns
 from spscanner_rag.comparison.retrievals import Pick
 from spscanner_rag.views.escaping import escaped_line
+from spscanner_rag.views.quotes import readable
 
 BEST = 3
 """Picks of each retriever that the page begins with."""
@@ -36,7 +37,7 @@ def only_found(columns: Columns) -> str:
     if len(retrievals) < 2:
         return ""
     lists = _lists(columns, lambda pick: pick.only, MOST_ONLY, "Nothing that no other found.")
-    return f'<h3 class="part">Only one found</h3>\n<div class="lists">\n{lists}</div>\n'
+    return f'<h3 class="part">What only one retriever found</h3>\n<div class="lists">\n{lists}</div>\n'
 
 
 def picks_by_rank(columns: Columns) -> str:
@@ -74,12 +75,12 @@ def _linked(columns: Columns, column: int, pick: Pick, characters: int) -> str:
     place = f"{section}, line {line:,}" if section else f"line {line:,}"
     text = comparison.text[pick.start : min(pick.end, pick.start + characters)]
     more = "…" if pick.end > pick.start + characters else ""
-    badges = '<span class="alone">only</span>' if pick.only else ""
+    badges = '<span class="alone">no other found it</span>' if pick.only else ""
     if any(start < pick.end and end > pick.start for start, end in comparison.evidence):
         badges += '<span class="proof">evidence</span>'
     content = (
         f'<span class="facts"><b>{pick.rank}</b> {pick.score:.3f} · {place}{badges}</span>'
-        f'<span class="quote" dir="auto">{escaped_line(text)}{more}</span>'
+        f'<span class="quote" dir="auto">{escaped_line(readable(text))}{more}</span>'
     )
     link = columns.link(column, pick)
     return f'<a href="{link}">{content}</a>' if link else f"<div>{content}</div>"

@@ -19,6 +19,21 @@ def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
     return f"The {len(labels)} retrievers {agreed}. Who is right cannot be told without the evidence (--evidence)."
 
 
+def leaders(comparison: Retrievals) -> list[int]:
+    """Columns, from 1, of the retrievers that found the most evidence and have the best rank of those.
+
+    Empty if none found any, or all are equal.
+    """
+    marks = [
+        (sum(retrieval.found), -rank) if rank is not None else (0, 0)
+        for retrieval in comparison.retrievals
+        for rank in [_first_rank(retrieval, comparison.evidence_sentences)]
+    ]
+    best = max(marks, default=(0, 0))
+    columns = [column for column, mark in enumerate(marks, start=1) if mark == best]
+    return columns if len(columns) < len(comparison.retrievals) else []
+
+
 def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
     found = [sum(retrieval.found) for retrieval in comparison.retrievals]

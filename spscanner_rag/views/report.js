@@ -87,7 +87,7 @@
   // Where the window stands in each document.
   function mark_position() {
     const view = main.getBoundingClientRect();
-    const top = Math.max(view.top, document.querySelector("header").getBoundingClientRect().bottom);
+    const top = Math.max(view.top, document.querySelector(".guide").getBoundingClientRect().bottom);
     const x = view.left + 60;
     const under = (y) => document.elementFromPoint(x, y)?.closest("[data-at]");
     const block = under(top + 24) ?? under(top + 90) ?? under((top + innerHeight) / 2);

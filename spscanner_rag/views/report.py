@@ -12,6 +12,7 @@ from spscanner_rag.files.documents import name_of
 from spscanner_rag.views.escaping import escaped_line
 from spscanner_rag.views.html_page import page_head, page_style, question_header, resource
 from spscanner_rag.views.line_breaks import Breaks
+from spscanner_rag.views.quotes import readable
 from spscanner_rag.views.scanned_document import ScannedDocument, compression_of
 from spscanner_rag.views.score_strip import score_strip
 
@@ -44,6 +45,8 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
     parts = [page_head(query, style, script), "<body>\n", _header(query, model, scanned, best)]
     parts.append('<div class="columns">\n<nav aria-label="Best sentences">\n<details open>\n')
     parts.append(f"<summary>{_best_of(scanned)}</summary>\n")
+    if len(scanned) > 1 and any(document.picks for document in scanned):
+        parts.append("<p>The numbers are ranks over all documents.</p>\n")
     for number, document in enumerate(scanned, start=1):
         parts.append(_best_sentences(number, document, best, titled=len(scanned) > 1))
     parts.append('</details>\n</nav>\n<main tabindex="-1">\n')
@@ -79,6 +82,10 @@ def _best_of(scanned: Sequence[ScannedDocument]) -> str:
     )
 
 
+def _model(source: str) -> str:
+    return "the bundled one" if source == "default" else escaped_line(source)
+
+
 def _name(scanned: ScannedDocument) -> str:
     return escaped_line(name_of(scanned.document.path))
 
@@ -90,7 +97,8 @@ def _header(query: str, model: str, scanned: Sequence[ScannedDocument], best: fl
     facts = f"{files_read} · {characters:,} characters · {sentences:,} sentences"
     counted = compression_of(scanned)
     if counted is not None:
-        facts += f" · {counted}"
+        share = f"{100 * counted.share:.1f} %"
+        facts += f" · the best have {counted.kept:,} of {counted.read:,} tokens ({share})"
     swatches = "".join(f'<span class="s{level}"></span>' for level in range(1, LEVELS + 1))
     keys = "".join(
         f"<span><kbd>{key}</kbd> {name}</span>"
@@ -99,11 +107,12 @@ def _header(query: str, model: str, scanned: Sequence[ScannedDocument], best: fl
     strip = score_strip(1, scanned[0], best) if len(scanned) == 1 else ""
     steps = _button(-1, "previous", "↑") + _button(1, "next", "↓")
     return (
-        question_header(query, f"{facts} · checkpoint {escaped_line(model)}")
-        + f'<div class="bar">\n<span class="steps">{steps}</span>\n'
+        question_header(query, f"{facts} · model: {_model(model)}") + '</header>\n<div class="guide">\n'
+        f'<p class="asked" dir="auto">{escaped_line(query)}</p>\n'
+        f'<div class="bar">\n<span class="steps">{steps}</span>\n'
         f'<span class="at" aria-live="polite">{_best_of(scanned)}</span>\n'
         f'<span class="scale">score 0 {swatches} {best:.2f}</span>\n<span class="keys">{keys}</span>\n</div>\n'
-        f"{strip}</header>\n"
+        f"{strip}</div>\n"
     )
 
 
@@ -125,17 +134,9 @@ def _best_sentences(number: int, scanned: ScannedDocument, best: float, titled: 
             f'<li id="l{number}-{sentence}"{whole}><a href="#d{number}-{sentence}">'
             f'<span class="rank">{scanned.ranks[passage.start]}</span>'
             f'<span class="score">{passage.score:.3f}</span><span class="place">{place}</span>'
-            f'<span class="quote" dir="auto">{escaped_line(_readable(passage.text))}</span></a></li>\n'
+            f'<span class="quote" dir="auto">{escaped_line(readable(passage.text))}</span></a></li>\n'
         )
     return title + (f"<ol>\n{''.join(items)}</ol>\n" if items else "<p>No sentence was selected.</p>\n")
-
-
-def _readable(text: str) -> str:
-    """A row of a Markdown table without its lines; other text as it is."""
-    row = text.strip()
-    if not (row.startswith("|") and row.endswith("|") and "\n" not in row):
-        return text
-    return " · ".join(cell.strip() for cell in row.strip("|").split("|"))
 
 
 def _article(number: int, scanned: ScannedDocument, page: _Page) -> Iterator[str]:

@@ -241,7 +241,7 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
     ]
     parts = [
         page.index(part)
-        for part in ("The best 3 of each", "Only one found", "Everything", "All picks by rank")
+        for part in ("The best 3 of each", "What only one retriever found", "Everything", "All picks by rank")
     ]
     assert parts == sorted(parts)
 
@@ -249,7 +249,7 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
 def test_what_only_one_found_is_listed_under_it() -> None:
     text = "\n".join(f"Sentence {number} stands here." for number in range(300))
     comparison = comparison_of(text, top_k=30)
-    only = comparison.page.split("Only one found")[1].split("Everything")[0]
+    only = comparison.page.split("What only one retriever found")[1].split("Everything")[0]
     for column, retrieval in enumerate(comparison.retrievals, start=1):
         (own,) = re.findall(rf'<div class="c{column}"><p class="who">.*?</div>\n', only, re.DOTALL)
         wanted = [pick.rank for pick in retrieval.picks if pick.only]

@@ -3,17 +3,21 @@
 import pytest
 
 from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals
-from spscanner_rag.comparison.verdict import verdict
+from spscanner_rag.comparison.verdict import leaders, verdict
 
 
-def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
+def compared_data(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> Retrievals:
     retrievals = tuple(
         Retrieval(name, 9, (Pick(start, start + 3, 0.5, 1, 1, False),), 0.1, own)
         for name, own, start in zip("abc", found, starts or (0,) * len(found), strict=False)
     )
     spans = tuple((number, number + 1) for number in range(len(found[0])))
-    data = Retrievals("?", "One two three.", retrievals, spans, spans, "a")
-    return verdict(data, [own.name for own in retrievals])
+    return Retrievals("?", "One two three.", retrievals, spans, spans, "a")
+
+
+def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
+    data = compared_data(*found, starts=starts)
+    return verdict(data, [own.name for own in data.retrievals])
 
 
 @pytest.mark.parametrize(
@@ -62,3 +66,17 @@ def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first()
     assert verdict(data, ["scanner", "bm25", "dense"]) == (
         "bm25 (rank 2) and scanner (rank 3) found 1 of 2 evidence sentences; dense none."
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "starts", "columns"),
+    [
+        ([(True, True), (True, False), (False, False)], (0, 0, 0), [1]),
+        ([(False, True), (True, False), (False, False)], (0, 0, 9), [1, 2]),
+        ([(True,), (True,)], (0, 0), []),  # all are equal
+        ([(False,), (False,)], (0, 0), []),
+        ([(True,)], (0,), []),
+    ],
+)
+def test_who_leads(found: list[tuple[bool, ...]], starts: tuple[int, ...], columns: list[int]) -> None:
+    assert leaders(compared_data(*found, starts=starts)) == columns

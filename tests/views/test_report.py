@@ -183,7 +183,10 @@ def test_a_pick_tells_its_rank_among_those_of_all_documents_and_whose_it_is() ->
     results = [scan(file.text).result for file in files]
     selected = select_together(results, top_k=3)
     shown = list(map(ScannedDocument, files, results, *zip(*selected, strict=True)))
-    facts = dict(re.findall(r'id="(d\d-\d)"[^>]*? data-facts="([^"]*)"', render_report("Who?", "m", shown)))
+    page = render_report("Who?", "default", shown)
+    assert "The numbers are ranks over all documents." in page
+    assert " · model: the bundled one</p>" in page
+    facts = dict(re.findall(r'id="(d\d-\d)"[^>]*? data-facts="([^"]*)"', page))
     for number, (file, of_file) in enumerate(zip(files, selected, strict=True), start=1):
         for pick in of_file.picks:
             name = file.path.replace('"', "&quot;")

@@ -100,7 +100,8 @@ def _row(test: Difference, looks: Mapping[str, Look], reach: float) -> str:
     if low is not None and high is not None:
         numbers += f" ({100 * low:+.1f} to {100 * high:+.1f})"
     metric = _NAMES.get(str(test["metric"]), str(test["metric"]))
-    chance = "" if p is None else f", p = {p:.3f}{'' if sure else ', may be chance'}"
+    doubt = "too few to be sure" if low and high and low * high > 0 else "may be chance"
+    chance = "" if p is None else f", p = {p:.3f}{'' if sure else f', {doubt}'}"
     return (
         f'<div class="pair"><span class="what"><b>{escaped_line(one)}</b> minus <b>{escaped_line(other)}</b>'
         f"<small>{escaped_line(metric)}</small></span>"

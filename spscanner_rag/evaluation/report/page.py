@@ -47,7 +47,7 @@ def _header(result: Result, looks: Sequence[Look], facts: Mapping[str, str]) -> 
     listed = "".join(f"<p>{escaped_line(name)}: {escaped_line(value)}</p>\n" for name, value in facts.items())
     return (
         f'<header>\n<p class="label">Retrieval of evidence</p>\n<h1>{escaped_line(sentence)}</h1>\n'
-        f'<p class="facts">{measured_by(result.differences)}{asked}{sources}{_warning(first)}</p>\n'
+        f'<p class="facts">{measured_by(result.differences)}{asked}{sources}.{_warning(first)}</p>\n'
         f"<details><summary>How this was measured</summary>\n{listed}</details>\n</header>\n"
     )
 
@@ -55,7 +55,7 @@ def _header(result: Result, looks: Sequence[Look], facts: Mapping[str, str]) -> 
 def _warning(asked: Row | None) -> str:
     """A word about a sample that is too small to speak for other documents."""
     few = asked is not None and (asked["documents"] < FEW_DOCUMENTS or asked["questions"] < FEW_QUESTIONS)
-    return ". So few say little about other documents" if few else ""
+    return " Too few to say much about other documents." if few else ""
 
 
 def _averaged(result: Result) -> list[Column]:
@@ -70,12 +70,16 @@ def _sources(result: Result) -> str:
 def _differences(result: Result, looks: Sequence[Look]) -> Iterator[str]:
     if result.differences:
         yield (
-            "<h2>Differences</h2>\n<p>Percentage points with 95 % intervals, on the same questions. A filled "
-            "point is more than chance by a sign-flip test over documents, or over the questions of a single "
-            "document (p below 0.05, not corrected for several tests); a hollow one may be chance. The test "
-            "decides: with few questions an interval may leave out zero where the test does not.</p>\n"
+            "<h2>Differences</h2>\n<p>Percentage points on the same questions, with 95 % intervals. Filled points "
+            "are more than chance, hollow ones may be chance.</p>\n"
         )
         yield picture(result.differences, looks)
+        yield (
+            "<details><summary>How chance is told</summary>\n<p>By a sign-flip test over documents, or over the "
+            "questions of a single document: p below 0.05 is more than chance, not corrected for several tests. "
+            "With few of them the intervals are too narrow, so one may leave out zero where the test finds too "
+            "few to be sure.</p>\n</details>\n"
+        )
 
 
 def _averages(result: Result, labels: Mapping[str, Look]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.evaluation.records import Record
-from spscanner_rag.evaluation.report.differences import first_sentence
+from spscanner_rag.evaluation.report.differences import first_sentence, picture
 from spscanner_rag.evaluation.report.page import render_page
 from spscanner_rag.evaluation.report.plots import Series, looks_of, point_chart
 from spscanner_rag.evaluation.report.result import Result
@@ -183,3 +183,15 @@ def test_in_a_browser(page: str, tmp_path: Path, browser: Any) -> None:
     assert tab.locator("tbody th", has_text="<script>").count() >= 3
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     tab.close()
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "words"),
+    [
+        (0.05, 0.3, "+10.0 (+5.0 to +20.0), p = 0.300, too few to be sure<"),  # the interval leaves out zero
+        (-0.05, 0.3, "+10.0 (-5.0 to +20.0), p = 0.300, may be chance<"),
+        (0.05, 0.01, "+10.0 (+5.0 to +20.0), p = 0.010<"),
+    ],
+)
+def test_a_difference_says_how_sure_it_is(low: float, p: float, words: str) -> None:
+    assert words in picture([difference("b", 0.1, p) | {"ci_low": low, "ci_high": 0.2}], [])
