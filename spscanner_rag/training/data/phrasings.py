@@ -1,4 +1,4 @@
-"""The same question as other people would type it: as keywords, as a request, or after text that is not about it."""
+"""The same question as other people would type it: as keywords, in a request, or beside words of another text."""
 
 import random
 import re
@@ -16,7 +16,7 @@ _LEAST_WORDS = 5
 _LEAST_KEYWORDS = 2
 _AFTER_SHARE = 0.3  # of the texts beside a question; the others stand before it
 
-_WORD = re.compile(r"\w+(?:[-'’.,]\w+)*")
+_WORD = re.compile(r"\w+(?:[-'\u2019.,]\w+)*")
 _SENTENCE_START = re.compile(r"(?<=[.!?])\s+(?=\w)")
 
 _REQUESTS = (
