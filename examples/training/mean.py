@@ -29,8 +29,10 @@ def main() -> None:
         sys.exit(f"--share: got {arguments.share}; expected a number from 0 to 1")
 
     base, trained = load_checkpoint(arguments.base), load_checkpoint(arguments.trained)
-    if base.model.config != trained.model.config or base.settings.lexical != trained.settings.lexical:
-        sys.exit(f"{arguments.base} and {arguments.trained} have not the same shape and lexical channel")
+    if base.model.config != trained.model.config or base.settings.parts != trained.settings.parts:
+        sys.exit(
+            f"{arguments.base} and {arguments.trained} differ in shape, lexical channel or units in context"
+        )
     if base.tokenizer.to_str() != trained.tokenizer.to_str():
         sys.exit(f"{arguments.base} and {arguments.trained} have not the same tokenizer")
     before, after = base.model.state_dict(), trained.model.state_dict()
