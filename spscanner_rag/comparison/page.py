@@ -54,17 +54,18 @@ def _header(comparisons: Sequence[Retrievals]) -> str:
         legend.append(
             '<li class="wide"><b class="rank only">3 only</b><mark class="only">picked by no other</mark></li>'
         )
-        legend.append('<li class="wide">each retriever has its own scale of scores</li>')
-    legend.append(
-        '<li class="strips">strips: the document from left to right, taller marks are better picks</li>'
-    )
     keys = {"j": "next pick", "k": "previous", "→": "next retriever", "←": "previous", "b": "its best"}
     if any(comparison.evidence for comparison in comparisons):
         legend.append('<li><span class="hit">evidence found</span></li>')
         legend.append('<li><span class="miss">evidence missed</span></li>')
         keys["m"] = "next missed evidence"
+    legend.append(
+        '<li class="strips">strips: the document from left to right, taller marks are better picks</li>'
+    )
+    if len(comparisons[0].retrievals) > 1:
+        legend.append('<li class="wide">each retriever has its own scale of scores</li>')
     shown_keys = "".join(f"<li><kbd>{key}</kbd> {meaning}</li>" for key, meaning in keys.items())
-    facts = f"{characters:,} characters · {len(comparisons[0].retrievals)} retrievers"
+    facts = f"{characters:,} characters · {len(comparisons[0].retrievals)} retrievers compared"
     return (
         question_header(comparisons[0].query, f"{read} · {facts}" if read else facts)
         + f'<ul class="legend c1">{"".join(legend)}</ul>\n<ul class="keys">{shown_keys}</ul>\n</header>\n'

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from spscanner_rag.comparison.retrievals import Retrieval, Retrievals
 
+_THE_ONE = "the evidence sentence"
+
 
 def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
     """One or two sentences as plain text."""
@@ -37,11 +39,11 @@ def leaders(comparison: Retrievals) -> list[int]:
 def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
     found = [sum(retrieval.found) for retrieval in comparison.retrievals]
-    sentences = "the evidence sentence" if total == 1 else f"{total} evidence sentences"
     most = max(found)
     if most == 0:
-        return f"No retriever found {sentences if total == 1 else f'any of the {sentences}'}."
-    all_of = f"{most} of {sentences}" if total > 1 else sentences
+        return f"No retriever found {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
+    both = "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
+    all_of = _THE_ONE if total == 1 else both if most == total else f"{most} of {total} evidence sentences"
     ranks = [_first_rank(retrieval, comparison.evidence_sentences) for retrieval in comparison.retrievals]
     winners = [
         (rank, label)
@@ -49,11 +51,16 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
         if number == most and rank is not None
     ]
     winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
-    who = _listed([f"{label} (rank {rank})" for rank, label in winners])
+    who = _listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
+    ranks_of = [f"{rank}" for rank, _ in winners]
+    at = f"at rank {ranks_of[0]}" if len(set(ranks_of)) == 1 else f"at ranks {_listed(ranks_of)}"
+    where = f"{', the first' if most > 1 else ''} {at}"
     others = [
-        f"{label} {number or 'none'}" for label, number in zip(labels, found, strict=True) if number < most
+        f"{label} found {number or 'none'}"
+        for label, number in zip(labels, found, strict=True)
+        if number < most
     ]
-    return f"{who} found {all_of}{f'; {_listed(others)}' if others else ''}."
+    return f"{who} found {all_of}{where}{f'; {_listed(others)}' if others else ''}."
 
 
 def _first_rank(retrieval: Retrieval, sentences: Sequence[tuple[int, int]]) -> int | None:

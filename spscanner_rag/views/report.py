@@ -15,6 +15,7 @@ from spscanner_rag.views.line_breaks import Breaks
 from spscanner_rag.views.quotes import readable
 from spscanner_rag.views.scanned_document import ScannedDocument, compression_of
 from spscanner_rag.views.score_strip import score_strip
+from spscanner_rag.views.short_names import short_names
 
 LEVELS = 8
 """Strengths of a highlight."""
@@ -27,7 +28,7 @@ class _Page(NamedTuple):
     best: float  # the highest score of any sentence
     first: float  # and of any pick
     picks: int
-    documents: int
+    names: Sequence[str]  # of the documents, escaped
 
 
 def level_of(score: float, best: float) -> int:
@@ -47,15 +48,15 @@ def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) ->
     parts.append(f"<summary>{_best_of(scanned)}</summary>\n")
     if len(scanned) > 1 and any(document.picks for document in scanned):
         parts.append("<p>The numbers are ranks over all documents.</p>\n")
-    for number, document in enumerate(scanned, start=1):
-        parts.append(_best_sentences(number, document, best, titled=len(scanned) > 1))
-    parts.append('</details>\n</nav>\n<main tabindex="-1">\n')
     page = _Page(
         best,
         first=max((pick.score for each in scanned for pick in each.picks), default=0.0),
         picks=sum(len(each.picks) for each in scanned),
-        documents=len(scanned),
+        names=list(map(escaped_line, short_names([each.document.path for each in scanned]))),
     )
+    for number, document in enumerate(scanned, start=1):
+        parts.append(_best_sentences(number, document, page))
+    parts.append('</details>\n</nav>\n<main tabindex="-1">\n')
     for number, document in enumerate(scanned, start=1):
         parts.extend(_article(number, document, page))
     return "".join([*parts, f"</main>\n</div>\n<script>{script}</script>\n</body>\n</html>\n"])
@@ -86,14 +87,14 @@ def _model(source: str) -> str:
     return "the bundled one" if source == "default" else escaped_line(source)
 
 
-def _name(scanned: ScannedDocument) -> str:
+def _path(scanned: ScannedDocument) -> str:
     return escaped_line(name_of(scanned.document.path))
 
 
 def _header(query: str, model: str, scanned: Sequence[ScannedDocument], best: float) -> str:
     characters = sum(len(document.result.text) for document in scanned)
     sentences = sum(len(document.result.logits) for document in scanned)
-    files_read = _name(scanned[0]) if len(scanned) == 1 else f"{len(scanned)} documents"
+    files_read = _path(scanned[0]) if len(scanned) == 1 else f"{len(scanned)} documents"
     facts = f"{files_read} · {characters:,} characters · {sentences:,} sentences"
     counted = compression_of(scanned)
     if counted is not None:
@@ -104,7 +105,10 @@ def _header(query: str, model: str, scanned: Sequence[ScannedDocument], best: fl
         f"<span><kbd>{key}</kbd> {name}</span>"
         for key, name in (("j", "next"), ("k", "previous"), ("b", "best"))
     )
-    strip = score_strip(1, scanned[0], best) if len(scanned) == 1 else ""
+    strip = ""
+    if len(scanned) == 1:
+        ends = "<span>start of the document</span><span>scores, and the best sentences</span><span>end</span>"
+        strip = f'{score_strip(1, scanned[0], best)}<p class="ends">{ends}</p>\n'
     steps = _button(-1, "previous", "↑") + _button(1, "next", "↓")
     return (
         question_header(query, f"{facts} · model: {_model(model)}") + '</header>\n<div class="guide">\n'
@@ -120,9 +124,11 @@ def _button(step: int, name: str, sign: str) -> str:
     return f'<button type="button" data-step="{step}" aria-label="{name} best sentence">{sign}</button>'
 
 
-def _best_sentences(number: int, scanned: ScannedDocument, best: float, titled: bool) -> str:
-    title = f'<h2><a href="#d{number}">{_name(scanned)}</a></h2>\n' if titled else ""
-    title += score_strip(number, scanned, best) if titled else ""
+def _best_sentences(number: int, scanned: ScannedDocument, page: _Page) -> str:
+    title = ""
+    if len(page.names) > 1:
+        title = f'<h2 title="{_path(scanned)}"><a href="#d{number}">{page.names[number - 1]}</a></h2>\n'
+        title += score_strip(number, scanned, page.best)
     items = []
     for passage in scanned.picks:
         line, _ = scanned.document.position(passage.start)
@@ -144,7 +150,7 @@ def _article(number: int, scanned: ScannedDocument, page: _Page) -> Iterator[str
     text, result = scanned.document.text, scanned.result
     breaks = Breaks(text)
     yield (
-        f'<article id="d{number}" data-characters="{len(text)}">\n<h2>{_name(scanned)}</h2>\n'
+        f'<article id="d{number}" data-characters="{len(text)}">\n<h2>{_path(scanned)}</h2>\n'
         '<div class="text" lang="" dir="auto"><div data-at="0">'
     )
     block = cursor = 0  # where the open block begins, and what is shown so far
@@ -181,7 +187,7 @@ def _mark(number: int, scanned: ScannedDocument, start: int, content: str, page:
     line, _ = scanned.document.position(start)
     share = 100 * start / max(1, len(scanned.result.text))
     picks = len(scanned.picks) if scanned.ranks_of_all is None else page.picks
-    place = f"{_name(scanned)}, line {line:,}" if page.documents > 1 else f"line {line:,}"
+    place = f"{page.names[number - 1]}, line {line:,}" if len(page.names) > 1 else f"line {line:,}"
     facts = f"{rank} of {picks} · score {score:.3f} · {place} · {share:.0f} % into the document"
     opening = ' data-rank="1"' if score == page.first else ""
     return (

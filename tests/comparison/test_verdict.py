@@ -23,21 +23,22 @@ def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        ([(True, True), (True, False)], "a (rank 1) found 2 of 2 evidence sentences; b 1."),
+        ([(True, True), (True, False)], "a found both evidence sentences, the first at rank 1; b found 1."),
         (
             [(True,), (False,), (True,)],
-            "a (rank 1) and c (rank 1) found the evidence sentence; b none.",
+            "a and c each found the evidence sentence at rank 1; b found none.",
         ),
         (
             [(True, False), (False, True)],
-            "a (rank 1) and b (rank 1) found 1 of 2 evidence sentences.",
+            "a and b each found 1 of 2 evidence sentences at rank 1.",
         ),
         ([(False,), (False,)], "No retriever found the evidence sentence."),
         ([(False, False)], "No retriever found any of the 2 evidence sentences."),
-        ([(True, True)], "a (rank 1) found 2 of 2 evidence sentences."),
+        ([(True,) * 3], "a found all 3 evidence sentences, the first at rank 1."),
+        ([(True, True)], "a found both evidence sentences, the first at rank 1."),
         (
             [(False, False), (True, False), (False, False)],
-            "b (rank 1) found 1 of 2 evidence sentences; a none and c none.",
+            "b found 1 of 2 evidence sentences at rank 1; a found none and c found none.",
         ),
     ],
 )
@@ -64,7 +65,7 @@ def test_the_ranks_are_those_of_the_first_evidence_and_the_highest_comes_first()
     )
     data = Retrievals("?", "x" * 80, retrievals, evidence, evidence, "a")
     assert verdict(data, ["scanner", "bm25", "dense"]) == (
-        "bm25 (rank 2) and scanner (rank 3) found 1 of 2 evidence sentences; dense none."
+        "bm25 and scanner each found 1 of 2 evidence sentences at ranks 2 and 3; dense found none."
     )
 
 

@@ -163,7 +163,8 @@ def _lines(
 
 def _costs(result: Result, setting: Setting, source: str) -> list[str]:
     tokens = " / ".join(_cost(result, setting, source, "tokens", k) for k in _tokens_at(result))
-    return [tokens, _cost(result, setting, source, "seconds", digits=2)]
+    seconds = _cost(result, setting, source, "seconds", digits=2)
+    return [tokens, "below 0.01" if seconds == "0.00" else seconds]
 
 
 def _tokens_at(result: Result) -> list[int]:
