@@ -3,6 +3,7 @@
 import runpy
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,22 @@ def test_weights_lie_between(
         torch.testing.assert_close(found.model.state_dict()[name], weight + 0.25)
     assert found.settings.training["mean"] == {"with": str(tiny_checkpoint), "share": 0.25}
     assert found.tokenizer.to_str() == before.tokenizer.to_str()
+
+
+def test_layers_that_the_base_has_not_stay(
+    monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path, trained: Path, tmp_path: Path
+) -> None:
+    checkpoint = load_checkpoint(tiny_checkpoint)
+    checkpoint.model.unit_context = None
+    settings = replace(checkpoint.settings, context_width=None)
+    save_checkpoint(tmp_path / "plain", checkpoint.model, settings, checkpoint.tokenizer)
+    run(monkeypatch, tmp_path / "plain", trained, "--out", tmp_path / "mean")
+    before, found = load_checkpoint(trained), load_checkpoint(tmp_path / "mean")
+    for name, weight in before.model.state_dict().items():
+        wanted = weight if name.startswith("unit_context.") else weight - 0.5
+        torch.testing.assert_close(found.model.state_dict()[name], wanted)
+    with pytest.raises(SystemExit, match="differ in shape"):
+        run(monkeypatch, trained, tmp_path / "plain", "--out", tmp_path / "other")
 
 
 def test_what_does_not_fit_is_refused(
