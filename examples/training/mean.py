@@ -4,7 +4,7 @@
 
 Training on gains on the kinds of documents that it reads and loses a little on others. The mean of the weights
 before and after keeps most of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv
-2109.01903). Layers over units that BASE has not stay as they were trained. BASE and TRAINED are folders or Hub ids,
+2109.01903). Layers over units that BASE does not have stay as trained. BASE and TRAINED are folders or Hub ids,
 "default" is the bundled checkpoint. Calibrate the result with calibrate.toml.
 """
 
@@ -29,11 +29,9 @@ def main() -> None:
         sys.exit(f"--share: got {arguments.share}; expected a number from 0 to 1")
 
     base, trained = load_checkpoint(arguments.base), load_checkpoint(arguments.trained)
-    grown = base.settings.parts | {"context_width": trained.settings.context_width}
-    if base.model.config != trained.model.config or trained.settings.parts not in (
-        base.settings.parts,
-        grown,
-    ):
+    width = base.settings.context_width or trained.settings.context_width
+    parts = base.settings.parts | {"context_width": width}
+    if base.model.config != trained.model.config or trained.settings.parts != parts:
         sys.exit(
             f"{arguments.base} and {arguments.trained} differ in shape, lexical channel or units in context"
         )
