@@ -73,6 +73,7 @@ def _linked(columns: Columns, column: int, pick: Pick, characters: int) -> str:
     line, _ = comparison.document.position(pick.start)
     section = escaped_line(comparison.document.section(pick.start))
     place = f"{section}, line {line:,}" if section else f"line {line:,}"
+    place += f" · at {100 * pick.start / max(1, len(comparison.text)):.0f} %"
     text = comparison.text[pick.start : min(pick.end, pick.start + characters)]
     more = "…" if pick.end > pick.start + characters else ""
     badges = '<span class="alone">no other found it</span>' if pick.only else ""

@@ -239,6 +239,9 @@ def test_the_page_begins_with_the_best_three_of_each_side_by_side() -> None:
     assert [(column, rank, quote.rstrip("…")) for column, rank, quote in cards(page)] == [
         (column, rank, quote.strip()) for column, rank, quote in expected
     ]
+    first = comparison.retrievals[0].picks[0]
+    line, share = text.count("\n", 0, first.start) + 1, 100 * first.start / len(text)
+    assert f"</b> {first.score:.3f} · line {line:,} · at {share:.0f} %<" in page
     parts = [
         page.index(part)
         for part in ("The best 3 of each", "What only one retriever found", "Everything", "All picks by rank")
