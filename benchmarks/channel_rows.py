@@ -1,4 +1,4 @@
-"""The time of a scan against the same scan without layers over units, the lexical channel, or its soft part."""
+"""The time of a scan against the same scan without the soft lexical channel, or without any."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ LONG_QUESTION = (
     " and what did the captain say of it?"
 )
 
-WHOLE = "whole scanner"
+WHOLE = "whole lexical channel"
 WITHOUT_SOFT = "without the soft channel"
 WITHOUT_ANY = "without any lexical channel"
-WITHOUT_CONTEXT = "without layers over units"
 
 
 def channel_rows(scanner: Scanner, tokens: int, repeats: int, longest: float) -> dict[str, Row]:
     """Rows of a scan of a text of about ``tokens`` tokens, with a question of 22 words.
 
-    The scanners without a part have the same weights less those of the part, so what they find is of no use.
+    The scanners without a channel have the same weights less those of the channel, so what they find is of no use.
     A scanner without a soft channel has no rows.
     """
     if scanner.checkpoint.word_vectors is None:
@@ -38,8 +37,6 @@ def channel_rows(scanner: Scanner, tokens: int, repeats: int, longest: float) ->
         WITHOUT_ANY: without_lexical_channel(scanner, soft_only=False),
         WHOLE: scanner,
     }
-    if scanner.checkpoint.model.unit_context is not None:
-        scanners[WITHOUT_CONTEXT] = without_layers_over_units(scanner)
     text = text_of_tokens(tokens)
     runs: dict[str, Callable[[], object]] = {
         name: partial(scanners[name].scan, LONG_QUESTION, text) for name in scanners
@@ -70,18 +67,4 @@ def without_lexical_channel(scanner: Scanner, *, soft_only: bool) -> Scanner:
     if not soft_only:
         model.match_embedding = model.lexical_prior = model.surroundings = None
         settings = replace(settings, match=False, prior=False, surroundings=False, text_weight=0.0)
-    if model.unit_context is not None:  # it reads fewer numbers of each unit
-        reads = model.unit_context.in_proj
-        reads.weight.data = reads.weight.data[:, : model.config.d_model + 1 + model.prior_width].contiguous()
     return Scanner(replace(checkpoint, model=model, settings=settings, word_vectors=None))
-
-
-def without_layers_over_units(scanner: Scanner) -> Scanner:
-    """A scanner with the weights of another, less those of its layers over units."""
-    from spscanner_rag.scanner import Scanner
-
-    checkpoint = scanner.checkpoint
-    model = copy.deepcopy(checkpoint.model)
-    model.unit_context = None
-    settings = replace(checkpoint.settings, context_width=None)
-    return Scanner(replace(checkpoint, model=model, settings=settings))

@@ -117,22 +117,18 @@ def tiny_tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a small random scanner of our own kind: re-anchoring, lexical channel, units in context."""
+    """Folder of a small random scanner of our own kind: re-anchoring and the whole lexical channel."""
     config = Mamba2Config(
         d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = ScannerModel(
-            config, match_embedding=True, lexical_prior=True, surroundings=True, context_width=8
-        )
+        model = ScannerModel(config, match_embedding=True, lexical_prior=True, surroundings=True)
         assert model.binary_head is not None
-        assert model.unit_context is not None
         assert model.surroundings is not None
         # Logits that differ clearly from sentence to sentence, so that rankings can be compared.
         torch.nn.init.normal_(model.binary_head.weight)
         torch.nn.init.normal_(model.surroundings.weight, std=0.2)
-        torch.nn.init.normal_(model.unit_context.out_proj.weight, std=0.2)
     settings = ScannerSettings(
         "sentence",
         reanchor_tokens=64,
@@ -141,7 +137,6 @@ def tiny_checkpoint(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
         surroundings=True,
         least_units=60,
         text_weight=0.5,
-        context_width=8,
     )
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
     save_checkpoint(folder, model, settings, tiny_tokenizer)

@@ -50,13 +50,10 @@ def one_by_one(model: ScannerModel, ids: list[int], classes: list[int] | None) -
     return np.stack(hidden)
 
 
-def score(
-    model: ScannerModel, hidden: NDArray[np.float32], priors: NDArray[np.float32] | None = None
-) -> list[float]:
-    """Logits of all units of a sequence, from (units, d_model) and (units, scores)."""
+def score(model: ScannerModel, hidden: NDArray[np.float32], prior: list[float] | None = None) -> float:
     with torch.inference_mode():
-        given = None if priors is None else torch.from_numpy(priors)
-        return model.score(torch.from_numpy(hidden), given).tolist()
+        given = None if prior is None else torch.tensor([prior])
+        return float(model.score(torch.from_numpy(hidden)[None], given))
 
 
 # Against the original
@@ -127,7 +124,10 @@ def test_equals_reading_token_by_token(tiny_scanner: Scanner) -> None:
     assert len(ids) > len(question) + len(encoding.ids)  # it was repeated
 
     hidden = one_by_one(checkpoint.model, ids, classes)
-    expected = score(checkpoint.model, hidden[ends], match.scores)
+    expected = [
+        score(checkpoint.model, hidden[end], [float(prior), *around.tolist()])
+        for end, prior, around in zip(ends, match.scores[:, 0], match.scores[:, 1:], strict=True)
+    ]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
     assert result.logits.std() > 100 * TOLERANCE  # else the comparison says little
 
@@ -166,7 +166,7 @@ def test_windows_equal_reading_each_by_itself(windowed_checkpoint: Path, window_
         begin = ends[first - 1] + 1 if first else 0
         hidden = one_by_one(model, question + document.input_ids[begin : ends[last] + 1].tolist(), None)
         for unit in range(first, last + 1):
-            logits[unit] += score(model, hidden[[len(question) + ends[unit] - begin]])
+            logits[unit].append(score(model, hidden[len(question) + ends[unit] - begin]))
     assert max(len(values) for values in logits) > 1
     expected = [np.mean(values) for values in logits]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
@@ -207,9 +207,10 @@ def test_windows_of_our_own_checkpoint(tiny_checkpoint: Path) -> None:
         assert sequence.prior is not None
         model = scanner.checkpoint.model
         hidden = one_by_one(model, sequence.input_ids.tolist(), sequence.match_classes.tolist())
-        found = score(model, hidden[sequence.positions], sequence.prior)
-        for unit, logit in zip(range(first, last + 1), found, strict=True):
-            logits[unit].append(logit)
+        for unit, position, prior in zip(
+            range(first, last + 1), sequence.positions, sequence.prior.tolist(), strict=True
+        ):
+            logits[unit].append(score(model, hidden[position], prior))
     expected = [np.mean(values) for values in logits]
     np.testing.assert_allclose(result.logits, expected, atol=TOLERANCE, rtol=0)
 

@@ -4,8 +4,8 @@
 
 Training on gains on the kinds of documents that it reads and loses a little on others. The mean of the weights
 before and after keeps most of both (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv
-2109.01903). Layers over units that BASE does not have stay as trained. BASE and TRAINED are folders or Hub ids,
-"default" is the bundled checkpoint. Calibrate the result with calibrate.toml.
+2109.01903). BASE and TRAINED are folders or Hub ids, "default" is the bundled checkpoint. Calibrate the result
+with calibrate.toml.
 """
 
 import argparse
@@ -29,16 +29,11 @@ def main() -> None:
         sys.exit(f"--share: got {arguments.share}; expected a number from 0 to 1")
 
     base, trained = load_checkpoint(arguments.base), load_checkpoint(arguments.trained)
-    width = base.settings.context_width or trained.settings.context_width
-    parts = base.settings.parts | {"context_width": width}
-    if base.model.config != trained.model.config or trained.settings.parts != parts:
-        sys.exit(
-            f"{arguments.base} and {arguments.trained} differ in shape, lexical channel or units in context"
-        )
+    if base.model.config != trained.model.config or base.settings.lexical != trained.settings.lexical:
+        sys.exit(f"{arguments.base} and {arguments.trained} have not the same shape and lexical channel")
     if base.tokenizer.to_str() != trained.tokenizer.to_str():
         sys.exit(f"{arguments.base} and {arguments.trained} have not the same tokenizer")
-    after = trained.model.state_dict()
-    before = after | base.model.state_dict()
+    before, after = base.model.state_dict(), trained.model.state_dict()
     trained.model.load_state_dict(
         {name: torch.lerp(before[name].float(), after[name].float(), arguments.share) for name in after}
     )

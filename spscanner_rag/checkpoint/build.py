@@ -20,7 +20,6 @@ def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = T
         lexical_prior=settings.prior,
         surroundings=settings.surroundings,
         soft=settings.soft,
-        context_width=settings.context_width,
         head=head,
     )
 

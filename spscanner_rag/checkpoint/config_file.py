@@ -12,7 +12,6 @@ from typing import Any, Final
 from spscanner_rag.checkpoint.file_access import CheckpointError
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS
-from spscanner_rag.mamba2.unit_context import context_config
 
 CONFIG: Final = "config.json"
 PUBLISHED_VOCAB_SIZE: Final = 50277
@@ -89,13 +88,12 @@ def tensor_shapes(
     prior: bool = False,
     surroundings: bool = False,
     soft: bool = False,
-    context_width: int | None = None,
     head: bool = True,
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the name and shape of every tensor of a scanner, without allocating any.
 
-    ``match``, ``prior``, ``surroundings``, ``soft`` and ``context_width`` are as in `ScannerSettings`. The shapes
-    come layer by layer, so that an absurd number of layers costs nothing.
+    ``match``, ``prior``, ``surroundings`` and ``soft`` are the parts of the lexical channel, as in
+    `ScannerSettings`. The shapes come layer by layer, so that an absurd number of layers costs nothing.
     """
     yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
     for layer in range(config.n_layer):
@@ -117,16 +115,6 @@ def tensor_shapes(
         yield "soft_match.weight", (config.d_model, SOFT_FEATURES)
         yield "soft_prior.weight", (SOFT_SCORES, config.d_model)
         yield "soft_prior.bias", (SOFT_SCORES,)
-    if context_width:
-        noted = config.d_model + 1 + prior + surroundings * SURROUNDINGS + soft * SOFT_SCORES
-        yield "unit_context.in_proj.weight", (context_width, noted)
-        yield "unit_context.in_proj.bias", (context_width,)
-        for direction in ("forwards", "backwards"):
-            yield f"unit_context.{direction}.norm.weight", (context_width,)
-            for name, shape in _mixer_shapes(context_config(config, context_width)):
-                yield f"unit_context.{direction}.mixer.{name}", shape
-        yield "unit_context.norm.weight", (context_width,)
-        yield "unit_context.out_proj.weight", (1, context_width)
 
 
 def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]:

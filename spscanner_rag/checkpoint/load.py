@@ -276,7 +276,7 @@ def _load_weights(
             f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only for training;"
             " expected a scanner: train one with it as --base"
         )
-    verify_headers(headers, tensor_shapes(config, **settings.parts, head=has_head), folder)
+    verify_headers(headers, tensor_shapes(config, **settings.lexical, head=has_head), folder)
     stored = read_tensors(headers, device=device, dtype=dtype)
     tensors = dict(with_int8_projections(stored) if int8 else stored)
     if not has_head:

@@ -121,7 +121,7 @@ def _tensors_to_save(
         raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
     stored = model.state_dict()
     head = any(name in stored for name in HEAD_TENSORS)
-    shapes = dict(tensor_shapes(model.config, **settings.parts, head=head))
+    shapes = dict(tensor_shapes(model.config, **settings.lexical, head=head))
     if shapes != {name: tuple(tensor.shape) for name, tensor in stored.items()}:
         odd = sorted(shapes.keys() ^ stored.keys()) or sorted(shapes)
         raise CheckpointError(

@@ -9,7 +9,6 @@ FORMAT: Final = 1
 
 _MOST_LEAST_UNITS: Final = 1_000_000  # a document has no more units, and logits for more lose their meaning
 _MOST_TEXT_WEIGHT: Final = 100
-_LARGEST_WIDTH: Final = 65_536
 _LARGEST_TOKENS: Final = 2**31 - 1
 
 LEXICAL_PARTS: Final = {
@@ -53,9 +52,6 @@ class ScannerSettings:
     least_units : int, default 0
         The lexical channel treats a document with fewer units as if it had this many (key
         ``lexical.least_units``), at most 1,000,000.
-    context_width : int, optional
-        Channels of the layers that read the units in both directions (key ``context_width``), an even number from
-        2 to 65,536; None: there are none. See `spscanner_rag.mamba2.unit_context`.
     text_weight : float, default 0
         In a collection of texts, every logit of a text is lowered by this much of what the text as a whole scores
         less than the best text (key ``lexical.text_weight``), at most 100; see `text_match`. It needs the
@@ -77,7 +73,6 @@ class ScannerSettings:
     least_units: int = 0
     soft: bool = False
     text_weight: float = 0.0
-    context_width: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -90,12 +85,6 @@ class ScannerSettings:
                     f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1, at most"
                     f" {_LARGEST_TOKENS:,}"
                 )
-        width = self.context_width
-        if width is not None and (type(width) is not int or width % 2 or not 2 <= width <= _LARGEST_WIDTH):
-            raise ValueError(
-                f"spscanner.context_width is {width!r}; expected null or an even number from 2 to"
-                f" {_LARGEST_WIDTH:,}"
-            )
         for key, value in self.lexical.items():
             if type(value) is not bool:
                 raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
@@ -129,11 +118,6 @@ class ScannerSettings:
         return {key: getattr(self, key) for key in LEXICAL_PARTS}
 
     @property
-    def parts(self) -> dict[str, Any]:
-        """Which weights a scanner has beside those of mamba_ssm; arguments of `tensor_shapes`."""
-        return self.lexical | {"context_width": self.context_width}
-
-    @property
     def lexical_names(self) -> list[str]:
         """Names for people of the parts of the lexical channel that are on."""
         names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
@@ -159,7 +143,7 @@ class ScannerSettings:
         lexical = value.get("lexical", {})
         if not isinstance(lexical, Mapping):
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
-        plain = ("segmenter", "window_tokens", "reanchor_tokens", "context_width", "training")
+        plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
         for where, given, known in (
             ("", value, ("format", *plain, "lexical")),
@@ -176,13 +160,11 @@ class ScannerSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object to write; `from_dict` reads it back."""
-        context = {} if self.context_width is None else {"context_width": self.context_width}
         return {
             "format": FORMAT,
             "segmenter": self.segmenter,
             "window_tokens": self.window_tokens,
             "reanchor_tokens": self.reanchor_tokens,
-            **context,
             "lexical": self.lexical | {"least_units": self.least_units, "text_weight": self.text_weight},
             "training": self.training,
         }

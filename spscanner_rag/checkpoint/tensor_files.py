@@ -29,9 +29,7 @@ _FLOATS: Final = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float
 _UNUSED: Final = frozenset({"lm_head.weight"})
 _FLOAT32_PARAMETERS: Final = frozenset({"A_log", "dt_bias", "D"})
 # These compute logits, in float32, and calibration scales them: rounding would change the ranking.
-_FLOAT32_MODULES: Final = frozenset(
-    "binary_head lexical_prior surroundings soft_prior unit_context.in_proj unit_context.out_proj".split()
-)
+_FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundings", "soft_prior"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,14 +72,13 @@ def _checkpoint(scanner: "Scanner") -> Facts:
     config, settings = checkpoint.model.config, checkpoint.settings
     parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     embedding = checkpoint.model.backbone.embedding.weight.numel()
-    windows, reanchor, context = settings.window_tokens, settings.reanchor_tokens, settings.context_width
+    windows, reanchor = settings.window_tokens, settings.reanchor_tokens
     return [
         ("source", checkpoint.source),
         ("folder", str(checkpoint.folder)),
         ("layout", "published scanner" if checkpoint.published else "spscanner"),
         ("parameters", f"{parameters:,} ({parameters - embedding:,} without the embedding)"),
         ("layers", f"{config.n_layer} of width {config.d_model}, state {config.d_state}"),
-        ("layers over units", f"2 of width {context}, one in each direction" if context else "none"),
         ("vocabulary", f"{config.vocab_size:,} tokens"),
         ("segmenter", settings.segmenter),
         ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),

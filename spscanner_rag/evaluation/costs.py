@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.evaluation.corpus_units import CorpusUnits
-from spscanner_rag.evaluation.flops import (
-    EncoderShape,
-    context_flops,
-    encoder_flops,
-    padded_lengths,
-    scan_flops,
-)
+from spscanner_rag.evaluation.flops import EncoderShape, encoder_flops, padded_lengths, scan_flops
 from spscanner_rag.scan.prepare import repeats_every
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Scorer
@@ -42,12 +36,9 @@ def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cos
         tokens = scorer.count_tokens(text)
         every = repeats_every(scorer.reading.reanchor_tokens, question)
         again = tokens // every if every else 0
-        model = scorer.checkpoint.model
-        flops = scan_flops(model.config, tokens + question * (1 + again), len(units))
-        if model.unit_context is not None:
-            width, noted = model.unit_context.width, model.unit_context.in_proj.in_features
-            flops += context_flops(model.config, width, noted) * len(units)
-        return Cost(flops.total / 1e9, flops.total / 1e9)
+        config = scorer.checkpoint.model.config
+        gigaflops = scan_flops(config, tokens + question * (1 + again), len(units)).total / 1e9
+        return Cost(gigaflops, gigaflops)
     if isinstance(scorer, Dense):
         return _encoder_cost(scorer, query, text, units)
     return None

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
-from spscanner_rag.mamba2.unit_context import context_config
 
 _NORM = 4  # of one number in an RMS norm: square, sum, divide, weight
 _LAYER_NORM = 7  # also: sum, subtract the mean, bias
@@ -111,18 +110,6 @@ def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int 
     if min(tokens, units) < 0:
         raise ValueError(f"got {tokens} tokens and {units} units; expected at least 0 of each")
     return flops_per_token(config, chunk_tokens) * tokens + flops_per_unit(config) * units
-
-
-def context_flops(config: Mamba2Config, width: int, noted: int) -> Flops:
-    """Operations for one unit of the layers that read all units in both directions.
-
-    ``width`` is theirs, ``noted`` how many numbers are known of a unit before; see `UnitContext`.
-    """
-    shape = context_config(config, width)
-    ends = Flops(
-        2 * (noted + 1) * width, 0, 0, (1 + _NORM) * width + 1
-    )  # bias, final norm; adding to the logit
-    return flops_per_token(shape) + _after_mixing(shape) + ends
 
 
 def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:

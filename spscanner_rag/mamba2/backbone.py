@@ -25,15 +25,6 @@ class LayerState(NamedTuple):
     ssm: Tensor  # (batch, nheads, headdim, d_state), float32
 
 
-def initial_layer_state(
-    config: Mamba2Config, batch: int, device: torch.device, dtype: torch.dtype
-) -> LayerState:
-    """The state of a layer before the first token: zeros, for ``batch`` sequences."""
-    conv = torch.zeros(batch, config.d_conv - 1, config.conv_dim, device=device, dtype=dtype)
-    shape = (batch, config.nheads, config.headdim, config.d_state)
-    return LayerState(conv, torch.zeros(shape, device=device, dtype=torch.float32))
-
-
 class ScanState(NamedTuple):
     """What the model remembers of earlier tokens: its size does not depend on their number."""
 

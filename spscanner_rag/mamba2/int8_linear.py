@@ -16,9 +16,6 @@ from spscanner_rag.mamba2.model import ScannerModel
 
 _PROJECTIONS = ("in_proj", "out_proj")
 _WEIGHTS = tuple(f".{name}.weight" for name in _PROJECTIONS)
-_FULL = "unit_context."
-"""Weights that stay as they are: they multiply one vector for each unit, not one for each token."""
-
 _LARGEST = 127
 """Rounded numbers are from -127 to 127: -128 has no positive counterpart."""
 
@@ -69,8 +66,8 @@ def require_int8(device: torch.device | str) -> None:
 
 
 def use_int8_projections(model: ScannerModel) -> None:
-    """Replace the backbone's projections by `Int8Linear`, for the weights of `with_int8_projections`."""
-    for module in model.backbone.modules():
+    """Replace both projections of every layer by an `Int8Linear`, for the weights of `with_int8_projections`."""
+    for module in model.modules():
         if isinstance(module, Mamba2Mixer):
             for name in _PROJECTIONS:
                 setattr(module, name, Int8Linear(getattr(module, name)))
@@ -79,7 +76,7 @@ def use_int8_projections(model: ScannerModel) -> None:
 def with_int8_projections(tensors: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
     """Yield a model's tensors by name, each projection's weight rounded to int8 and followed by its scale."""
     for name, tensor in tensors:
-        if name.endswith(_WEIGHTS) and not name.startswith(_FULL):
+        if name.endswith(_WEIGHTS):
             rounded, scale = _rounded(tensor)  # (out_features, in_features), (out_features, 1)
             yield name, rounded.T.contiguous()
             yield f"{name}_scale", scale[:, 0]

@@ -7,23 +7,14 @@ and (with ``residual_in_fp32``) the residual stream are always float32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2.backbone import (
-    Backbone,
-    Mamba2Mixer,
-    Positions,
-    ScanState,
-    initial_layer_state,
-)
+from spscanner_rag.mamba2.backbone import Backbone, LayerState, Mamba2Mixer, Positions, ScanState
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.projection import Projection
-from spscanner_rag.mamba2.unit_context import UnitContext
 
 MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the
@@ -60,9 +51,6 @@ class ScannerModel(nn.Module):
         Whether words that mean the same count too: numbers of each token's match are added, through a learned
         layer, to its embedding, and further scores of each unit to its logit, weighed as those of its
         surroundings. A ``ValueError`` without the three parts above.
-    context_width : int, optional
-        Channels of the layers that read what is known of all units in both directions, and add to their logits;
-        see `UnitContext`. None: no such layers.
     head : bool, default True
         Whether there is a relevance head; without it the model only gives hidden states.
     """
@@ -75,7 +63,6 @@ class ScannerModel(nn.Module):
         lexical_prior: bool = False,
         surroundings: bool = False,
         soft: bool = False,
-        context_width: int | None = None,
         head: bool = True,
     ) -> None:
         super().__init__()
@@ -94,8 +81,6 @@ class ScannerModel(nn.Module):
         self.surroundings = nn.Linear(config.d_model, SURROUNDINGS) if surroundings else None
         self.soft_match = Projection(SOFT_FEATURES, config.d_model, bias=False) if soft else None
         self.soft_prior = nn.Linear(config.d_model, SOFT_SCORES) if soft else None
-        noted = config.d_model + 1 + self.prior_width
-        self.unit_context = UnitContext(config, noted, context_width) if context_width else None
         if self.match_embedding is not None:
             nn.init.normal_(self.match_embedding.weight, std=0.02)
         if self.lexical_prior is not None:
@@ -203,57 +188,8 @@ class ScannerModel(nn.Module):
             return 0
         return 1 + (SURROUNDINGS if self.surroundings else 0) + (SOFT_SCORES if self.soft_prior else 0)
 
-    @property
-    def noted_numbers(self) -> int:
-        """How many numbers `note` returns for each unit."""
-        return 1 if self.unit_context is None else 1 + self.unit_context.width
-
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """Relevance logits, (units,), float32, of all units of one sequence.
-
-        Arguments and errors are those of `note`, which may be called for some of the units at a time.
-        """
-        return self.logits(self.note(hidden, prior))
-
-    def note(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """What `logits` needs to know of units, (units, 1 + context width), float32.
-
-        The first number is the logit so far; with layers that read all units, it is followed by what they read.
-
-        Parameters
-        ----------
-        hidden : (units, d_model)
-            The hidden states at the units' last tokens.
-        prior : (units, `prior_width`), float, optional
-            The lexical scores; see `first_logits`.
-        """
-        hidden = hidden.float()
-        logits = self.first_logits(hidden, prior)
-        if self.unit_context is None:
-            return logits[:, None]
-        known = [hidden, logits[:, None]] + ([] if prior is None else [prior.float()])
-        return torch.cat((logits[:, None], self.unit_context.vectors(torch.cat(known, 1))), 1)
-
-    def logits(self, notes: Tensor, sequence_index: Tensor | None = None) -> Tensor:
-        """Relevance logits, (units,), from what `note` returned for all units of a sequence.
-
-        ``sequence_index``, (units,), int32, is for several sequences, as for `UnitContext`.
-        """
-        first = notes[:, 0]
-        if self.unit_context is None:
-            return first
-        return first + self.unit_context(notes[:, 1:], sequence_index)  # type: ignore[no-any-return]
-
-    def logits_of_each(self, notes: Sequence[Tensor]) -> list[Tensor]:
-        """`logits` of several sequences; the arguments and results are one for each."""
-        if self.unit_context is None or not self.kernels.packs:
-            return [self.logits(of_one) for of_one in notes]
-        sizes = torch.tensor([len(of_one) for of_one in notes])
-        index = torch.arange(len(notes), dtype=torch.int32).repeat_interleave(sizes).to(self.device)
-        return list(torch.split(self.logits(torch.cat(list(notes)), index - index[:1]), sizes.tolist()))
-
-    def first_logits(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
-        """Logits, (units,), float32, before the units are read together, from hidden states, (units, d_model).
+        """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
 
         ``prior``, (units, `prior_width`), is needed exactly when the model has a lexical prior: the lexical scores
         of each unit, its own, with ``surroundings`` those of the three stretches around it, and with ``soft`` the
@@ -285,5 +221,8 @@ class ScannerModel(nn.Module):
 
     def initial_state(self, batch: int) -> ScanState:
         """The state before the first token: zeros, for ``batch`` sequences."""
-        layer = initial_layer_state(self.config, batch, self.device, self.dtype)
-        return ScanState((layer,) * self.config.n_layer)
+        config = self.config
+        conv = torch.zeros(batch, config.d_conv - 1, config.conv_dim, device=self.device, dtype=self.dtype)
+        shape = (batch, config.nheads, config.headdim, config.d_state)
+        ssm = torch.zeros(shape, device=self.device, dtype=torch.float32)
+        return ScanState((LayerState(conv, ssm),) * config.n_layer)

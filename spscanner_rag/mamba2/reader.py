@@ -56,9 +56,9 @@ def read_logits(
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
     lengths = [len(sequence.input_ids) for sequence in sequences]
     for group in group_by_length(lengths, segment_tokens):
-        notes = _read_group(model, [sequences[i] for i in group], segment_tokens, after_step)
-        for i, of_sequence in zip(group, notes, strict=True):
-            results[i] = _logits(model, of_sequence)
+        logits = _read_group(model, [sequences[i] for i in group], segment_tokens, after_step)
+        for i, values in zip(group, logits, strict=True):
+            results[i] = values
     return results
 
 
@@ -84,10 +84,9 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
 def _read_group(
     model: ScannerModel, group: list[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
-    """What `ScannerModel.note` returns of the units of each sequence: (units, numbers) each."""
     rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
     step = max(1, min(longest, segment_tokens // rows))
-    parts = [[np.empty((0, model.noted_numbers), np.float32)] for _ in group]
+    parts = [[np.empty(0, np.float32)] for _ in group]
     state = None
     for start in range(0, longest, step):
         stop = min(start + step, longest)
@@ -103,7 +102,7 @@ def _read_group(
 def _read_step(
     model: ScannerModel, group: list[TokenSequence], start: int, stop: int, state: ScanState | None
 ) -> tuple[list[NDArray[np.float32]], ScanState]:
-    """Notes on the units that end in tokens ``start`` to ``stop`` of each sequence, and the state after these."""
+    """Logits of the units that end in tokens ``start`` to ``stop`` of each sequence, and the state after these."""
     ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
     classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
     match_classes = _padded(classes, stop - start, model.device) if classes else None
@@ -117,14 +116,8 @@ def _read_step(
     hidden, state = model(ids, state, match_classes, match_features=match_features, at=at)  # (units, d_model)
     priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
     prior = _on_device(np.concatenate(priors), model.device) if priors else None
-    notes = model.note(hidden, prior).cpu().numpy()  # (units, numbers)
-    return np.split(notes, np.cumsum([len(of_row) for of_row in tokens])[:-1]), state
-
-
-@torch.inference_mode()
-def _logits(model: ScannerModel, notes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Logits of all units of a sequence: (units,)."""
-    return model.logits(_on_device(notes, model.device)).cpu().numpy()
+    logits = model.score(hidden, prior).cpu().numpy()  # (units,)
+    return np.split(logits, np.cumsum([len(of_row) for of_row in tokens])[:-1]), state
 
 
 def _padded(rows: Sequence[NDArray[Any]], width: int, device: torch.device) -> Tensor:
@@ -139,25 +132,19 @@ def _padded(rows: Sequence[NDArray[Any]], width: int, device: torch.device) -> T
 def _read_packed(
     model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep
 ) -> list[NDArray[np.float32]]:
-    """Read all sequences as one row. Notes stay on the device, so that no step waits for the one before."""
+    """Read all sequences as one row. The logits stay on the device, so that no step waits for the one before."""
     if not sequences:
         return []
     row, numbers = _joined(sequences)
     state: ScanState | None = None
-    sizes = [len(sequence.positions) for sequence in sequences]
-    # filled step by step: joining parts at the end would need the memory twice
-    notes = torch.empty(sum(sizes), model.noted_numbers, dtype=torch.float32, device=model.device)
-    read = 0
+    parts = [torch.empty(0, dtype=torch.float32, device=model.device)]
     for start in range(0, len(numbers), segment_tokens):
         stop = min(start + segment_tokens, len(numbers))
-        of_step, state = _read_packed_step(model, row, numbers, start, stop, state)
-        notes[read : read + len(of_step)] = of_step
-        read += len(of_step)
+        values, state = _read_packed_step(model, row, numbers, start, stop, state)
+        parts.append(values)
         if after_step is not None:
             after_step(stop - start)
-    with torch.inference_mode():
-        logits = model.logits_of_each(torch.split(notes, sizes))
-    return [of_sequence.cpu().numpy() for of_sequence in logits]
+    return np.split(torch.cat(parts).cpu().numpy(), np.cumsum([len(s.positions) for s in sequences])[:-1])
 
 
 @torch.inference_mode()
@@ -169,7 +156,7 @@ def _read_packed_step(
     stop: int,
     state: ScanState | None,
 ) -> tuple[Tensor, ScanState]:
-    """Notes on the units that end in tokens ``start`` to ``stop`` of the row, and the state after these."""
+    """Logits of the units that end in tokens ``start`` to ``stop`` of the row, and the state after these."""
     number = numbers[start:stop]
     number = number - (number[0] if state is None else numbers[start - 1])  # 0: the state's sequence
     units = slice(*np.searchsorted(row.positions, (start, stop)))
@@ -183,7 +170,7 @@ def _read_packed_step(
         sequence_index=_on_device(number[None], model.device) if number[-1] else None,  # (1, tokens)
         at=(torch.zeros_like(tokens), tokens),
     )
-    return model.note(
+    return model.score(
         hidden, None if row.prior is None else _on_device(row.prior[units], model.device)
     ), state
 

@@ -21,13 +21,11 @@ def write_model_card(
 ) -> None:
     """Write ``README.md`` into a checkpoint folder."""
     training, config, reanchor = settings.training, model.config, settings.reanchor_tokens
-    context = settings.context_width
     parameters = sum(parameter.numel() for parameter in model.parameters())
     best = training.get("best_step")
     outside_embedding = parameters - model.backbone.embedding.weight.numel()
     facts = [
         ("Architecture", f"Mamba-2, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"),
-        *([("Layers over units", f"2 of width {context}, one in each direction")] if context else []),
         ("Parameters", f"{parameters:,}, of which {outside_embedding:,} outside the token embedding"),
         ("Vocabulary", f"{config.vocab_size:,} tokens"),
         ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),

@@ -1,12 +1,11 @@
 """Start the layers of a model so that a token recalls earlier tokens like it."""
 
 import math
-from collections.abc import Iterable
 
 import torch
-from torch import nn
 
-from spscanner_rag.mamba2.backbone import Block, Mamba2Mixer
+from spscanner_rag.mamba2.backbone import Mamba2Mixer
+from spscanner_rag.mamba2.model import ScannerModel
 
 STEPS = (0.02, 0.1)
 """Smallest and largest time step of a layer's heads: how strongly a token is written into the state."""
@@ -17,8 +16,8 @@ DECAYS = (0.05, 0.5)
 _EARLIER_TAPS = 0.1  # of the numbers that the convolution starts with by default
 
 
-def start_recall(layers: Iterable[nn.Module], seed: int) -> None:
-    """Replace the initial weights of blocks, in place, by such that recall.
+def start_recall(model: ScannerModel, seed: int) -> None:
+    """Replace the initial weights of every layer, in place, by such that recall.
 
     The state-space operator is an attention without softmax, y_t = sum_s decay(s, t) (C_t · B_s) dt_s x_s. It
     starts with C = B, a slow decay, and a convolution that passes tokens on, so that y_t is what was read at
@@ -27,9 +26,10 @@ def start_recall(layers: Iterable[nn.Module], seed: int) -> None:
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for block in layers:
-            assert isinstance(block, Block)
-            _start(block.mixer, generator)
+        for block in model.backbone.layers:
+            mixer = block.mixer
+            assert isinstance(mixer, Mamba2Mixer)
+            _start(mixer, generator)
 
 
 def _start(mixer: Mamba2Mixer, generator: torch.Generator) -> None:

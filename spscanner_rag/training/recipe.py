@@ -19,7 +19,7 @@ _AT_LEAST_ONE = (
 _AT_LEAST_ZERO = (
     "teacher_weight teacher_documents distillation_weight ranking_weight pseudo_headings pseudo_phrases "
     "pseudo_masked pseudo_linked pseudo_negatives pseudo_weight calibration_questions lexical_least_units "
-    "lexical_text_weight context_width group_hard rerank_random warmup_steps snapshot_every"
+    "lexical_text_weight group_hard rerank_random warmup_steps snapshot_every"
 ).split()
 _SHARES = (
     "warmup_share cooldown_share other_words_share other_phrasings_share random_place_share hard_place_share "
@@ -177,9 +177,6 @@ class Recipe:
     each sentence, the scores of the 3, 7 and 17 sentences around it, which need ``lexical_prior``, and matches by
     the meaning of words, which need the other three and a table of word vectors. A base that is a scanner keeps
     its own parts and gains those that it lacks."""
-    context_width: int = 0
-    """Channels of the layers that read what is known of all sentences in both directions, an even number; 0 for
-    none. A base that is a scanner keeps its own, unless it has none."""
     embedding_start: bool = False
     """Whether the token embedding of a model that is trained from nothing starts from a table of word vectors."""
     recall_start: bool = False
@@ -253,8 +250,6 @@ class Recipe:
                 "lexical_soft is true without lexical_match, lexical_prior and lexical_surroundings; "
                 "expected all four"
             )
-        if self.context_width % 2:
-            raise ValueError(f"context_width is {self.context_width}; expected an even number")
         if self.other_words_share and not self.lexical_soft:
             raise ValueError(
                 f"other_words_share is {self.other_words_share} without lexical_soft, whose word vectors it needs"

@@ -91,7 +91,6 @@ def start_checkpoint(
         soft=own.soft or recipe.lexical_soft,
         least_units=own.least_units or recipe.lexical_least_units,
         text_weight=own.text_weight or recipe.lexical_text_weight,
-        context_width=own.context_width or recipe.context_width or None,
     )
     return base if grown == own else _with_parts(base, grown, files)
 
@@ -143,9 +142,7 @@ def _from_nothing(
     if recipe.embedding_start:
         start_embedding(model, tokenizer, _read_table(files), recipe.seed)
     if recipe.recall_start:
-        start_recall(model.backbone.layers, recipe.seed)
-    if model.unit_context is not None:
-        start_recall(model.unit_context.layers, recipe.seed)
+        start_recall(model, recipe.seed)
     table = _read_table(files) if settings.soft else None
     return Checkpoint(
         model.to(device),
@@ -175,8 +172,6 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) ->
     """The base with these settings; new parts start at zero, so that a scanner's logits do not change."""
     model = new_model(base.model.config, settings)
     model.to(base.model.device)
-    if model.unit_context is not None and base.model.unit_context is None:
-        start_recall(model.unit_context.layers, 0)
     own = base.model.state_dict()
     wanted = model.state_dict()
     if model.match_embedding is not None:
@@ -185,18 +180,9 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) ->
         torch.nn.init.zeros_(model.lexical_prior.weight)
     if model.soft_prior is not None and base.has_head:
         torch.nn.init.zeros_(model.soft_prior.bias)
-    model.load_state_dict(
-        {name: _fitted(value, wanted[name]) for name, value in own.items() if name in wanted}, strict=False
-    )
+    model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
     table = (base.word_vectors or _read_table(files)) if settings.soft else None
     return replace(base, model=model, settings=settings, word_vectors=table)
-
-
-def _fitted(value: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """A base's weight; what reads more numbers of each unit than before has zeros for the new ones."""
-    if value.shape == wanted.shape:
-        return value
-    return torch.nn.functional.pad(value, (0, wanted.shape[-1] - value.shape[-1]))
 
 
 def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
@@ -209,5 +195,4 @@ def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
         soft=recipe.lexical_soft,
         least_units=recipe.lexical_least_units,
         text_weight=recipe.lexical_text_weight,
-        context_width=recipe.context_width or None,
     )

@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.channel_rows import (
-    WHOLE,
-    WITHOUT_ANY,
-    WITHOUT_CONTEXT,
-    WITHOUT_SOFT,
-    channel_rows,
-    without_layers_over_units,
-    without_lexical_channel,
-)
+from benchmarks.channel_rows import WHOLE, WITHOUT_ANY, WITHOUT_SOFT, channel_rows, without_lexical_channel
 from spscanner_rag import Scanner
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -124,8 +116,7 @@ def test_questions_and_short_documents(tmp_path: Path) -> None:
 def test_lexical_channel_against_none() -> None:
     scanner = Scanner.from_pretrained()
     rows = channel_rows(scanner, 600, 1, 60.0)
-    layers = {WITHOUT_CONTEXT} if scanner.checkpoint.model.unit_context is not None else set()
-    assert set(rows) == {WHOLE, WITHOUT_SOFT, WITHOUT_ANY} | layers
+    assert set(rows) == {WHOLE, WITHOUT_SOFT, WITHOUT_ANY}
     whole = rows[WHOLE]
     assert isinstance(whole, dict)
     assert whole["whole, times this"] == 1
@@ -142,16 +133,6 @@ def test_lexical_channel_against_none() -> None:
     assert not np.array_equal(logits[True], scanner.scan("Who fell?", "Ann fell. Bob sat.").scores)
     plain = without_lexical_channel(scanner, soft_only=False)
     assert channel_rows(plain, 600, 1, 60.0) == {}
-
-
-def test_without_layers_over_units(tiny_scanner: Scanner) -> None:
-    plain = without_layers_over_units(tiny_scanner)
-    assert plain.checkpoint.model.unit_context is None
-    asked = ("Who fell?", "Ann fell. Bob sat. Then it rained.")
-    assert not np.array_equal(plain.scan(*asked).logits, tiny_scanner.scan(*asked).logits)
-    lexical = without_lexical_channel(tiny_scanner, soft_only=False)
-    assert lexical.checkpoint.model.unit_context is not None
-    assert len(lexical.scan(*asked).logits) == 3
 
 
 @pytest.mark.slow

@@ -36,33 +36,24 @@ SMALL: dict[str, Any] = {"d_model": 16, "n_layer": 2, "vocab_size": 50, "headdim
     ],
 )
 @pytest.mark.parametrize(
-    ("match", "prior", "around", "soft", "width", "head"),
+    ("match", "prior", "around", "soft", "head"),
     [
-        (False, False, False, False, None, True),
-        (True, True, False, False, None, False),
-        (True, False, False, False, 6, True),
-        (False, True, True, False, 2, True),
-        (True, True, True, True, None, True),
-        (True, True, True, True, 12, True),
+        (False, False, False, False, True),
+        (True, True, False, False, False),
+        (True, False, False, False, True),
+        (False, True, True, False, True),
+        (True, True, True, True, True),
     ],
 )
 def test_shapes_are_those_of_the_model(
-    keys: dict[str, Any], match: bool, prior: bool, around: bool, soft: bool, width: int | None, head: bool
+    keys: dict[str, Any], match: bool, prior: bool, around: bool, soft: bool, head: bool
 ) -> None:
     config = Mamba2Config(**(SMALL | keys))
     model = ScannerModel(
-        config,
-        match_embedding=match,
-        lexical_prior=prior,
-        surroundings=around,
-        soft=soft,
-        context_width=width,
-        head=head,
+        config, match_embedding=match, lexical_prior=prior, surroundings=around, soft=soft, head=head
     )
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    shapes = tensor_shapes(
-        config, match=match, prior=prior, surroundings=around, soft=soft, context_width=width, head=head
-    )
+    shapes = tensor_shapes(config, match=match, prior=prior, surroundings=around, soft=soft, head=head)
     assert dict(shapes) == expected
 
 

@@ -31,14 +31,6 @@ def test_settings_round_trip() -> None:
     assert ScannerSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
-def test_a_width_of_the_layers_that_read_units_is_written_where_there_is_one() -> None:
-    settings = ScannerSettings(context_width=64)
-    assert settings.to_dict()["context_width"] == 64
-    assert ScannerSettings.from_dict(settings.to_dict()) == settings
-    assert "context_width" not in ScannerSettings().to_dict()
-    assert settings.parts == settings.lexical | {"context_width": 64}
-
-
 def test_parts_of_the_lexical_channel_have_names() -> None:
     settings = ScannerSettings(match=True, prior=True, least_units=300)
     assert settings.lexical_names == ["match embedding", "BM25 prior", "short documents scored as 300 units"]
@@ -62,11 +54,6 @@ def test_settings_left_out_are_off() -> None:
         ({"format": None}, r"spscanner\.format is None"),
         ({"segmenter": "words"}, r"spscanner\.segmenter is 'words'"),
         ({"segmenter": ["sentence"]}, r"spscanner\.segmenter is \['sentence'\]"),
-        ({"context_width": 0}, r"spscanner\.context_width is 0; expected null or an even number"),
-        ({"context_width": 7}, r"spscanner\.context_width is 7"),
-        ({"context_width": True}, r"spscanner\.context_width is True"),
-        ({"context_width": "64"}, r"spscanner\.context_width is '64'"),
-        ({"context_width": 10**6}, r"spscanner\.context_width is 1000000; .*to 65,536"),
         ({"window_tokens": 0}, r"spscanner\.window_tokens is 0"),
         ({"window_tokens": 1.5}, r"spscanner\.window_tokens is 1\.5"),
         (

@@ -12,7 +12,6 @@ from spscanner_rag.evaluation.flops import (
     MINILM,
     EncoderShape,
     Flops,
-    context_flops,
     encoder_flops,
     flops_per_token,
     flops_per_unit,
@@ -22,7 +21,6 @@ from spscanner_rag.evaluation.flops import (
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
-from spscanner_rag.mamba2.unit_context import UnitContext
 
 SMALL = Mamba2Config(d_model=32, n_layer=3, vocab_size=40, d_state=16, headdim=8)
 PAPER = {
@@ -66,15 +64,6 @@ def test_equals_a_forward_pass(config: Mamba2Config, chunks: int, batch: int) ->
     head = Flops(2 * config.d_model, 0, 0, 0)
     full = products(scan_flops(config, batch * tokens, batch * tokens)) - batch * tokens * head.total
     assert full == counted(model, input_ids)
-
-
-@pytest.mark.parametrize("width", [16, 64])
-def test_layers_over_units_equal_a_forward_pass(width: int) -> None:
-    units, noted = 2 * CHUNK_TOKENS, SMALL.d_model + 1
-    context = UnitContext(SMALL, noted, width)
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        context(context.vectors(torch.zeros(units, noted)))
-    assert products(context_flops(SMALL, width, noted) * units) == counter.get_total_flops()
 
 
 def test_other_blocks() -> None:

@@ -13,12 +13,7 @@ def new_model(*, lexical: bool) -> ScannerModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = ScannerModel(
-            CONFIG,
-            match_embedding=lexical,
-            lexical_prior=lexical,
-            surroundings=lexical,
-            soft=lexical,
-            context_width=8 if lexical else None,
+            CONFIG, match_embedding=lexical, lexical_prior=lexical, surroundings=lexical, soft=lexical
         ).eval()
         assert model.binary_head is not None
         torch.nn.init.normal_(model.backbone.embedding.weight)
@@ -30,12 +25,10 @@ def new_model(*, lexical: bool) -> ScannerModel:
         if model.soft_match is not None and model.soft_prior is not None:
             torch.nn.init.normal_(model.soft_match.weight)
             torch.nn.init.normal_(model.soft_prior.weight, std=0.3)
-        if model.unit_context is not None:
-            torch.nn.init.normal_(model.unit_context.out_proj.weight)
     return model
 
 
 @pytest.fixture(scope="session")
 def models() -> dict[bool, ScannerModel]:
-    """By whether there are a lexical channel and layers that read units."""
+    """By whether there is a lexical channel."""
     return {False: new_model(lexical=False), True: new_model(lexical=True)}

@@ -65,7 +65,7 @@ def test_a_token_finds_itself_again(config: Mamba2Config) -> None:
     torch.manual_seed(0)
     model = ScannerModel(config)
     before = share_above(model)
-    start_recall(model.backbone.layers, seed=0)
+    start_recall(model, seed=0)
     assert share_above(model) >= 0.95
     assert before < 0.8
 
@@ -75,7 +75,7 @@ def test_what_it_sets(config: Mamba2Config) -> None:
     torch.manual_seed(0)
     model = ScannerModel(config)
     embedding = model.backbone.embedding.weight.detach().clone()
-    start_recall(model.backbone.layers, seed=1)
+    start_recall(model, seed=1)
     first = {name: value.clone() for name, value in model.state_dict().items()}
     assert torch.equal(model.backbone.embedding.weight, embedding)
     for layer in model.backbone.layers:
@@ -94,6 +94,6 @@ def test_what_it_sets(config: Mamba2Config) -> None:
     for seed, same in ((1, True), (2, False)):
         torch.manual_seed(0)
         again = ScannerModel(config)
-        start_recall(again.backbone.layers, seed)
+        start_recall(again, seed)
         found = again.state_dict()
         assert all(torch.equal(found[name], value) for name, value in first.items()) is same

@@ -65,8 +65,6 @@ def test_a_weight_of_positives_is_a_number_or_balanced(tmp_path: Path, text: str
         ("lexical_soft = true", "lexical_soft is true without lexical_match, lexical_prior and"),
         ("lexical_surroundings = true", "lexical_surroundings is true without lexical_prior"),
         ("lexical_least_units = -1", "lexical_least_units is -1; expected at least 0"),
-        ("context_width = -2", "context_width is -2; expected at least 0"),
-        ("context_width = 9", "context_width is 9; expected an even number"),
         ("lexical_text_weight = -1", "lexical_text_weight is -1.0; expected at least 0"),
         (
             "group_hard = 4",

@@ -232,30 +232,6 @@ def test_least_units_and_the_weight_of_texts_are_the_base_s_own_or_the_recipe_s(
     assert of(new.settings) == (200, 2.0)
 
 
-def test_layers_that_read_units_are_added_without_an_effect(
-    tmp_path: Path, tiny_checkpoint: Path, lesser_scanner: Path, shape: Path, documents: list[Document]
-) -> None:
-    recipe = replace(LEXICAL, context_width=12)
-    own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
-    assert own.settings.context_width == 8  # it keeps its own
-    before = load_checkpoint(lesser_scanner, device=CPU)
-    grown = start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU)
-    assert (before.settings.context_width, grown.settings.context_width) == (None, 12)
-    context = grown.model.unit_context
-    assert context is not None
-    assert not context.out_proj.weight.any()
-    for layer in context.layers:
-        group = layer.mixer.config.ngroups * layer.mixer.config.d_state
-        gate, x, B, C, _ = layer.mixer.in_proj.weight.split([24, 24, group, group, 2 * 2])
-        assert torch.equal(gate, x)
-        assert torch.equal(B, C)
-    new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)
-    assert new.settings.context_width == 12
-    assert (
-        start_checkpoint(files(tmp_path / "new", config=shape), LEXICAL, [], CPU).model.unit_context is None
-    )
-
-
 def test_a_scanner_without_its_head_is_a_language_model_again(tmp_path: Path, tiny_checkpoint: Path) -> None:
     start = start_language_model(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
     assert start.model.binary_head is None

@@ -67,26 +67,15 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
         return None
     if scale <= 0:
         return None
-    rescale(scanner.checkpoint.model, scale, shift)
-    return scale, shift
-
-
-@torch.no_grad()
-def rescale(model: ScannerModel, scale: float, shift: float) -> None:
-    """Multiply all logits of a scanner by ``scale`` and add ``shift``, in its weights."""
+    model = scanner.checkpoint.model
     assert model.binary_head is not None
-    parts = [model.binary_head, model.lexical_prior, model.surroundings, model.soft_prior]
-    context = model.unit_context
-    if context is not None:
-        parts.append(context.out_proj)
-        # it reads the first logits, and is to read the same numbers as before
-        of_logit = context.in_proj.weight[:, model.config.d_model]  # (width,)
-        of_logit.div_(scale)
-        context.in_proj.bias.sub_(shift * of_logit)
-    for part in filter(None, parts):
-        for parameter in part.parameters():
-            parameter.mul_(scale)
-    model.binary_head.bias.add_(shift)
+    with torch.no_grad():
+        parts = (model.binary_head, model.lexical_prior, model.surroundings, model.soft_prior)
+        for part in filter(None, parts):
+            for parameter in part.parameters():
+                parameter.mul_(scale)
+        model.binary_head.bias.add_(shift)
+    return scale, shift
 
 
 def loss_shift(

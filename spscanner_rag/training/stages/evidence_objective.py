@@ -51,17 +51,11 @@ class EvidenceObjective:
         labels = np.concatenate([stretch.relevant for example in examples for stretch in example.stretches])
         weight = torch.tensor(weight_of_positives(self._recipe.positive_weight, labels), device=model.device)
         members = [examples[number] for number in read.members]
-        ends = list(self._unit_ends(model, members, read))
-        priors = [stretch.sequence.prior for example in members for stretch in example.stretches]
-        notes = [
-            model.note(states, None if prior is None else torch.from_numpy(prior).to(model.device))
-            for states, prior in zip(ends, priors, strict=True)
-        ]
-        scored = zip(ends, model.logits_of_each(notes), strict=True)  # of each sequence
+        ends = self._unit_ends(model, members, read)
         loss = torch.zeros((), device=model.device)
         for example in members:
-            own = [next(scored) for _ in example.stretches]
-            loss = loss + self._example_loss(own, example, weight, len(labels), len(examples))
+            own = [next(ends) for _ in example.stretches]
+            loss = loss + self._example_loss(model, own, example, weight, len(labels), len(examples))
         return loss
 
     def _unit_ends(self, model: ScannerModel, members: Sequence[Example], read: Pass) -> Iterator[Tensor]:
@@ -87,20 +81,24 @@ class EvidenceObjective:
 
     def _example_loss(
         self,
-        scored: Sequence[tuple[Tensor, Tensor]],
+        model: ScannerModel,
+        ends: Sequence[Tensor],
         example: Example,
         weight: Tensor,
         units: int,
         sequences: int,
     ) -> Tensor:
-        """Loss of one example.
+        """Loss of one example from the hidden states at the unit ends of its sequences, (units, d_model) each.
 
-        ``scored`` has the hidden states at the unit ends, (units, d_model), and the logits, (units,), of each of
-        its sequences. ``weight`` is that of positives, scalar; ``units`` and ``sequences`` are the numbers in the
-        whole step, where a group counts as one sequence.
+        ``weight`` is that of positives, scalar; ``units`` and ``sequences`` are the numbers in the whole step,
+        where a group counts as one sequence.
         """
-        recipe, device = self._recipe, weight.device
-        logits = torch.cat([own for _, own in scored])  # (units of all sequences,)
+        recipe, device = self._recipe, model.device
+        logits_of = [
+            model.score(states, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
+            for states, prior in zip(ends, (s.sequence.prior for s in example.stretches), strict=True)
+        ]
+        logits = torch.cat(logits_of)  # (units of all sequences,)
         labels = np.concatenate([stretch.relevant for stretch in example.stretches])
         relevant = torch.from_numpy(labels.astype(np.float32)).to(device)
         shifted = logits + self._shift  # neither the ranking nor a teacher sees the shift
@@ -109,7 +107,7 @@ class EvidenceObjective:
         if recipe.ranking_weight and labels.any():  # without evidence there is no ranking to learn
             ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
             loss = loss + recipe.ranking_weight * ranking / sequences
-        for stretch, (states, own) in zip(example.stretches, scored, strict=True):
+        for stretch, states, own in zip(example.stretches, ends, logits_of, strict=True):
             if stretch.teacher is None:
                 continue
             targets = torch.from_numpy(stretch.teacher).to(device)  # (units,)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.training.data.example import Example
 from spscanner_rag.training.stages.evidence_objective import EvidenceObjective
 
@@ -19,13 +20,14 @@ class RerankerObjective(EvidenceObjective):
 
     def _example_loss(
         self,
-        scored: Sequence[tuple[Tensor, Tensor]],
+        model: ScannerModel,
+        ends: Sequence[Tensor],
         example: Example,
         weight: Tensor,
         units: int,
         sequences: int,
     ) -> Tensor:
-        """Loss of one column; ``scored`` is as for evidence, of one end token each."""
-        logits = torch.cat([logit for _, logit in scored])  # (column,)
+        """Loss of one column from the hidden states of its end tokens, (1, d_model) each."""
+        logits = model.score(torch.cat(list(ends)), None)  # (column,)
         right = torch.zeros((), dtype=torch.int64, device=logits.device)  # the first one
         return F.cross_entropy(logits, right) / sequences
