@@ -201,3 +201,10 @@ def test_numbers_of_sentences_and_long_questions(tmp_path: Path) -> None:
     tokens = [row["query tokens"] for row in long.values()]
     assert tokens == sorted(tokens)
     assert all(row["read/tokens"] >= 1 for row in long.values())
+    two = ("--words", "0", "50", "--models", "default", str(REPOSITORY / "spscanner_rag/checkpoint/bundled"))
+    rows = benchmark("long-queries", *asked, *two, out=tmp_path / "two.json")["results"]
+    assert len(rows) == 4
+    for name, row in rows.items():  # the same checkpoint twice
+        assert ("minus first" in row) is not name.startswith("default")
+        assert row.get("minus first", 0.0) == 0.0
+        assert row.get("p", 1.0) == 1.0
