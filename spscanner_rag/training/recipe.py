@@ -22,9 +22,8 @@ _AT_LEAST_ZERO = (
     "lexical_text_weight group_hard rerank_random warmup_steps snapshot_every"
 ).split()
 _SHARES = (
-    "warmup_share cooldown_share other_words_share other_phrasings_share random_place_share hard_place_share "
-    "spread_share unanswerable_share unanswerable_near_share group_share collection_share max_shared_share "
-    "ema_decay"
+    "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
+    "unanswerable_share unanswerable_near_share group_share collection_share max_shared_share ema_decay"
 ).split()
 
 MAY_CHANGE = frozenset(
@@ -108,9 +107,6 @@ class Recipe:
     other_words_share: float = 0.0
     """Share of questions with evidence of which about four in ten words, but no name or number, are exchanged for
     words of like meaning; needs ``lexical_soft``, whose word vectors say which."""
-    other_phrasings_share: float = 0.0
-    """Share of questions that are asked as other people would: a third as keywords, a third in a request such as
-    "Find the passages that answer the question", a third beside up to 60 words of another document."""
     unanswerable_share: float = 0.0
     """Share of sequences whose question the document does not answer: none of their sentences is relevant."""
     unanswerable_near_share: float = 0.0

@@ -17,7 +17,6 @@ from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.example import Example, Labelled
 from spscanner_rag.training.data.groups import GroupDraw
 from spscanner_rag.training.data.other_words import OtherWords
-from spscanner_rag.training.data.phrasings import OtherPhrasings
 from spscanner_rag.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
 from spscanner_rag.training.data.source_collections import SourceCollections
@@ -61,14 +60,12 @@ class ExampleSource:
         self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
         vectors, other = reading.match_options.vectors, recipe.other_words_share
         self._other_words = OtherWords(vectors, other) if vectors is not None and other else None
-        phrasings = recipe.other_phrasings_share
-        self._phrasings = OtherPhrasings(documents, phrasings) if phrasings else None
         self._texts = PreparedTexts(documents, reading)
         self._taught = _taught(documents, recipe) if teacher is not None else frozenset()
         self._groups: GroupDraw | None = None
         if recipe.group_share:
             assert self._collections is not None
-            comparable = partial(self._answered, self._draw.comparable)
+            comparable = partial(self._in_other_words, self._draw.comparable)
             self._groups = GroupDraw(documents, reading, recipe, comparable, self._collections)
 
     def example(self, number: int, length: int) -> Example:
@@ -83,7 +80,9 @@ class ExampleSource:
         share = recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            drawn = self._answered(self._draw.answered, draw) if answered else self._unanswered(draw)
+            drawn = (
+                self._in_other_words(self._draw.answered, draw) if answered else self._draw.unanswered(draw)
+            )
             example = None if drawn is None else self._cut(drawn, length, draw)
             if example is not None:
                 return example
@@ -91,18 +90,9 @@ class ExampleSource:
             f"none of {MAX_DRAWS} drawn questions fits a sequence of {length} tokens; raise sequence_tokens"
         )
 
-    def _answered(self, drawing: Callable[[random.Random], Drawn], draw: random.Random) -> Drawn:
+    def _in_other_words(self, drawing: Callable[[random.Random], Drawn], draw: random.Random) -> Drawn:
         drawn = drawing(draw)
-        if self._other_words is not None:
-            drawn = self._other_words.drawn(drawn, draw)
-        return self._in_other_form(drawn, draw)
-
-    def _unanswered(self, draw: random.Random) -> Drawn | None:
-        drawn = self._draw.unanswered(draw)
-        return None if drawn is None else self._in_other_form(drawn, draw)
-
-    def _in_other_form(self, drawn: Drawn, draw: random.Random) -> Drawn:
-        return drawn if self._phrasings is None else self._phrasings.drawn(drawn, draw)
+        return drawn if self._other_words is None else self._other_words.drawn(drawn, draw)
 
     def _cut(self, drawn: Drawn, length: int, draw: random.Random) -> Example | None:
         text, prepared = self._texts.get(drawn.document)
