@@ -15,6 +15,7 @@ from spscanner_rag.comparison.verdict import leaders, verdict
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.views.escaping import escaped_line
 from spscanner_rag.views.html_page import page_head, page_style, question_header, resource
+from spscanner_rag.views.short_names import short_names
 
 BEST_BADGE = '<span class="leads" title="the most evidence, and the best rank of it">best</span>'
 
@@ -26,10 +27,12 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
     """
     style, script = page_style(__package__, "page.css"), resource(__package__, "page.js")
     first = next((column for comparison in comparisons for column in leaders(comparison)), 1)
+    several = len(comparisons) > 1
+    titles = short_names([comparison.path for comparison in comparisons]) if several else [None]
     sections = (
         part
-        for number, comparison in enumerate(comparisons, start=1)
-        for part in _section(number, comparison, first, titled=len(comparisons) > 1)
+        for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
+        for part in _section(number, comparison, first, title)
     )
     return (
         f"{page_head(comparisons[0].query, style, script)}<body>\n{_header(comparisons)}<main>\n"
@@ -72,13 +75,12 @@ def _header(comparisons: Sequence[Retrievals]) -> str:
     )
 
 
-def _section(number: int, comparison: Retrievals, first: int, titled: bool) -> Iterator[str]:
+def _section(number: int, comparison: Retrievals, first: int, title: str | None) -> Iterator[str]:
     columns = Columns(number, comparison)
     labels, leading = columns.labels, leaders(comparison)
     yield f'<section class="comparison n{len(comparison.retrievals)}" id="d{number}" data-here="{first}">\n'
-    if titled:
-        name = escaped_line(name_of(comparison.path))
-        yield f"<h2>{name} <small>{len(comparison.text):,} characters</small></h2>\n"
+    if title is not None:
+        yield f"<h2>{escaped_line(title)} <small>{len(comparison.text):,} characters</small></h2>\n"
     yield f'<p class="verdict">{escaped_line(verdict(comparison, labels))}</p>\n'
     yield '<div class="heads">\n'
     for column, (retrieval, label) in enumerate(zip(comparison.retrievals, labels, strict=True), start=1):

@@ -26,11 +26,7 @@ def leaders(comparison: Retrievals) -> list[int]:
 
     Empty if none found any, or all are equal.
     """
-    marks = [
-        (sum(retrieval.found), -rank) if rank is not None else (0, 0)
-        for retrieval in comparison.retrievals
-        for rank in [_first_rank(retrieval, comparison.evidence_sentences)]
-    ]
+    marks = [(number, -rank) if rank is not None else (0, 0) for number, rank in _found(comparison)]
     best = max(marks, default=(0, 0))
     columns = [column for column, mark in enumerate(marks, start=1) if mark == best]
     return columns if len(columns) < len(comparison.retrievals) else []
@@ -38,16 +34,15 @@ def leaders(comparison: Retrievals) -> list[int]:
 
 def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     total = len(comparison.evidence_sentences)
-    found = [sum(retrieval.found) for retrieval in comparison.retrievals]
-    most = max(found)
+    found = _found(comparison)
+    most = max(number for number, _ in found)
     if most == 0:
         return f"No retriever found {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
     both = "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
     all_of = _THE_ONE if total == 1 else both if most == total else f"{most} of {total} evidence sentences"
-    ranks = [_first_rank(retrieval, comparison.evidence_sentences) for retrieval in comparison.retrievals]
     winners = [
         (rank, label)
-        for label, number, rank in zip(labels, found, ranks, strict=True)
+        for label, (number, rank) in zip(labels, found, strict=True)
         if number == most and rank is not None
     ]
     winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
@@ -57,10 +52,18 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
     where = f"{', the first' if most > 1 else ''} {at}"
     others = [
         f"{label} found {number or 'none'}"
-        for label, number in zip(labels, found, strict=True)
+        for label, (number, _) in zip(labels, found, strict=True)
         if number < most
     ]
     return f"{who} found {all_of}{where}{f'; {_listed(others)}' if others else ''}."
+
+
+def _found(comparison: Retrievals) -> list[tuple[int, int | None]]:
+    """For each retriever, how many evidence sentences it found, and the rank of the first."""
+    return [
+        (sum(retrieval.found), _first_rank(retrieval, comparison.evidence_sentences))
+        for retrieval in comparison.retrievals
+    ]
 
 
 def _first_rank(retrieval: Retrieval, sentences: Sequence[tuple[int, int]]) -> int | None:

@@ -329,6 +329,12 @@ def test_several_documents_have_a_section_each() -> None:
     assert "<h2>b.txt <small>6 characters</small></h2>" in page
 
 
+def test_titles_of_several_documents_leave_out_the_folders_that_all_share() -> None:
+    paths = ["/home/someone/papers/2024/a.txt", "/home/someone/papers/2025/a.txt"]
+    page = render_comparisons([comparison_of("One here. Two there.", path=path) for path in paths])
+    assert re.findall("<h2>(.*) <small>", page) == ["2024/a.txt", "2025/a.txt"]
+
+
 def test_a_notebook_gets_the_page_in_a_frame() -> None:
     comparison = comparison_of(HOSTILE)
     shown = comparison._repr_html_()
