@@ -23,7 +23,8 @@ _AT_LEAST_ZERO = (
 ).split()
 _SHARES = (
     "warmup_share cooldown_share other_words_share random_place_share hard_place_share spread_share "
-    "unanswerable_share unanswerable_near_share group_share collection_share max_shared_share ema_decay"
+    "unanswerable_share unanswerable_near_share unanswerable_entity_share group_share collection_share "
+    "max_shared_share ema_decay"
 ).split()
 
 MAY_CHANGE = frozenset(
@@ -112,6 +113,10 @@ class Recipe:
     unanswerable_near_share: float = 0.0
     """Share of these, where the question is another document's, that read the document which BM25 takes for
     nearest to the question, not a random one."""
+    unanswerable_entity_share: float = 0.0
+    """Share of the sequences without an answer whose question is the document's own with a name, year or number
+    exchanged for another one of the document, cut around what answered it; only of sources without questions
+    marked as not answerable, and only of questions that end with a question mark."""
     group_share: float = 0.0
     """Share of examples that are groups: one question with a stretch of its own document and stretches of other
     documents of the source, ranked together."""

@@ -22,6 +22,7 @@ from spscanner_rag.training.data.question_draw import Drawn, QuestionDraw
 from spscanner_rag.training.data.source_collections import SourceCollections
 from spscanner_rag.training.data.stretches import full_stretch, room_for, spread_stretch
 from spscanner_rag.training.data.teacher import TeacherScores
+from spscanner_rag.training.data.wrong_entity import with_wrong_entity
 from spscanner_rag.training.data.wrong_favourite import bm25_scores, wrong_favourite
 from spscanner_rag.training.recipe import Recipe
 
@@ -80,14 +81,30 @@ class ExampleSource:
         share = recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            drawn = (
-                self._in_other_words(self._draw.answered, draw) if answered else self._draw.unanswered(draw)
-            )
+            drawn = self._in_other_words(self._draw.answered, draw) if answered else self._unanswered(draw)
             example = None if drawn is None else self._cut(drawn, length, draw)
             if example is not None:
                 return example
         raise ValueError(
             f"none of {MAX_DRAWS} drawn questions fits a sequence of {length} tokens; raise sequence_tokens"
+        )
+
+    def _unanswered(self, draw: random.Random) -> Drawn | None:
+        share = self.recipe.unanswerable_entity_share
+        if not share or draw.random() >= share:
+            return self._draw.unanswered(draw)
+        drawn = self._draw.changeable(draw)
+        if drawn is None:
+            return None
+        text, prepared = self._texts.get(drawn.document)
+        relevant = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
+        spans = [(unit.start, unit.end) for unit in prepared.units]
+        evidence = [spans[number] for number in np.flatnonzero(relevant)]
+        question = with_wrong_entity(drawn.question.text, text, spans, evidence, draw) if evidence else None
+        if question is None:
+            return None
+        return replace(
+            drawn, question=replace(drawn.question, text=question), place=None, answered=False, changed=True
         )
 
     def _in_other_words(self, drawing: Callable[[random.Random], Drawn], draw: random.Random) -> Drawn:
@@ -101,12 +118,13 @@ class ExampleSource:
         query = drawn.question.text
         asked = self.reading.pair(query, prepared, self._statistics(drawn, draw))
         room = room_for(len(asked.question_ids), length, self.reading.reanchor_tokens)
-        relevant = np.zeros(len(prepared.units), bool)
-        if drawn.answered:
-            relevant = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
-        if (drawn.answered and not relevant.any()) or room < length // 4:
+        wanted = np.zeros(len(prepared.units), bool)
+        if drawn.answered or drawn.changed:
+            wanted = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
+        if (drawn.answered and not wanted.any()) or room < length // 4:
             return None
-        centre = self._centre(drawn, prepared, relevant, draw)
+        centre = self._centre(drawn, prepared, wanted, draw)
+        relevant = wanted & drawn.answered
         spread = self.recipe.spread_share
         cut = spread_stretch if spread and draw.random() < spread else full_stretch
         labelled = Labelled(asked, relevant, self._teacher_scores(drawn, text, prepared))
@@ -124,18 +142,18 @@ class ExampleSource:
         return asked.statistics(asked.some([drawn.document], draw))
 
     def _centre(
-        self, drawn: Drawn, prepared: PreparedText, relevant: NDArray[np.bool_], draw: random.Random
+        self, drawn: Drawn, prepared: PreparedText, wanted: NDArray[np.bool_], draw: random.Random
     ) -> int:
-        """The unit around which the document is cut."""
+        """The unit around which the document is cut, mostly one that is ``wanted``, (units,)."""
         hard = self.recipe.hard_place_share
         if hard and draw.random() < hard:
             scores = bm25_scores(prepared.words, drawn.question.text)
-            unit = wrong_favourite(scores, ~relevant & (scores > 0), draw)
+            unit = wrong_favourite(scores, ~wanted & (scores > 0), draw)
             if unit is not None:
                 return unit
-        if not drawn.answered or draw.random() < self.recipe.random_place_share:
+        if not wanted.any() or draw.random() < self.recipe.random_place_share:
             return draw.randrange(len(prepared.units))
-        return int(draw.choice(np.flatnonzero(relevant)))
+        return int(draw.choice(np.flatnonzero(wanted)))
 
     def _teacher_scores(self, drawn: Drawn, text: str, prepared: PreparedText) -> NDArray[np.float32] | None:
         """The teacher's scores if the question is the document's own: (units,)."""

@@ -1,20 +1,16 @@
 """Sentences as questions about themselves: without a name or number, and without some words."""
 
 import random
-import re
 from collections.abc import Sequence
 
 from spscanner_rag.evidence.questions import Question
+from spscanner_rag.training.data.entities import entities
 
 DROPPED_SHARE = 0.25
 """Share of the other words that are left out, since an unchanged sentence would teach only to compare strings."""
 
 _LEAST_WORDS, _MOST_WORDS = 8, 50
 _LEAST_KEPT = 3
-_NAME = r"(?:[A-Z][\w'’.-]*\w)(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-Z][\w'’.-]*\w)*"  # noqa: RUF001
-_YEAR = r"\b(?:1[0-9]|20)\d\d\b"
-_NUMBER = r"\b\d[\d.,]*\d\b|\b\d\b"
-_ENTITY = re.compile(rf"(?P<year>{_YEAR})|(?P<number>{_NUMBER})|(?P<name>\b{_NAME})")
 _ASKED = {"year": "which year", "number": "how many", "name": "who or what"}
 
 
@@ -54,8 +50,8 @@ def without_entity(sentence: str, draw: random.Random) -> tuple[str, str, str] |
 
     None if the sentence has none, except at its start, where a capital says nothing.
     """
-    entities = [match for match in _ENTITY.finditer(sentence) if match.start() > 0]
-    if not entities:
+    found = entities(sentence)
+    if not found:
         return None
-    entity = draw.choice(entities)
+    entity = draw.choice(found)
     return sentence[: entity.start()], _ASKED[str(entity.lastgroup)], sentence[entity.end() :]
