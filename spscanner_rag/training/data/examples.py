@@ -93,19 +93,7 @@ class ExampleSource:
         share = self.recipe.unanswerable_entity_share
         if not share or draw.random() >= share:
             return self._draw.unanswered(draw)
-        drawn = self._draw.changeable(draw)
-        if drawn is None:
-            return None
-        text, prepared = self._texts.get(drawn.document)
-        relevant = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
-        spans = [(unit.start, unit.end) for unit in prepared.units]
-        evidence = [spans[number] for number in np.flatnonzero(relevant)]
-        question = with_wrong_entity(drawn.question.text, text, spans, evidence, draw) if evidence else None
-        if question is None:
-            return None
-        return replace(
-            drawn, question=replace(drawn.question, text=question), place=None, answered=False, changed=True
-        )
+        return self._draw.to_change(draw)
 
     def _in_other_words(self, drawing: Callable[[random.Random], Drawn], draw: random.Random) -> Drawn:
         drawn = drawing(draw)
@@ -115,12 +103,16 @@ class ExampleSource:
         text, prepared = self._texts.get(drawn.document)
         if not prepared.units:
             return None
-        query = drawn.question.text
-        asked = self.reading.pair(query, prepared, self._statistics(drawn, draw))
-        room = room_for(len(asked.question_ids), length, self.reading.reanchor_tokens)
         wanted = np.zeros(len(prepared.units), bool)
-        if drawn.answered or drawn.changed:
+        if drawn.answered or drawn.to_change:
             wanted = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
+        if drawn.to_change:
+            question = with_wrong_entity(drawn.question.text, text, prepared.units, wanted, draw)
+            if question is None:
+                return None
+            drawn = replace(drawn, question=replace(drawn.question, text=question))
+        asked = self.reading.pair(drawn.question.text, prepared, self._statistics(drawn, draw))
+        room = room_for(len(asked.question_ids), length, self.reading.reanchor_tokens)
         if (drawn.answered and not wanted.any()) or room < length // 4:
             return None
         centre = self._centre(drawn, prepared, wanted, draw)

@@ -28,9 +28,7 @@ class Drawn:
     question: Question
     place: int | None  # its number in the document; None for another document's question
     answered: bool  # whether the document contains the question's evidence
-    changed: bool = (
-        False  # whether its evidence would answer it, if a name or number in it had not been exchanged
-    )
+    to_change: bool = False  # whether a wrong name or number is to make it one without an answer
 
 
 class QuestionDraw:
@@ -95,17 +93,17 @@ class QuestionDraw:
         number, place = draw.choice(self._comparable[source])
         return Drawn(number, self._question(number, place), place, True)
 
-    def changeable(self, draw: random.Random) -> Drawn | None:
-        """A question with evidence, on its document, that another name may leave without an answer; or None.
+    def to_change(self, draw: random.Random) -> Drawn | None:
+        """A question with evidence, on its document, that a wrong name may leave without an answer; or None.
 
         A source that marks questions as not answerable gives those instead; and what is no question, such as a
         claim, can have evidence that says the opposite.
         """
         drawn = self.answered(draw)
         source = self._documents.without_text(drawn.document).source
-        return (
-            drawn if source not in self._unanswered and drawn.question.text.rstrip().endswith("?") else None
-        )
+        if source in self._unanswered or not drawn.question.text.rstrip().endswith("?"):
+            return None
+        return Drawn(drawn.document, drawn.question, None, False, to_change=True)
 
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.

@@ -4,10 +4,12 @@ import random
 import re
 from collections.abc import Sequence
 
-from spscanner_rag.text.stop_words import STOP_WORDS
-from spscanner_rag.training.data.entities import entities
+import numpy as np
+from numpy.typing import NDArray
 
-Span = tuple[int, int]
+from spscanner_rag.text.stop_words import STOP_WORDS
+from spscanner_rag.text.units import Unit
+from spscanner_rag.training.data.entities import entities
 
 MOST_SHARED_WORDS = 1
 """A sentence that has the new name and more of the question's other words than this may answer it."""
@@ -17,25 +19,25 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 def with_wrong_entity(
-    question: str, text: str, units: Sequence[Span], evidence: Sequence[Span], draw: random.Random
+    question: str, text: str, units: Sequence[Unit], relevant: NDArray[np.bool_], draw: random.Random
 ) -> str | None:
     """The question with one name, year or number exchanged for another of the same kind from the document.
 
-    ``units`` are the sentences of ``text``, and ``evidence`` those that answer the question. The new one stands in
-    the document, so that its words alone do not show that the question has no answer. It stands neither in the
-    evidence nor in a sentence with more than `MOST_SHARED_WORDS` of the question's other words. None if a few
-    tries find none.
+    ``units`` are the sentences of ``text``; ``relevant``, (units,), says which of them answer the question. The
+    new one stands in the document, so that its words alone do not show that the question has no answer, but
+    neither in a relevant sentence nor in one with more than `MOST_SHARED_WORDS` of the question's other words.
+    None if a few tries find none, or no sentence is relevant.
     """
     replaced = entities(question)
-    if not replaced:
+    if not replaced or not relevant.any():
         return None
     old = draw.choice(replaced)
     rest = f"{question[: old.start()]} {question[old.end() :]}"
     words = {word.casefold() for word in _WORD.findall(rest)}
-    answers = [text[start:end] for start, end in evidence]
+    sentences = [text[unit.start : unit.end] for unit in units]
+    answers = [sentences[number] for number in np.flatnonzero(relevant)]
     for _ in range(_TRIES):
-        start, end = draw.choice(units)
-        found = [match for match in entities(text[start:end]) if match.lastgroup == old.lastgroup]
+        found = [match for match in entities(draw.choice(sentences)) if match.lastgroup == old.lastgroup]
         if not found:
             continue
         new = draw.choice(found).group()
@@ -43,7 +45,7 @@ def with_wrong_entity(
             continue
         if _has(new, old.group()):
             continue
-        if not any(_may_answer(text[start:end], new, words) for start, end in units):
+        if not any(_may_answer(sentence, new, words) for sentence in sentences):
             return f"{question[: old.start()]}{new}{question[old.end() :]}"
     return None
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from spscanner_rag.evidence.questions import Document, Question
 from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.units import Unit
 from spscanner_rag.training.data.document_store import DocumentStore
 from spscanner_rag.training.data.examples import ExampleSource
 from spscanner_rag.training.data.question_draw import QuestionDraw
@@ -24,14 +25,16 @@ SENTENCES = [
 TEXT = " ".join(SENTENCES)
 
 
-def spans(text: str, sentences: list[str]) -> list[tuple[int, int]]:
-    return [(text.index(sentence), text.index(sentence) + len(sentence)) for sentence in sentences]
+def units_of(sentences: list[str], gap: int = 0) -> list[Unit]:
+    ends = np.cumsum([len(sentence) + gap for sentence in sentences]).tolist()
+    starts = [0, *ends[:-1]]
+    return [Unit(start, start + len(own), own) for start, own in zip(starts, sentences, strict=True)]
 
 
 def changed(question: str, *evidence: int) -> set[str]:
-    units = spans(TEXT, SENTENCES)
-    chosen = [units[number] for number in evidence]
-    found = {with_wrong_entity(question, TEXT, units, chosen, random.Random(seed)) for seed in range(60)}
+    units = units_of(SENTENCES, gap=1)
+    relevant = np.isin(np.arange(len(units)), evidence)
+    found = {with_wrong_entity(question, TEXT, units, relevant, random.Random(seed)) for seed in range(60)}
     return {question for question in found if question is not None}
 
 
@@ -75,10 +78,9 @@ def test_words_of_the_evidence_are_not_put_in() -> None:
 
 @given(st.lists(st.text(" .?Aa1B9", max_size=12), min_size=1, max_size=5), st.text("Aa B19?", max_size=15))
 def test_one_entity_of_the_same_kind_or_nothing(sentences: list[str], question: str) -> None:
-    text = "".join(sentences)
-    ends = np.cumsum([len(sentence) for sentence in sentences]).tolist()
-    units = list(zip([0, *ends[:-1]], ends, strict=True))
-    found = with_wrong_entity(question, text, units, [], random.Random(0))
+    units = units_of(["", *sentences])
+    relevant = np.arange(len(units)) == 0
+    found = with_wrong_entity(question, "".join(sentences), units, relevant, random.Random(0))
     if found is not None:
         start = next(n for n in range(len(question)) if not found.startswith(question[: n + 1]))
         assert start > 0
@@ -129,7 +131,7 @@ def test_without_the_share_nothing_changes(people: list[Document], reading: Read
 def test_which_questions_can_be_changed(people: list[Document]) -> None:
     def drawn(documents: list[Document]) -> bool:
         questions = QuestionDraw(DocumentStore(documents), Recipe())
-        return any(questions.changeable(random.Random(seed)) is not None for seed in range(20))
+        return any(questions.to_change(random.Random(seed)) is not None for seed in range(20))
 
     claims = [
         replace(d, questions=tuple(replace(q, text="He found a badger.") for q in d.questions))
