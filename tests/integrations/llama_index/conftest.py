@@ -1,5 +1,6 @@
 """A scorer without a model, documents with their chunks, and a recorder of events and spans."""
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,12 @@ HARBOUR = """\
 The council met in the town hall on a Monday. The treaty was read aloud by the clerk. Two members slept.
 The harbour was widened in 1911. The ship never came back to the harbour. The keeper retired to the hills.
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_event_loop() -> None:
+    """LlamaIndex makes an event loop in a thread that never had one, and leaves it open to fail a later test."""
+    asyncio.set_event_loop(None)
 
 
 class WordScorer:
