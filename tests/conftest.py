@@ -8,9 +8,11 @@ os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads are slow on a busy machine
 
+import inspect
 import io
 import random
 import shutil
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -233,6 +235,13 @@ class Visit:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
         self.address = path.as_uri()
+
+    def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Wait until something holds: a page scrolls, and tells where it stands, only in its next frame."""
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, f"not within {seconds:g} s: {inspect.getsource(holds).strip()}"
+            self.page.wait_for_timeout(20)
 
     def top_of(self, selector: str) -> float:
         return float(self.page.locator(selector).bounding_box()["y"])

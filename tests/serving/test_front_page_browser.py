@@ -67,7 +67,8 @@ def test_the_keyboard_is_enough(visited: Callable[..., Any], width: int) -> None
         assert page.locator("[role=alert]").is_hidden()
         assert frame.locator("mark").count() == 10
         first = frame.locator("mark.here").get_attribute("id")
-        page.keyboard.press("j")  # the keyboard is in the report now
+        page.wait_for_function("document.activeElement.matches('iframe')")  # the keyboard is in the report
+        page.keyboard.press("j")
         frame.locator(f"mark.here:not(#{first})").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
