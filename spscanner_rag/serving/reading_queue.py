@@ -141,9 +141,12 @@ class ReadingQueue:
             return jobs
 
     def _wanted(self, job: Job) -> bool:
+        """Whether somebody waits for the answer; from now on the future is not cancelled, but gets an outcome."""
+        if not job.future.set_running_or_notify_cancel():
+            return False
         if job.unwanted:
             job.future.set_exception(ScanCancelled("cancelled before it was read"))
-        return not job.future.done()
+        return not job.unwanted
 
     def _read(self, kind: Kind, jobs: list[Job]) -> None:
         """Read jobs together; if that fails, each alone, so that only the one at fault fails."""

@@ -15,7 +15,7 @@ from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.serving.jobs import Job
 from spscanner_rag.serving.limits import Limits, RefusedError
-from spscanner_rag.serving.reading_queue import LONG_PASSES, ReadingQueue, _LaneMeter
+from spscanner_rag.serving.reading_queue import LONG_LANES, LONG_PASSES, ReadingQueue, _LaneMeter
 from spscanner_rag.serving.turns import Turns
 
 
@@ -30,6 +30,14 @@ def job(
     pipeline: Pipeline, *texts: str, client: str = "a", seconds: float = 60, query: str = "Who left?"
 ) -> Job:
     return Job([pipeline.request(query, text) for text in texts], client, seconds)
+
+
+def wait_until_idle(queue: ReadingQueue) -> None:
+    """Wait until nothing waits or is read: a job gets its answer shortly before its thread counts it as done."""
+    end = time.monotonic() + 10
+    while (queue.waiting, queue.characters) != (0, 0):
+        assert time.monotonic() < end, f"still {queue.waiting} jobs and {queue.characters} characters"
+        time.sleep(0.002)
 
 
 def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:
@@ -50,7 +58,7 @@ def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanne
         expected = tiny_scanner.scan_many([(query, text) for text in own], together=True)
         for got, result in zip(each.future.result(30), expected, strict=True):
             np.testing.assert_allclose(got.logits, result.logits, atol=1e-4)
-    assert (queue.waiting, queue.characters) == (0, 0)
+    wait_until_idle(queue)
 
 
 def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
@@ -66,6 +74,41 @@ def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
     long.cancel()
     with pytest.raises(ScanCancelled):
         long.future.result(30)
+
+
+def test_clients_that_gave_up_while_they_waited_do_not_stop_the_queue(
+    queue: ReadingQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    for text in ("He left. She stayed.", "The keeper left the island in winter. " * 60_000):  # short and long
+        for _ in range(LONG_LANES):
+            given_up = job(queue.pipeline, text)
+            given_up.cancel()
+            assert given_up.future.cancel()
+            queue.submit(given_up)
+        late = job(queue.pipeline, text, seconds=0)
+        queue.submit(late)
+        with pytest.raises(ScanCancelled):
+            late.future.result(30)
+    for text in ("He left. She stayed.", "The keeper left. " * (queue.full_characters // 17 + 2)):
+        waits = job(queue.pipeline, text)
+        queue.submit(waits)
+        assert len(waits.future.result(60)) == 1
+    wait_until_idle(queue)
+    assert caplog.records == []
+
+
+def test_a_client_that_gives_up_while_it_is_read_leaves_no_trace(
+    queue: ReadingQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
+    queue.submit(long)
+    while not long.future.running():
+        time.sleep(0.001)
+    long.future.cancel()
+    long.cancel()
+    with pytest.raises(ScanCancelled):
+        long.future.result(30)
+    assert caplog.records == []
 
 
 def test_a_job_that_breaks_the_model_fails_alone(
