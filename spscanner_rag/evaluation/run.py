@@ -214,15 +214,20 @@ def measure(
 ) -> dict[str, float]:
     """All metrics of one question, such as "recall@10", from 0 to 1.
 
-    Recall is the share of evidence sentences that lie at least half inside the best k units; a unit counts as
-    relevant for precision, nDCG, success and MRR if it holds at least half of an evidence sentence.
+    Recall is the share of evidence sentences that lie at least half inside the best k units; "best_recall" is the
+    recall of the k units that hold most of them. A unit counts as relevant for precision, nDCG, success and MRR
+    if it holds at least half of an evidence sentence.
     """
-    covered = coverage_recall_at(cut.spans, scores, evidence, cutoffs)
-    metrics = {f"recall@{k}": value for k, value in covered.items()}
-    relevant = np.zeros(len(cut.spans.starts), bool)
+    held = np.zeros(len(cut.spans.starts), np.int64)  # evidence sentences in each unit
     for start, end in zip(*evidence, strict=True):
         inside = np.minimum(cut.spans.ends, end) - np.maximum(cut.spans.starts, start)
-        relevant |= 2 * inside >= end - start
+        held += 2 * inside >= end - start
+    metrics = {
+        f"{name}@{k}": value
+        for name, order in (("recall", scores), ("best_recall", held.astype(np.float64)))
+        for k, value in coverage_recall_at(cut.spans, order, evidence, cutoffs).items()
+    }
+    relevant = held > 0
     if relevant.any():
         for (metric, k), value in ranking_metrics(scores, relevant, cutoffs).items():
             if metric != "recall":

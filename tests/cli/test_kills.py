@@ -224,7 +224,7 @@ def limited(size: int) -> Callable[[], object]:
     [
         ("evaluating", 200, "run.json"),
         ("evaluating", 4000, "records.jsonl"),
-        ("evaluating", 57_500, "results.json"),
+        ("evaluating", 64_000, "results.json"),
         ("training", 4000, ""),  # the texts of documents, in a file without a name
         ("training", 40_000, "training_state.pt"),
     ],

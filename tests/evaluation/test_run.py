@@ -62,6 +62,21 @@ def test_measure_by_hand() -> None:
     assert metrics["ndcg@5"] == pytest.approx((1 / np.log2(3) + 1 / np.log2(4)) / ideal)
 
 
+def test_the_best_recall_is_that_of_the_units_that_hold_most_evidence() -> None:
+    units = [Unit(start, start + 10, "a" * 10) for start in range(0, 40, 10)]
+    text = "a" * 40
+    evidence = Spans.of(
+        [Unit(start, start + 4, text[:4]) for start in (0, 20, 24, 35)]
+    )  # 1, 0, 2 and 1 in each
+    cut = Cut(Document("d", "s", "", text, ()), units, evidence, len)
+    found = [
+        measure(cut, np.array(scores), evidence, [1, 2, 3]) for scores in ([4.0, 3, 2, 1], [1.0, 2, 3, 4])
+    ]
+    for metrics in found:
+        assert [metrics[f"best_recall@{k}"] for k in (1, 2, 3)] == [0.5, 0.75, 1]
+    assert [found[0][f"recall@{k}"] for k in (1, 2, 3)] == [0.25, 0.25, 0.75]
+
+
 def test_measure_of_chunks() -> None:
     # evidence of 20 characters, of which the first chunk holds 12 and the second 8
     units = [Unit(0, 12, "a" * 12), Unit(12, 30, "a" * 18), Unit(30, 40, "a" * 10)]

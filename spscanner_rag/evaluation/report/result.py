@@ -76,17 +76,27 @@ def summary(result: Result) -> Table:
 
 
 def recalls(result: Result) -> Table:
-    """A line for each source, with a column for each setting."""
+    """A line for each source, with a column for each setting, and one for the most that each unit allows."""
+    columns = [(setting.label, setting, "recall") for setting in result.settings]
+    for unit in dict.fromkeys(setting.unit for setting in result.settings):
+        of_unit = [setting for setting in result.settings if setting.unit == unit]
+        possible = [_values(result, setting, "best_recall") for setting in of_unit]
+        if None not in possible[0] and possible == possible[:1] * len(
+            possible
+        ):  # else they read unlike documents
+            columns.append((f"possible, {unit}s", of_unit[0], "best_recall"))
     body = []
     for source in [*result.sources, "macro", "micro"]:
         found = [
-            [result.find(setting, *column, source) for column in result.recalls]
-            for setting in result.settings
+            [result.find(setting, metric, k, source) for k in result.cutoffs]
+            for _, setting, metric in columns
         ]
         questions = next((row["questions"] for cells in found for row in cells if row), 0)
         body.append([source, f"{questions:,}", *(" / ".join(map(percent, cells)) for cells in found)])
     about = f"Recall in percent @ {' / '.join(map(str, result.cutoffs))}."
-    return Table("", about, ["source", "questions", *(setting.label for setting in result.settings)], body)
+    if len(columns) > len(result.settings):
+        about += " Possible: the recall of the k units that hold most of the evidence."
+    return Table("", about, ["source", "questions", *(label for label, _, _ in columns)], body)
 
 
 def macro_means(result: Result) -> Table:
@@ -149,6 +159,11 @@ def paired_tests(differences: Sequence[Mapping[str, object]]) -> Table:
     ]
     about = "Sign-flip test over documents, macro means, percentage points."
     return Table("Paired tests", about, ["retrievers", "metric", "difference", "95 % interval", "p"], body)
+
+
+def _values(result: Result, setting: Setting, metric: str) -> list[float | None]:
+    found = [result.find(setting, metric, k, "macro") for k in result.cutoffs]
+    return [row and row["value"] for row in found]
 
 
 def _lines(

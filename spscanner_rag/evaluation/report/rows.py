@@ -77,7 +77,7 @@ def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 
     """All rows of a result, from the records of a run in any order; the bootstrap uses ``seed``.
 
     Each of the ``settings``, in this order, has the sources in alphabetical order, then "macro" and "micro". ``k``
-    is the cut-off of "recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
+    is the cut-off of "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
     "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
     "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first
     question on a document), "peak_megabytes" (of the process), "documents_read" and "tokens_read" (for a question
@@ -183,6 +183,8 @@ def _measures(
     records = [record for group in sources.values() for record in group]
     for name in dict.fromkeys(name for record in records for name in record.metrics):
         metric, _, k = name.partition("@")
+        if metric == "best_recall" and not all(name in record.metrics for record in records):
+            continue  # some of the records are of an earlier version
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
         yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])

@@ -1,3 +1,7 @@
+from dataclasses import replace
+
+import pytest
+
 from spscanner_rag.evaluation.records import Record
 from spscanner_rag.evaluation.report.markdown import to_markdown
 from spscanner_rag.evaluation.report.result import Result
@@ -37,6 +41,37 @@ def test_tables_of_a_result() -> None:
     assert len(widths) == 3  # of the three tables
     assert any(line.startswith("| scanner | 33.3 (") for line in lines)
     assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
+
+
+def recall_table(best: dict[str, float | None]) -> list[str]:
+    """The recall table of sentences from two retrievers, whose best possible recalls are given."""
+    settings = [Setting(name) for name in best]
+    records = [
+        replace(
+            record,
+            retriever=name,
+            unit="sentence",
+            metrics=record.metrics | ({"best_recall@10": most} if most else {}),
+        )
+        for name, most in best.items()
+        for record in RECORDS[::2]
+    ]
+    lines = to_markdown(Result(rows_of(records, settings), [], settings, cutoffs=[10])).splitlines()
+    return [line for line in lines if line.startswith(("Recall", "| source", "| macro"))]
+
+
+def test_recall_has_the_most_that_is_possible_beside_it() -> None:
+    about, head, macro = recall_table({"scanner": 0.75, "bm25": 0.75})
+    assert about.endswith("Possible: the recall of the k units that hold most of the evidence.")
+    assert head.endswith(" | scanner | bm25 | possible, sentences |")
+    assert macro.endswith(" | 75.0 |")
+
+
+@pytest.mark.parametrize("other", [0.5, None])
+def test_what_retrievers_of_other_documents_or_versions_could_find_is_not_shown(other: float | None) -> None:
+    about, head, _ = recall_table({"scanner": 0.75, "bm25": other})
+    assert about == "Recall in percent @ 10."
+    assert head.endswith(" | scanner | bm25 |")
 
 
 def test_a_further_table() -> None:
