@@ -1,11 +1,13 @@
 """Who may ask, how much, and how long: tokens, names, sizes, slow and vanishing clients, the log."""
 
+import contextlib
 import json
 import logging
 import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -106,6 +108,25 @@ def test_a_client_that_goes_away_cancels_its_work(
     tokens = metric(client, "spscanner_tokens_read_total")
     assert tokens < 300_000  # the text has some 400,000
     assert metric(client, "spscanner_cancelled_total") == 1
+
+
+def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(serve: Callable[..., httpx.Client]) -> None:
+    client = serve()
+    middling = {"query": "Who left?", "text": "The keeper left the island in winter. " * 2_000}
+
+    def ask_and_leave(number: int) -> None:
+        body = (LONG, middling, SCAN, SCAN)[number % 4]
+        with contextlib.suppress(httpx.TimeoutException):
+            httpx.post(f"{client.base_url}/v1/scan", json=body, timeout=(0.05, 0.2, 0.4)[number % 3])
+
+    with ThreadPoolExecutor(48) as clients:
+        list(clients.map(ask_and_leave, range(96)))
+    for body in (SCAN, middling):
+        assert client.post("/v1/scan", json=body).status_code == 200
+    deadline = time.monotonic() + 20
+    while metric(client, "spscanner_waiting_requests"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def metric(client: httpx.Client, name: str) -> float:
