@@ -90,6 +90,11 @@ class ReadingQueue:
         with self._changed:
             return self._size()
 
+    @property
+    def alive(self) -> bool:
+        """Whether all of its threads run: without one of them, what waits for it is never read."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def submit(self, job: Job) -> None:
         """Have a job read; its future gets one `Scored` for each request.
 

@@ -14,6 +14,8 @@ def status_routes(service: Service) -> APIRouter:
 
     @routes.get("/health")
     async def health() -> dict[str, str]:
+        if not service.queue.alive:
+            raise RefusedError(503, "a thread that reads has ended; restart the server", retry_after=5)
         return {"status": "ok"}
 
     @routes.get("/ready")

@@ -61,6 +61,13 @@ def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanne
     wait_until_idle(queue)
 
 
+def test_a_queue_whose_threads_have_ended_is_not_alive(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits())
+    assert queue.alive
+    queue.close()
+    assert not queue.alive
+
+
 def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
     long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
     queue.submit(long)

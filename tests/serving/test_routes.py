@@ -11,6 +11,7 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.serving.reading_queue import ReadingQueue
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -138,6 +139,14 @@ def test_segments_tokens_and_the_model_are_told(client: httpx.Client, tiny_scann
     (model,) = client.get("/v1/models").json()["data"]
     assert (model["segmenter"], model["uses_collection"]) == ("sentence", True)
     assert model["sha256"] == fingerprint(tiny_scanner.checkpoint.files)
+
+
+def test_a_server_whose_reading_has_ended_is_not_healthy(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ReadingQueue, "alive", False)
+    answer = client.get("/health")
+    assert (answer.status_code, "restart the server" in answer.json()["message"]) == (503, True)
 
 
 def test_state_and_metrics(client: httpx.Client) -> None:
