@@ -151,7 +151,7 @@ class ReadingQueue:
             return False
         if job.unwanted:
             job.future.set_exception(ScanCancelled("cancelled before it was read"))
-        return not job.unwanted
+        return not job.future.done()
 
     def _read(self, kind: Kind, jobs: list[Job]) -> None:
         """Read jobs together; if that fails, each alone, so that only the one at fault fails."""

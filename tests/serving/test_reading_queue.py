@@ -104,6 +104,14 @@ def test_clients_that_gave_up_while_they_waited_do_not_stop_the_queue(
     assert caplog.records == []
 
 
+def test_a_job_that_gets_late_while_it_is_taken_has_an_outcome(queue: ReadingQueue) -> None:
+    times = iter([0.0, 0.0])  # when it is made, and when the queue first asks whether it is late
+    late = Job([queue.pipeline.request("Who left?", "He left.")], "a", 60, clock=lambda: next(times, 100.0))
+    queue.submit(late)
+    with pytest.raises(ScanCancelled):
+        late.future.result(10)
+
+
 def test_a_client_that_gives_up_while_it_is_read_leaves_no_trace(
     queue: ReadingQueue, caplog: pytest.LogCaptureFixture
 ) -> None:

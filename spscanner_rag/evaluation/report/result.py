@@ -81,9 +81,8 @@ def recalls(result: Result) -> Table:
     for unit in dict.fromkeys(setting.unit for setting in result.settings):
         of_unit = [setting for setting in result.settings if setting.unit == unit]
         possible = [_values(result, setting, "best_recall") for setting in of_unit]
-        if None not in possible[0] and possible == possible[:1] * len(
-            possible
-        ):  # else they read unlike documents
+        read_alike = all(one == possible[0] for one in possible)  # not after different first stages
+        if read_alike and None not in possible[0]:
             columns.append((f"possible, {unit}s", of_unit[0], "best_recall"))
     body = []
     for source in [*result.sources, "macro", "micro"]:
