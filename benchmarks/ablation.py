@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.excerpts import write_excerpts
 
 if TYPE_CHECKING:
-    from spscanner_rag.evaluation.records import Record
-    from spscanner_rag.evaluation.settings import Setting
-    from spscanner_rag.evidence.questions import Document
+    from spscanner_rag.lab.evaluation.records import Record
+    from spscanner_rag.lab.evaluation.settings import Setting
+    from spscanner_rag.lab.evidence.questions import Document
 
 ROWS = Path(__file__).resolve().with_name("ablation.toml")
 WORD_VECTORS = ROWS.parents[1] / "spscanner_rag" / "checkpoint" / "bundled" / "word_vectors.safetensors"
@@ -72,8 +72,8 @@ def measure_ablation(arguments: argparse.Namespace) -> tuple[dict[str, object], 
 
 
 def _write_questions(plan: Plan, qa: Path, path: Path) -> None:
-    from spscanner_rag.evidence.questions import read_documents
-    from spscanner_rag.evidence.sampling import only_held_out
+    from spscanner_rag.lab.evidence.questions import read_documents
+    from spscanner_rag.lab.evidence.sampling import only_held_out
 
     if path.exists():
         return
@@ -148,8 +148,8 @@ def _normalize_length(name: str, plan: Plan, arguments: argparse.Namespace) -> N
 
 
 def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
-    from spscanner_rag.evidence.questions import read_documents
-    from spscanner_rag.training.stages.evidence_stage import set_aside
+    from spscanner_rag.lab.evidence.questions import read_documents
+    from spscanner_rag.lab.training.stages.evidence_stage import set_aside
 
     documents = read_documents([_file(qa, source, "train") for source in plan["train"]])
     return set_aside(documents, plan["held_out"], [])
@@ -157,8 +157,8 @@ def _training_documents(plan: Plan, qa: Path) -> Iterator[Document]:
 
 def _vocabulary(size: int, plan: Plan, arguments: argparse.Namespace) -> Path:
     """The tokenizer of all rows with this vocabulary size, learnt from the training documents."""
-    from spscanner_rag.files.whole_file import whole_file
-    from spscanner_rag.training.start import train_tokenizer
+    from spscanner_rag.checkpoint.whole_file import whole_file
+    from spscanner_rag.lab.training.start import train_tokenizer
 
     path: Path = arguments.results / f"vocabulary-{size}.json"
     if not path.exists():
@@ -192,13 +192,13 @@ def _ask(retriever: str, folder: Path, questions: Path) -> None:
 
 
 def _spscanner(words: list[str]) -> None:
-    subprocess.run([sys.executable, "-m", "spscanner_rag.cli", *words], check=True, stdout=sys.stderr)
+    subprocess.run([sys.executable, "-m", "spscanner_rag.apps.cli", *words], check=True, stdout=sys.stderr)
 
 
 def _table(plan: Plan, out: Path) -> dict[str, object]:
     """Macro means in percent, and differences from the first row with their p values."""
-    from spscanner_rag.evaluation.report.rows import TESTED, paired_samples
-    from spscanner_rag.evaluation.statistics import estimate, paired_test
+    from spscanner_rag.lab.evaluation.report.rows import TESTED, paired_samples
+    from spscanner_rag.lab.evaluation.statistics import estimate, paired_test
 
     first = next(iter(plan["rows"]))
     asked = {name: _records(folder) for name, folder in _asked(plan, out)}
@@ -227,15 +227,15 @@ def _asked(plan: Plan, out: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _records(folder: Path) -> list[Record]:
-    from spscanner_rag.evaluation.records import Record
     from spscanner_rag.files.json_lines import complete_lines
+    from spscanner_rag.lab.evaluation.records import Record
 
     return [Record.read(line) for _, line in complete_lines(folder / RECORDS)]
 
 
 def _setting(records: Sequence[Record]) -> Setting:
     """The one setting of a row; its retriever is named by the folder of that time."""
-    from spscanner_rag.evaluation.settings import Setting
+    from spscanner_rag.lab.evaluation.settings import Setting
 
     return Setting(*records[0].setting_key)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spscanner_rag.evidence.questions import Document, Question
+    from spscanner_rag.lab.evidence.questions import Document, Question
 
 
 def write_excerpts(documents: Iterable[Document], questions: int, characters: int, path: Path) -> None:
@@ -25,8 +25,8 @@ def write_excerpts(documents: Iterable[Document], questions: int, characters: in
         beginning of that, at a place that the question's id decides.
     path : Path
     """
-    from spscanner_rag.evidence.sampling import sample_questions
-    from spscanner_rag.files.whole_file import write_whole
+    from spscanner_rag.checkpoint.whole_file import write_whole
+    from spscanner_rag.lab.evidence.sampling import sample_questions
 
     sample = sample_questions(documents, questions)
     lines = [json.dumps(_excerpt(*asked, characters)) + "\n" for pairs in sample.values() for asked in pairs]

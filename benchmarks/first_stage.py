@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spscanner_rag.evidence.questions import read_documents
+from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.retrieval import Corpus, JoinedText, Piece, join_pieces
 
 AT = (1, 5, 10, 20, 50)
@@ -86,7 +86,7 @@ def _bm25s(texts: Sequence[str]) -> Rank:
     import numpy as np
     import Stemmer
 
-    from spscanner_rag.text.stop_words import STOP_WORDS
+    from spscanner_rag.lexical.stop_words import STOP_WORDS
 
     passages, owners = [], []
     for number, text in enumerate(texts):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.evidence.coverage import Spans, relevant_units
-from spscanner_rag.evidence.questions import read_documents
-from spscanner_rag.evidence.sampling import sample_questions
+from spscanner_rag.lab.evidence.questions import read_documents
+from spscanner_rag.lab.evidence.sampling import sample_questions
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
 
 CHOICES: dict[str, dict[str, int | float | str]] = {

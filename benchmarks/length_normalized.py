@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from spscanner_rag.evidence.sampling import Asked
+    from spscanner_rag.lab.evidence.sampling import Asked
     from spscanner_rag.scanner import Scanner
     from spscanner_rag.text.units import Unit
 
@@ -60,15 +60,15 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     folder : Path
         Gets the files of an evaluation; ``results.html`` names the weight.
     """
-    from spscanner_rag.evaluation.records import RecordFile
-    from spscanner_rag.evaluation.report.output import write_result
-    from spscanner_rag.evaluation.retriever_identity import identity_of
-    from spscanner_rag.evaluation.run import run_setting
-    from spscanner_rag.evaluation.settings import Setting
-    from spscanner_rag.evaluation.study import study_of
-    from spscanner_rag.evidence.questions import read_documents
-    from spscanner_rag.evidence.sampling import sample_questions
     from spscanner_rag.files.folder_lock import folder_lock
+    from spscanner_rag.lab.evaluation.records import RecordFile
+    from spscanner_rag.lab.evaluation.report.output import write_result
+    from spscanner_rag.lab.evaluation.retriever_identity import identity_of
+    from spscanner_rag.lab.evaluation.run import run_setting
+    from spscanner_rag.lab.evaluation.settings import Setting
+    from spscanner_rag.lab.evaluation.study import study_of
+    from spscanner_rag.lab.evidence.questions import read_documents
+    from spscanner_rag.lab.evidence.sampling import sample_questions
     from spscanner_rag.scan.prepare import bundled_token_counter
     from spscanner_rag.scanner import Scanner
 
@@ -93,7 +93,7 @@ class _Reading(NamedTuple):
 
 
 def _readings(scanner: Scanner, asked: Sequence[Asked]) -> Iterator[_Reading]:
-    from spscanner_rag.evidence.coverage import relevant_units
+    from spscanner_rag.results.coverage import relevant_units
 
     for document, question in asked:
         units = scanner.segment(document.text)
@@ -105,7 +105,7 @@ def _readings(scanner: Scanner, asked: Sequence[Asked]) -> Iterator[_Reading]:
 
 
 def _ndcg(reading: _Reading, weight: float) -> float:
-    from spscanner_rag.evidence.metrics import Measure, ranking_metrics
+    from spscanner_rag.lab.evidence.metrics import Measure, ranking_metrics
 
     scores = reading.logits + np.float32(weight) * reading.log_tokens
     return ranking_metrics(scores, reading.relevant)[Measure("ndcg", 10)]

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from spscanner_rag.baselines.named import Options, scorer_of
-from spscanner_rag.evaluation.statistics import Sample, estimate, paired_test
-from spscanner_rag.evidence.coverage import relevant_units
-from spscanner_rag.evidence.metrics import recall_at
-from spscanner_rag.evidence.questions import Document, Question, read_documents
-from spscanner_rag.evidence.sampling import sample_questions
-from spscanner_rag.files.whole_file import write_whole
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.lab.evaluation.statistics import Sample, estimate, paired_test
+from spscanner_rag.lab.evidence.metrics import recall_at
+from spscanner_rag.lab.evidence.questions import Document, Question, read_documents
+from spscanner_rag.lab.evidence.sampling import sample_questions
+from spscanner_rag.lab.retriever_names import Options, scorer_of
+from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scorers import Scorer, segment
 from spscanner_rag.text.units import Unit
 

@@ -30,7 +30,7 @@ class Work(NamedTuple):
 
 def work_of(config: Mamba2Config, tokens: int, units: int, itemsize: int, segment_tokens: int) -> Work:
     """The work of one document, with activations of ``itemsize`` bytes."""
-    from spscanner_rag.evaluation.flops import scan_flops
+    from spscanner_rag.lab.evaluation.flops import scan_flops
 
     flops = scan_flops(config, tokens, units)
     return Work(

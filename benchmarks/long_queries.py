@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spscanner_rag.evaluation.statistics import Sample, paired_test
-from spscanner_rag.evidence.coverage import Spans, relevant_units
-from spscanner_rag.evidence.questions import Document, read_documents
-from spscanner_rag.evidence.sampling import sample_questions
+from spscanner_rag.lab.evaluation.statistics import Sample, paired_test
+from spscanner_rag.lab.evidence.questions import Document, read_documents
+from spscanner_rag.lab.evidence.sampling import sample_questions
+from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scan.prepare import repeats_every
 from spscanner_rag.scanner import Scanner
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.kernels import Kernels
+    from spscanner_rag.mamba2.kernels.torch import Kernels
     from spscanner_rag.mamba2.model import ScannerModel
 
 OURS = ("mamba-ssm", "numba", "torch")

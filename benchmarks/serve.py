@@ -78,7 +78,16 @@ def _scan_many(model: str | None, texts: list[str]) -> float:
 @contextmanager
 def _server(options: list[str]) -> Iterator[tuple[str, int]]:
     """A server in a process of its own: its address and process number."""
-    command = [sys.executable, "-m", "spscanner_rag.cli", "serve", "--port", "0", "--max-waiting", "100000"]
+    command = [
+        sys.executable,
+        "-m",
+        "spscanner_rag.apps.cli",
+        "serve",
+        "--port",
+        "0",
+        "--max-waiting",
+        "100000",
+    ]
     command += options
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -18,7 +18,7 @@ except ImportError as error:
 
 def scanner_service() -> FastAPI:
     from spscanner_rag import Scanner
-    from spscanner_rag.serving.app import create_app
+    from spscanner_rag.apps.serving.app import create_app
 
     return create_app(Scanner.from_pretrained(), token=os.environ.get("SPSCANNER_TOKEN"))
 

@@ -31,7 +31,7 @@ def main() -> None:
     if not os.environ.get(key):
         sys.exit(f"{key} is not set: set it to the key of your account at the provider, then run this again")
 
-    from spscanner_rag.cli import main as spscanner
+    from spscanner_rag.apps.cli import main as spscanner
 
     worked = 0
     for framework in FRAMEWORKS:

@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spscanner_rag.baselines.remote_scanner import RemoteScanner
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
     from spscanner_rag.scanner import Scanner
-    from spscanner_rag.serving.remote_scanner import RemoteScanner
 
 __version__ = "0.1.0"
 __all__ = ["Passage", "RemoteScanner", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
 
 _MODULES = {
     "Passage": "spscanner_rag.results",
-    "RemoteScanner": "spscanner_rag.serving.remote_scanner",
+    "RemoteScanner": "spscanner_rag.baselines.remote_scanner",
     "ScanResult": "spscanner_rag.results",
     "Scanner": "spscanner_rag.scanner",
     "ScoredSentence": "spscanner_rag.results",

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import load_checkpoint, local_folder
 from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.document_score import Aggregation
@@ -21,7 +22,6 @@ from spscanner_rag.scan.threads import use_threads
 from spscanner_rag.scan.unit_scorer import UnitScorer
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
 from spscanner_rag.text.blocks import StructuredText
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 

@@ -14,7 +14,7 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
 if TYPE_CHECKING:  # a scorer that ignores collections needs no stemmer
-    from spscanner_rag.text.collection_index import CollectionIndex
+    from spscanner_rag.lexical.collection_index import CollectionIndex
 
 Request = tuple[str, str, Sequence[Unit]]
 """A query, a text, and the units of the text to score."""
@@ -104,7 +104,7 @@ def words_together(
     """Count the words of texts, given as their units, for `score_batch`; None if the scorer ignores them."""
     if not getattr(scorer, "uses_collection", False):
         return None
-    from spscanner_rag.text.collection_index import CollectionIndex
+    from spscanner_rag.lexical.collection_index import CollectionIndex
 
     index = CollectionIndex()
     for number, units in enumerate(texts):

@@ -43,7 +43,7 @@ from spscanner_rag import Scanner
 assert Scanner.from_pretrained().scan("Who?", "He did.").sentences
 """
 CORE = """
-import spscanner_rag.cli
+import spscanner_rag.apps.cli
 from spscanner_rag.baselines import BM25
 try:
     BM25().score_units("Who?", "He did.", BM25().segment("He did."))

@@ -119,7 +119,7 @@ def test_importing_everything_opens_no_socket() -> None:
         "import socket\n"
         "def refuse(*arguments): raise AssertionError('a socket')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "import spscanner_rag, spscanner_rag.cli\n"
+        "import spscanner_rag, spscanner_rag.apps.cli\n"
         "for name in spscanner_rag.__all__: getattr(spscanner_rag, name)\n"
     )
     assert python(code, HF_HUB_OFFLINE="0") == ""
@@ -361,7 +361,7 @@ def test_where_to_add_names_what_stands_in_the_files() -> None:
 def test_the_readme_s_first_command_finds_sentences() -> None:
     arguments = shlex.split(readme_blocks("sh")[0])
     scan = arguments[arguments.index("scan") :]
-    command = [sys.executable, "-m", "spscanner_rag.cli", *scan]
+    command = [sys.executable, "-m", "spscanner_rag.apps.cli", *scan]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=800)
     assert done.returncode == 0, done.stderr
     assert "Cobb" in done.stdout

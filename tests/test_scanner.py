@@ -14,16 +14,16 @@ import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint
+from spscanner_rag.lexical.match import MatchOptions, match_query
+from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scan import pipeline
 from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
-from spscanner_rag.text.lexical import MatchOptions, match_query
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit
-from spscanner_rag.text.words import index_words
 
 QUERY = "Who signed the treaty?"
 TEXT = """\

@@ -17,7 +17,7 @@ import typer
 from links import broken_links
 from typer.cli import get_docs_for_click
 
-from spscanner_rag.cli.app import app
+from spscanner_rag.apps.cli.app import app
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITE = REPOSITORY / "build" / "site"

@@ -20,17 +20,17 @@ import torch
 from tokenizers import Tokenizer
 from torch import nn
 
-from spscanner_rag.baselines.in_context.model import BlockSearchModel, ReadingSettings
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.checkpoint import load_checkpoint
-from spscanner_rag.evaluation.statistics import Sample, paired_test
-from spscanner_rag.evidence.questions import read_documents
-from spscanner_rag.training.data.columns import PassageColumn, PassageDraw
-from spscanner_rag.training.data.document_store import DocumentStore
-from spscanner_rag.training.in_context.batches import ColumnSupply, batch_of
-from spscanner_rag.training.in_context.run import InContextRecipe, train
-from spscanner_rag.training.in_context.validation import Place, places_of_right_documents
-from spscanner_rag.training.recipe import Recipe
+from spscanner_rag.lab.evaluation.statistics import Sample, paired_test
+from spscanner_rag.lab.evidence.questions import read_documents
+from spscanner_rag.lab.in_context.batches import ColumnSupply, batch_of
+from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
+from spscanner_rag.lab.in_context.run import InContextRecipe, train
+from spscanner_rag.lab.in_context.validation import Place, places_of_right_documents
+from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
+from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.recipe import Recipe
 
 ROUTING_LAYER = 3
 SHAPE = {

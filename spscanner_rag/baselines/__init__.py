@@ -9,44 +9,38 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
     from spscanner_rag.baselines.cascade import Cascade
     from spscanner_rag.baselines.cross_encoder import CrossEncoder
     from spscanner_rag.baselines.dense import Dense
-    from spscanner_rag.baselines.generative import Generative
     from spscanner_rag.baselines.hybrid import Hybrid
-    from spscanner_rag.baselines.in_context.block_search import BlockSearch
-    from spscanner_rag.baselines.llm.listwise import Listwise
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
     from spscanner_rag.baselines.multi_vector.late_interaction import LateInteraction
     from spscanner_rag.baselines.multi_vector.rprs import RPRS
     from spscanner_rag.baselines.propositions import Propositions
+    from spscanner_rag.baselines.remote_scanner import RemoteScanner
 
 _MODULES = {
     "BM25": "bm25",
     "Baseline": "base",
-    "BlockSearch": "in_context.block_search",
     "Cascade": "cascade",
     "CrossEncoder": "cross_encoder",
     "Dense": "dense",
-    "Generative": "generative",
     "Hybrid": "hybrid",
     "LateInteraction": "multi_vector.late_interaction",
-    "Listwise": "llm.listwise",
     "MambaReranker": "mamba_reranker",
     "Propositions": "propositions",
     "RPRS": "multi_vector.rprs",
+    "RemoteScanner": "remote_scanner",
 }
 __all__ = [
     "BM25",
     "RPRS",
     "Baseline",
-    "BlockSearch",
     "Cascade",
     "CrossEncoder",
     "Dense",
-    "Generative",
     "Hybrid",
     "LateInteraction",
-    "Listwise",
     "MambaReranker",
     "Propositions",
+    "RemoteScanner",
 ]
 
 

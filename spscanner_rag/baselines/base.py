@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Segmenter, Unit
 
 

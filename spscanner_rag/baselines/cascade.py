@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import check_whole
 from spscanner_rag.baselines.combined import Combined, name_of
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.selection import rank
 from spscanner_rag.scan.prepare import bundled_token_counter
 from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch, stop_if
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 

@@ -12,7 +12,7 @@ import torch
 from spscanner_rag.baselines.base import optional
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
-from spscanner_rag.retrieval.language_models import LanguageModel, language_model_of
+from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import readable
 

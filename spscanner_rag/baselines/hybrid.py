@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.base import Baseline, CollectionBaseline, log_odds
 from spscanner_rag.baselines.combined import Combined, name_of
 from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.lexical.bm25 import standardized
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, Scorer, score_batch
-from spscanner_rag.text.bm25 import standardized
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Segmenter, Unit
 
 Fusion = Literal["scores", "ranks"]

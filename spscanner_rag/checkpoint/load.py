@@ -31,11 +31,11 @@ from spscanner_rag.checkpoint.tensor_files import (
 )
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
 from spscanner_rag.mamba2.int8_linear import require_int8, with_int8_projections
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.text.word_vectors import WordVectors
 
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
 

@@ -18,8 +18,8 @@ from typing import Final
 from spscanner_rag.checkpoint.config_file import CONFIG
 from spscanner_rag.checkpoint.tensor_files import SAFETENSORS
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
+from spscanner_rag.checkpoint.whole_file import sync_folder
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
-from spscanner_rag.files.whole_file import sync_folder
 
 if sys.platform != "win32":
     import fcntl

@@ -22,9 +22,9 @@ from spscanner_rag.checkpoint.tensor_files import (
 )
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, refuse_small_vocabulary, without_limits
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, write_word_vectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.text.word_vectors import WordVectors
 
 
 def save_checkpoint(

@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from spscanner_rag.checkpoint.file_access import CheckpointError, first_line, read_bytes
-from spscanner_rag.text.word_vectors import WordVectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 
 WORD_VECTORS: Final = "word_vectors.safetensors"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
-from spscanner_rag.files.whole_file import telling_of_full_disks
+from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
 
 if sys.platform != "win32":
     import fcntl

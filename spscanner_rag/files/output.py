@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from spscanner_rag.checkpoint.whole_file import is_special, remove_leftovers, write_whole
 from spscanner_rag.files.documents import STANDARD_INPUT
-from spscanner_rag.files.whole_file import is_special, remove_leftovers, write_whole
 
 
 def check_output(out: Path | None, inputs: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels, ScanOperands
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
 from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.projection import Projection
 

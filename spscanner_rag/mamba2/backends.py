@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import torch
 
-from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
-from spscanner_rag.mamba2.mamba_ssm_operators import INSTALL, interpreting
-from spscanner_rag.mamba2.triton_kernels import load_kernels
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
+from spscanner_rag.mamba2.kernels.triton.kernels import load_kernels
+from spscanner_rag.mamba2.kernels.triton.operators import INSTALL, interpreting
 
 BACKENDS = ("auto", "torch", "numba", "mamba-ssm")
 
@@ -70,7 +70,7 @@ def _numba_kernels() -> Kernels:
     if importlib.util.find_spec("numba") is None:
         raise ImportError(f"numba is not installed; {_INSTALL_NUMBA}")
     try:
-        from spscanner_rag.mamba2.numba_kernels import NumbaKernels
+        from spscanner_rag.mamba2.kernels.numba.kernels import NumbaKernels
     except Exception as error:  # numba refuses to load beside a numpy that it does not know, for example
         raise ImportError(f"numba cannot be loaded ({error}); {_INSTALL_NUMBA}") from error
     return NumbaKernels()

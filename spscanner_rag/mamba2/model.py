@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from spscanner_rag.mamba2.backbone import Backbone, LayerState, Mamba2Mixer, Positions, ScanState
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
 from spscanner_rag.mamba2.projection import Projection
 
 MATCH_CLASSES = 7

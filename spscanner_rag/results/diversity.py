@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.text.words import index_words
+from spscanner_rag.lexical.words import index_words
 
 
 class Redundancy:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Self
 
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import cut
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 ASCII_CHARACTERS_PER_TOKEN = 4

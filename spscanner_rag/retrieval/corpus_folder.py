@@ -12,9 +12,9 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.files.whole_file import whole_file, write_whole
+from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.corpus import Corpus
-from spscanner_rag.text.collection_index import CollectionIndex
 
 FORMAT = 1
 _KIND = "spscanner-rag corpus"

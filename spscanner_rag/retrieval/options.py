@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Compression
 from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.corpus import Corpus
@@ -12,7 +13,6 @@ from spscanner_rag.retrieval.pruning import KeptPiece, kept_pieces
 from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, search
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spscanner_rag.files.page_breaks import sentence_goes_on
-from spscanner_rag.files.running_lines import page_bodies
 from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText, Placed, Run
+from spscanner_rag.text.page_breaks import sentence_goes_on
+from spscanner_rag.text.running_lines import page_bodies
 
 
 class Page(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import Passage, ScanResult, selection
 from spscanner_rag.results.selection import Order
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
@@ -20,7 +21,6 @@ from spscanner_rag.scorers import (
     stop_if,
     words_together,
 )
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 from spscanner_rag.text.units import Segmenter, Unit
 

@@ -10,18 +10,18 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, locate
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
-from spscanner_rag.mamba2.reader import TokenSequence
-from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.lexical import (
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.match import (
     PLAIN_MATCH,
     LexicalStatistics,
     MatchOptions,
     match_query,
 )
+from spscanner_rag.lexical.stop_words import ENGLISH
+from spscanner_rag.lexical.token_features import query_features
+from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.stop_words import ENGLISH
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.token_features import query_features
 from spscanner_rag.text.tokenization import (
     EndRule,
     PreparedText,

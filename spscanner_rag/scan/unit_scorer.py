@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import Checkpoint
 from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.scan.devices import Choice, default_segment_tokens
 from spscanner_rag.scan.pipeline import Meter, Pipeline, check_options
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import ReferenceSegmenter
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.text.encode import encode
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
 from spscanner_rag.text.units import Unit
-from spscanner_rag.text.words import TextWords, index_words
 
 EndRule = Literal["contained", "last_character"]
 

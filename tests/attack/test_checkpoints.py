@@ -19,10 +19,10 @@ from spscanner_rag.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.word_vectors import WordVectors
 from tests.attack.conftest import Attempt, assert_one_line
 from tests.attack.damages import (
     CONFIG,

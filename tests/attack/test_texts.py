@@ -13,19 +13,19 @@ from llama_index.core.schema import Document, NodeWithScore
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaRetriever
-from spscanner_rag.comparison.page import render_comparisons
-from spscanner_rag.comparison.retrievals import Pick, Retrieval, Retrievals
-from spscanner_rag.comparison.terminal import render_text
+from spscanner_rag.apps.compare.page import render_comparisons
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.apps.compare.terminal import render_text
+from spscanner_rag.apps.pages.report import render_report
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.terminal import render_documents
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import json_text
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.views.report import render_report
-from spscanner_rag.views.scanned_document import ScannedDocument
-from spscanner_rag.views.terminal import render_documents
+from tests.apps.pages.test_all_outputs import INVISIBLE, check_page
 from tests.attack.conftest import Attempt
 from tests.attack.hostile_texts import KINDS
-from tests.views.test_all_outputs import INVISIBLE, check_page
 
 pytestmark = pytest.mark.timeout(120)
 TRIES = pytest.mark.parametrize("tries", [1, pytest.param(15, marks=pytest.mark.slow)])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spscanner_rag.baselines import BM25
 from spscanner_rag.baselines.units import ChunkSegmenter
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 
 WORDS = ("otter", "heron", "lynx", "marten", "stoat")

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
 from spscanner_rag.baselines.propositions import Propositions
-from spscanner_rag.retrieval.language_models import language_model_of
+from spscanner_rag.lab.llm.language_models import language_model_of
 
 TEXT = "Anna Brook kept the lighthouse. She signed the treaty in 1911. It rained. The bell rang, 東京の人."
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]

@@ -11,7 +11,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Hybrid
 from spscanner_rag.baselines.hybrid import reciprocal_ranks
 from spscanner_rag.baselines.units import ChunkSegmenter
-from spscanner_rag.text.bm25 import standardized
+from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 

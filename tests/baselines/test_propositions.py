@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.answers.answering import retrieved_context
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.baselines.propositions import (
@@ -19,6 +18,7 @@ from spscanner_rag.baselines.propositions import (
     Proposition,
     Propositions,
 )
+from spscanner_rag.lab.answers.answering import retrieved_context
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.scorers import ScanCancelled, score_batch

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.__main__ import main
 from benchmarks.excerpts import write_excerpts
-from spscanner_rag.evidence.questions import Document, Question, read_documents
+from spscanner_rag.lab.evidence.questions import Document, Question, read_documents
 
 PLAN = """
 train = ["walks"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.length_normalized import WEIGHTS, LengthNormalized, fitted_weight
-from spscanner_rag.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.scanner import Scanner
 
 TEXT = "He left. The captain of the ship left the harbour in the evening. It rained."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.limit_corpora import ITEMS, Person, enlarged, measure_limit
-from spscanner_rag.evidence.questions import Document, Question, read_documents
+from spscanner_rag.lab.evidence.questions import Document, Question, read_documents
 
 THINGS = [f"Thing {number}" for number in range(60)]
 FREE = [f"Free {number}" for number in range(50)]

@@ -23,8 +23,8 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.checkpoint.digests import Digests, fingerprint
 from spscanner_rag.checkpoint.load import load_classifier
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.text.word_vectors import WordVectors
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 
 Damage = Callable[[Path], None]

@@ -21,10 +21,10 @@ from spscanner_rag.checkpoint import (
     save_checkpoint,
     tensor_files,
 )
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.training.recipe import Recipe
-from spscanner_rag.training.start import RunFiles, start_checkpoint
 from tests.checkpoint.conftest import remove_digests
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)

@@ -14,8 +14,8 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, save_checkpoint
 from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors, write_word_vectors
+from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
-from spscanner_rag.text.word_vectors import WordVectors
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 
 SOFT = replace(SETTINGS, soft=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 import typer
 
 from benchmarks.__main__ import _parser as benchmarks_parser
-from spscanner_rag.cli.app import app
-from spscanner_rag.training.recipe_file import read_recipe
+from spscanner_rag.apps.cli.app import app
+from spscanner_rag.lab.training.recipe_file import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -135,7 +135,7 @@ def check_commands(block: Block) -> None:
             assert (REPOSITORY / words[1]).is_file(), words
         elif program == "torchrun":
             start = words.index("-m")
-            assert words[start + 1] == "spscanner_rag.cli", f"{block.place}: {words}"
+            assert words[start + 1] == "spscanner_rag.apps.cli", f"{block.place}: {words}"
             parse_command(words[start + 2 :])
         elif words[:2] == ["serve", "run"]:  # of Ray Serve
             folder, module = words[words.index("--app-dir") + 1], words[-1].partition(":")[0]

@@ -16,18 +16,18 @@ from langchain_spscanner import SPScannerCompressor
 from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
+from spscanner_rag.apps.cli import main
+from spscanner_rag.apps.cli.evaluation_options import first_stages_of
 from spscanner_rag.baselines import BM25
-from spscanner_rag.baselines.in_context.model import BlockSearchModel
-from spscanner_rag.baselines.named import KINDS, Options, check_name, scorer_of
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
-from spscanner_rag.cli import main
-from spscanner_rag.cli.evaluation_options import first_stages_of
+from spscanner_rag.lab.in_context.model import BlockSearchModel
+from spscanner_rag.lab.retriever_names import KINDS, Options, check_name, scorer_of
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scorers import Scorer
-from tests.baselines.in_context.conftest import digit_tokenizer, model  # noqa: F401 - fixtures
+from tests.apps.serving.conftest import address  # noqa: F401 - a fixture
 from tests.baselines.test_decomposers import t5  # noqa: F401 - a fixture
-from tests.serving.conftest import address  # noqa: F401 - a fixture
+from tests.lab.in_context.conftest import digit_tokenizer, model  # noqa: F401 - fixtures
 
 TEXT = (
     "The keeper wrote the date in his book.  He signed the treaty,\nand the captain left. It rained the "

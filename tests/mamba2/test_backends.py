@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from spscanner_rag.mamba2 import backends, mamba_ssm_operators
+from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
-from spscanner_rag.mamba2.kernels import TORCH_KERNELS
-from spscanner_rag.mamba2.mamba_ssm_operators import load_operators
-from spscanner_rag.mamba2.triton_kernels import MambaKernels
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
+from spscanner_rag.mamba2.kernels.triton import operators as mamba_ssm_operators
+from spscanner_rag.mamba2.kernels.triton.kernels import MambaKernels
+from spscanner_rag.mamba2.kernels.triton.operators import load_operators
 from spscanner_rag.scanner import Scanner
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")

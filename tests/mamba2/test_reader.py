@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import reader
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels import TORCH_KERNELS, ScanOperands, TorchKernels
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands, TorchKernels
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS, ScannerModel
 from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
 

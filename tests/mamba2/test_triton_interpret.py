@@ -24,7 +24,7 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.backbone import ScanState
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels import TORCH_KERNELS, Kernels, ScanOperands
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.norms import GatedRMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
@@ -255,7 +255,7 @@ def test_gated_norm(committed_oracles: Path, kernels: Kernels, norm_before_gate:
 
 def test_fast_convolution_gets_what_it_expects(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     # causal-conv1d itself runs on GPUs only; here is what it promises, in torch
-    from spscanner_rag.mamba2 import triton_kernels
+    from spscanner_rag.mamba2.kernels.triton import kernels as triton_kernels
 
     def promised(
         x: Tensor, weight: Tensor, bias: Tensor | None, *, initial_states: Tensor, activation: str
@@ -293,7 +293,7 @@ def test_copies_load_their_own(kernels: Kernels) -> None:
 def test_float32_products_are_not_rounded_to_tf32(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     import triton
 
-    from spscanner_rag.mamba2 import triton_kernels
+    from spscanner_rag.mamba2.kernels.triton import kernels as triton_kernels
 
     seen = []
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spscanner_rag.lexical.words import stems_of
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.diversity import Redundancy, diverse
 from spscanner_rag.results.selection import rank, sigmoid
-from spscanner_rag.text.words import stems_of
 
 WORDS = st.sampled_from(["otter", "otters", "Heron", "swims", "lake", "12", "the"])
 TEXTS = st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=9)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.match import PLAIN_MATCH
 from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.text.collection_index import CollectionIndex
-from spscanner_rag.text.lexical import PLAIN_MATCH
 
 SOUP = "Cut the leek. Boil the soup for an hour. Serve it with bread."
 SNAKE = "The viper is a snake. It sleeps in winter. It eats mice."

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spscanner_rag.lexical.match import PLAIN_MATCH
 from spscanner_rag.retrieval import corpus_folder
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.text.lexical import PLAIN_MATCH
 
 TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
 RECORDS = [{"text": text, "metadata": {"n": number}} for number, text in enumerate(TEXTS)]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scan import pipeline
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, one_ahead
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import window_ranges

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, QueryOnText, Reading
-from spscanner_rag.text.lexical import MatchOptions
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.tokenization import PreparedText, tokenize_units
 from spscanner_rag.text.units import Unit

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from spscanner_rag.baselines import LateInteraction
-from spscanner_rag.baselines.named import Options, scorer_of
+from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
 

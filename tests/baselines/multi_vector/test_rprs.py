@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag.baselines import RPRS
-from spscanner_rag.baselines.named import check_name
+from spscanner_rag.lab.retriever_names import check_name
 from spscanner_rag.text.units import Unit
 
 NEAR = {"Cats": 0, "Dogs": 1, "Rain": 2, "Snow": 3, "Hail": 2}

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from langchain_spscanner import SPScannerRetriever
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"

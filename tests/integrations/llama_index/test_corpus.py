@@ -27,8 +27,8 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 from numpy.typing import NDArray
 
 from llama_index.retrievers.spscanner import SPScannerRetriever
+from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.collection_index import CollectionIndex
 from spscanner_rag.text.units import Unit
 
 QUERY = "Who signed the treaty?"

@@ -1,0 +1,151 @@
+"""A batch run in a folder: its identity, its lock, the parts that are left to make."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spscanner_rag.apps.batch.parts import finished, write_part
+from spscanner_rag.apps.batch.plan import Chunk, Plan
+from spscanner_rag.apps.batch.ray_pool import Pool, finished_by_ray
+from spscanner_rag.apps.batch.worker import Finished, Work, Worker
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.folder_lock import folder_lock
+from spscanner_rag.files.json_difference import difference
+from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.scanner import Scanner
+
+IDENTITY = "_batch.json"
+"""Readers of Parquet folders leave out names that begin with an underscore."""
+
+_FORMAT = 1
+
+
+@dataclass
+class Progress:
+    """How far a run is."""
+
+    parts: int
+    found: int  # parts that an earlier run finished
+    done: int = 0
+    rows: int = 0
+    errors: int = 0
+    tokens: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, one: Finished) -> None:
+        """Count a chunk."""
+        self.done += 1
+        self.rows += one.rows
+        self.errors += one.errors
+        self.tokens += one.tokens
+
+
+class OtherRunError(ValueError):
+    """A folder holds the parts of a run on other inputs, or with another checkpoint or other options."""
+
+
+def run_batch(
+    plan: Plan,
+    work: Work,
+    checkpoint: Mapping[str, Any],
+    out: Path,
+    pool: Pool | None = None,
+    scanner: Scanner | None = None,
+    show: Callable[[Progress], object] = lambda progress: None,
+) -> Progress:
+    """Make the parts that a folder lacks.
+
+    Parameters
+    ----------
+    plan, work
+    checkpoint : mapping
+        What identifies the checkpoint, as JSON.
+    out : Path
+        Folder for the parts. Those found there are kept, and their rows are not read again.
+    pool : Pool, optional
+        The actors of Ray; without it, everything is scanned in this process.
+    scanner : Scanner, optional
+        A ready one for this process; without it, one is loaded as ``work`` says.
+    show : callable, optional
+        Called after every part.
+
+    Raises
+    ------
+    OtherRunError
+        If the folder holds the parts of another run.
+    FolderInUseError
+        If another run writes to it.
+    OSError
+        If a part cannot be written, as on a full disk; the same command goes on later.
+    """
+    identity = {
+        "format": _FORMAT,
+        "inputs": list(plan.digests),
+        "chunks": len(plan.chunks),
+        "checkpoint": dict(checkpoint),
+        "queries": [asdict(query) for query in work.queries],
+        "columns": asdict(work.columns),
+        "selection": asdict(work.selection),
+        "form": work.form,
+    }
+    with folder_lock(out):
+        _check(out, identity)
+        had = finished(out, len(plan.chunks), work.form)
+        progress = Progress(len(plan.chunks), len(had))
+        left = [chunk for chunk in plan.chunks if chunk.number not in had]
+        show(progress)
+        missing = {chunk.number for chunk in left}
+        for one in _finished(left, work, pool, scanner):
+            missing.discard(one.number)
+            if one.failure is not None:
+                progress.failures.append(f"part {one.number}: {one.failure}")
+                continue
+            write_part(out, one.number, work.form, one.content)
+            progress.add(one)
+            show(progress)
+        progress.failures += [f"part {number}: its worker died each time" for number in sorted(missing)]
+    return progress
+
+
+def _finished(
+    chunks: Sequence[Chunk], work: Work, pool: Pool | None, scanner: Scanner | None
+) -> Iterator[Finished]:
+    if not chunks:
+        return
+    if pool is not None:
+        yield from finished_by_ray(chunks, work, pool)
+        return
+    worker = Worker(work, scanner)
+    try:
+        for chunk in chunks:
+            yield worker.finish(chunk)
+    finally:
+        worker.close()
+
+
+def _check(out: Path, identity: Mapping[str, Any]) -> None:
+    """Refuse the folder of another run; write what identifies this one to a new folder."""
+    path = out / IDENTITY
+    if not path.exists():
+        if any(out.glob("part-*")):
+            raise OtherRunError(
+                f"{out}: got parts without {IDENTITY}, which says what they were made of; expected both: give "
+                "another --out"
+            )
+        write_whole(path, json.dumps(identity, indent=1) + "\n")
+        return
+    try:
+        before = parse_json(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise OtherRunError(
+            f"{path}: expected the JSON object that says what the parts were made of, got a damaged file "
+            f"({error}); give another --out, or delete the folder"
+        ) from None
+    told = difference(before, identity)
+    if told:
+        raise OtherRunError(
+            f"{out} holds the parts of a run on other inputs, or with another checkpoint or other options "
+            f"({told}); give the same again, or another --out"
+        )

@@ -1,0 +1,121 @@
+"""The ``spscanner`` program: its commands, and its exit codes after errors."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from spscanner_rag import __version__
+from spscanner_rag.apps.cli.batch import RESULTS as BATCH_RESULTS
+from spscanner_rag.apps.cli.batch import batch
+from spscanner_rag.apps.cli.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
+from spscanner_rag.apps.cli.compare import compare
+from spscanner_rag.apps.cli.evaluate import RESULTS, evaluate
+from spscanner_rag.apps.cli.info import info
+from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
+from spscanner_rag.apps.cli.serve import serve
+from spscanner_rag.apps.cli.several_values import SeveralValues, TrainCommand
+from spscanner_rag.apps.cli.synthesize import synthesize
+from spscanner_rag.apps.cli.train import train
+from spscanner_rag.apps.cli.word_vectors import word_vectors
+from spscanner_rag.text.escaping import encodable, one_line
+
+app = typer.Typer(
+    name="spscanner",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog=JSON_LAYOUT)(scan)
+app.command(epilog=COMPARE_JSON_LAYOUT)(compare)
+app.command("eval", cls=SeveralValues, epilog=RESULTS)(evaluate)
+app.command(cls=TrainCommand)(train)
+app.command(cls=SeveralValues, epilog=BATCH_RESULTS)(batch)
+app.command()(serve)
+app.add_typer(synthesize, name="synthesize")
+app.command("word-vectors", cls=SeveralValues)(word_vectors)
+app.command()(info)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"spscanner {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def spscanner(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Read a question and a whole long document once, and score every sentence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Parameters
+    ----------
+    arguments
+        The command line without the program's name; default ``sys.argv[1:]``.
+
+    Returns
+    -------
+    int
+        0; 2 for bad input, after one line on standard error; 1 when the device is out of memory;
+        130 after Ctrl-C; 141 when the reader of a pipe closed it. Any other error is a bug in the program
+        and keeps its traceback.
+    """
+    # Threads that wait for each other by spinning are several times slower than one where other programs use the
+    # cores. OpenMP reads this when torch is imported, which no command has done yet.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(
+            args=None if arguments is None else list(arguments), prog_name="spscanner", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # typer turns only the first into the second
+        _discard_output()
+        return 141
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except (ValueError, OSError, ImportError) as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # as on a full disk
+            _discard_output()
+        return _fail(str(error) or type(error).__name__, 2)
+    except Exception as error:
+        return _usage_or_memory(error)
+    if code == 130:  # newer versions of typer return it for Ctrl-C
+        return _fail("interrupted", 130)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_or_memory(error: Exception) -> int:
+    # A usage error is a class of click in older versions of typer and of its own in newer ones.
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stderr.write(f"{format_message()}\n")
+            return 2
+        return _fail(f"{str(format_message()).rstrip('.')}: see `spscanner --help`", 2)
+    if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for this
+        return _fail("the device is out of memory: lower --segment-tokens, or use --device cpu", 1)
+    raise error
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8"))
+    return code
+
+
+def _discard_output() -> None:
+    """Send buffered output to the null device; writing it when the interpreter exits would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

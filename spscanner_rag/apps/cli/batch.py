@@ -1,0 +1,207 @@
+"""``spscanner batch``: many questions and documents from files, into parts that an interrupted run keeps."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spscanner_rag.apps.cli.arguments import Device, Dtype, ShowProgress, Threads, optional, optional_number
+from spscanner_rag.apps.cli.scan import check_selection, parse_top_k
+from spscanner_rag.scorers import check_query
+from spscanner_rag.text.escaping import encodable, one_line
+
+if TYPE_CHECKING:
+    from spscanner_rag.apps.batch.ray_pool import Pool
+    from spscanner_rag.apps.batch.rows import Columns, Query
+    from spscanner_rag.apps.batch.run import Progress
+
+RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), a row for each pair:
+
+\b
+id, query_id, document_score, sentence_count, tokens, error,
+sentences: [{start, end, score, logit, text, section}], the best first
+
+A row that cannot be scanned has its error, and no score. The same command goes on with a run that was interrupted.
+Exit code: 0 if all parts were made, 3 if some were not.
+"""
+INCOMPLETE = 3
+
+
+def batch(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Parquet or JSONL files, folders of them, or addresses such as s3://BUCKET/FOLDER; with a "
+            "question also documents (text, Markdown, HTML, PDF, DOCX) or folders of them.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the parts; a run found there resumes.")],
+    query: Annotated[
+        list[str] | None,
+        optional("Questions to ask of every document, each in quotation marks.", "QUESTION..."),
+    ] = None,
+    queries: Annotated[
+        str | None,
+        optional("Questions to ask of every document: JSONL or Parquet with id and query.", "FILE"),
+    ] = None,
+    top_k: Annotated[
+        str, typer.Option(help='Sentences to keep of each document: a number, a share below 1, or "all".')
+    ] = "10",
+    threshold: Annotated[float | None, optional_number("Lowest score, 0 to 1, inclusive.", float)] = None,
+    texts: Annotated[bool, typer.Option(help="Write the text of sentences beside their spans.")] = True,
+    id_column: Annotated[
+        str, typer.Option(help="Column of a row's id; without it, FILE:ROW is the id.")
+    ] = "id",
+    query_column: Annotated[str, typer.Option(help="Column of the question.")] = "query",
+    text_column: Annotated[str, typer.Option(help="Column of the document's text.")] = "text",
+    rows_per_part: Annotated[
+        int, typer.Option(min=1, help="Rows that are read together and written to one part; fewer if long.")
+    ] = 500,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Scanners that work at the same time, through Ray; 1 needs no Ray.")
+    ] = 1,
+    ray_address: Annotated[
+        str | None, optional("A running Ray cluster, such as auto; default one on this machine.", "ADDRESS")
+    ] = None,
+    model: Annotated[
+        str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")
+    ] = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    threads: Threads = None,
+    segment_tokens: Annotated[
+        int | None, optional_number("Tokens the model reads at a time; default the scanner's.")
+    ] = None,
+    progress: ShowProgress = None,
+) -> None:
+    """Scan pairs of question and document, or questions on documents, from files into files.
+
+    Each pair is read on its own, as by `spscanner scan` with one FILE. With --workers, each worker has a scanner
+    of its own: on CPUs with --threads cores (default 1), on GPUs with one GPU.
+    """
+    from spscanner_rag.apps.batch.parts import default_form
+    from spscanner_rag.apps.batch.plan import plan_of
+    from spscanner_rag.apps.batch.rows import Columns
+    from spscanner_rag.apps.batch.run import run_batch
+    from spscanner_rag.apps.batch.scanning import Selection
+    from spscanner_rag.apps.batch.worker import Work
+
+    columns = Columns(id_column, query_column, text_column)
+    selection = Selection(parse_top_k(top_k), threshold, texts=texts)
+    check_selection("q", {"top_k": selection.top_k, "threshold": threshold})
+    asked = _queries(query or [], queries, columns)
+    plan = plan_of(inputs, columns, rows_per_part, bool(asked))
+    pool = _pool(workers, ray_address, device, threads)
+    arguments: dict[str, Any] = {
+        "model": None if model is None else str(_found(model)),
+        "device": device,
+        "dtype": dtype,
+        "threads": pool.cpus if pool and not pool.gpus else threads,
+        "segment_tokens": segment_tokens,
+    }
+    from spscanner_rag import Scanner
+    from spscanner_rag.lab.evaluation.retriever_identity import identity_of
+
+    # with a pool, this process only tells which checkpoint it is
+    scanner = Scanner.from_pretrained(**arguments | ({"device": "cpu", "dtype": "float32"} if pool else {}))
+    work = Work(arguments, columns, asked, selection, default_form())
+    identity = identity_of("scanner", scanner) | {"dtype": dtype}
+    with _bar(progress) as show:
+        done = run_batch(plan, work, identity, out, pool, None if pool else scanner, show)
+    _tell_result(done, out)
+    if done.failures:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Query]":
+    from spscanner_rag.apps.batch.plan import Chunk, plan_of
+    from spscanner_rag.apps.batch.reading import RowReader
+    from spscanner_rag.apps.batch.rows import Columns, Query
+
+    for text in given:
+        check_query(text, "--query")
+    found = [Query(str(number), text) for number, text in enumerate(given, 1)]
+    if file is None:
+        return found
+    as_texts = Columns(columns.id, columns.query, columns.query)
+    chunks: tuple[Chunk, ...] = plan_of([file], as_texts, 10_000, has_queries=True).chunks
+    reader = RowReader(as_texts, [])
+    for row in (row for chunk in chunks for row in reader.rows(chunk)):
+        if row.error is not None:
+            raise ValueError(f"--queries {file}: {row.id}: {row.error}")
+        check_query(row.query, f"--queries {file}: {row.id}")
+        found.append(Query(row.id, row.query))
+    return found
+
+
+def _pool(workers: int, address: str | None, device: str, threads: int | None) -> "Pool | None":
+    if workers == 1 and address is None:
+        return None
+    if find_spec("ray") is None:
+        if address is not None:
+            raise ImportError('--ray-address needs Ray: pip install "spscanner-rag[ray]"')
+        _warn('--workers needs Ray, so one process scans: pip install "spscanner-rag[ray]"')
+        return None
+    from spscanner_rag.apps.batch.ray_pool import Pool
+
+    if device.startswith("cuda:"):
+        raise ValueError(
+            f"--device: got {device} for several workers; expected cuda: Ray gives each its own GPU"
+        )
+    on_gpu = device == "cuda" or (device == "auto" and _has_cuda())
+    return Pool(workers, threads or 1, int(on_gpu), address)
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _found(model: str) -> str | Path:
+    """A local folder by its whole path, since workers have another working folder."""
+    folder = Path(model).expanduser()
+    return folder.resolve() if folder.is_dir() else model
+
+
+def _bar(progress: bool | None):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a context manager of a callable
+    from contextlib import contextmanager
+
+    from spscanner_rag.apps.pages.progress import open_console, progress_bars
+
+    @contextmanager
+    def shown():  # type: ignore[no-untyped-def]  # noqa: ANN202
+        console = open_console(sys.stderr)
+        visible = console.is_terminal if progress is None else progress
+        with progress_bars(console, disable=not visible) as bars:
+            bar = bars.add_task("parts", total=None)
+
+            def show(state: "Progress") -> None:
+                bars.update(bar, completed=state.found + state.done, total=state.parts)
+
+            yield show
+
+    return shown()
+
+
+def _tell_result(done: "Progress", out: Path) -> None:
+    found = f", {done.found:,} parts of an earlier run" if done.found else ""
+    errors = f", {done.errors:,} of them with an error" if done.errors else ""
+    lines = [
+        f"{done.rows:,} rows{errors}, {done.tokens:,} tokens in {done.done:,} parts{found}: "
+        f"{one_line(str(out))}"
+    ]
+    if done.failures:
+        lines.append(
+            f"{len(done.failures):,} of {done.parts:,} parts were not made; the same command tries again"
+        )
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    for failure in done.failures[:10]:
+        _warn(failure)
+
+
+def _warn(message: str) -> None:
+    sys.stderr.write(encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8"))

@@ -1,0 +1,213 @@
+"""``spscanner compare``: what several retrievers find in the same documents, side by side."""
+
+import re
+import sys
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spscanner_rag.apps.cli import arguments
+from spscanner_rag.apps.cli.arguments import names_in, optional
+from spscanner_rag.apps.cli.documents import check_text_out, read_documents, write_texts
+from spscanner_rag.apps.cli.output_formats import OutputFormat, chosen_format
+from spscanner_rag.files.output import check_output, json_text, write_output
+from spscanner_rag.scorers import check_query
+from spscanner_rag.text.token_counts import check_counter
+
+if TYPE_CHECKING:
+    from spscanner_rag.apps.compare import Comparison
+
+JSON_LAYOUT = """JSON is one object:
+
+\b
+{"query": str, "counted_by": str, "documents": [
+  {"path": str, "characters": int, "evidence": [[start, end]],
+   "evidence_sentences": [{"start", "end", "line", "column", "text"}],
+   "retrievers": [
+     {"name": str, "units": int, "seconds": float, "seconds_again": float, "tokens": int, "only": int,
+      "found": [bool], "picks": [
+       {"rank": int, "start": int, "end": int, "line": int, "column": int, "score": float,
+        "tokens": int, "only": bool, "text": str}]}]}]}
+
+Where a document has pages or headings, picks have page, page_number or headings too. rank counts the picks of
+all documents; start and end count the characters of the text that was read from 0, end excluded (--text-out
+writes it); only is true if no other retriever picked it; found has a value for each evidence sentence:
+whether at least half of it lies inside the picks.
+"""
+
+TOP_K = {"sentence": 10, "chunk": 1, "passage": 3, "document": 1}
+"""Default number of picks by unit, for about the same amount of text; 1 chunk for 10 sentences is the paper's."""
+
+Settings = dict[str, tuple[str, str, int]]
+"""Retriever string, unit and number of picks, by the label of the retriever."""
+
+_SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
+
+
+def compare(
+    files: arguments.Files,
+    query: arguments.Query,
+    retrievers: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], "
+            "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, generative:LLM, hybrid:A+B, "
+            "'cascade:A>B@M', 'listwise:A>LLM@M'.",
+        ),
+    ] = "scanner,bm25,dense",
+    unit: Annotated[
+        str,
+        typer.Option(
+            metavar="UNIT,...",
+            help="sentence, chunk (300 words), passage, document; each retriever in each unit, a scanner in "
+            "sentences only.",
+        ),
+    ] = "sentence",
+    top_k: Annotated[
+        str | None,
+        optional(
+            "Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, "
+            "3 passages, 1 document.",
+            "NUMBER,...",
+        ),
+    ] = None,
+    evidence: Annotated[
+        str | None,
+        optional(
+            "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
+        ),
+    ] = None,
+    output_format: arguments.Format = None,
+    out: arguments.Out = None,
+    text_out: arguments.TextOut = None,
+    count_tokens: Annotated[
+        str | None,
+        optional(
+            "What counts tokens: a tiktoken encoding such as o200k_base; default the first scanner, else the "
+            "bundled checkpoint.",
+            "ENCODING",
+        ),
+    ] = None,
+    device: arguments.Device = "auto",
+    dtype: arguments.ScannerDtype = "auto",
+    threads: arguments.Threads = None,
+    trust_remote_code: arguments.TrustRemoteCode = False,
+    progress: arguments.ShowProgress = None,
+) -> None:
+    """Show what several retrievers find for a question, side by side.
+
+    A column for each retriever, with what only that one found and, where evidence is given, what it missed.
+    Each FILE is a document of its own, and each retriever has one ranking over all of them.
+    """
+    from spscanner_rag.apps.compare.arguments import check_evidence_spans
+    from spscanner_rag.apps.compare.comparison import compare_together
+    from spscanner_rag.apps.compare.terminal import retriever_progress
+    from spscanner_rag.lab.retriever_names import Options, scorer_of
+    from spscanner_rag.scan.threads import use_threads
+
+    check_query(query, "--query")
+    settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
+    check_counter(count_tokens)
+    spans = _parse_evidence(evidence)
+    form = chosen_format(output_format, out)
+    check_output(out, files)
+    documents = read_documents(files)
+    _one_document(spans, len(documents))
+    check_evidence_spans(spans, documents[0].text)
+    check_output(out, [document.path for document in documents])
+    targets = check_text_out(text_out, documents)
+    use_threads(threads)
+    scorers = {
+        label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
+        for label, (name, unit, _) in settings.items()
+    }
+    show_progress = sys.stderr.isatty() if progress is None else progress
+    with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
+        comparisons = compare_together(
+            query,
+            documents,
+            scorers,
+            top_k=[number for _, _, number in settings.values()],
+            evidence=spans,
+            count_tokens=count_tokens,
+            started=started,
+        )
+    write_texts(documents, targets)
+    write_output(_rendered(form, comparisons, out), out, is_page=form is OutputFormat.HTML)
+
+
+def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
+    """What is compared; ``ValueError`` for a bad option, before a file is read or a model is loaded."""
+    from spscanner_rag.apps.compare.arguments import check_top_k
+    from spscanner_rag.baselines.units import segmenter_of
+    from spscanner_rag.lab.retriever_names import check_names, units_for
+
+    for unit in units:
+        segmenter_of(unit)  # type: ignore[arg-type]  # raises an error that lists the kinds
+    numbers = _parse_top_k(top_k, units)
+    settings: Settings = {}
+    for name in names:
+        for unit in units_for(name, units):
+            label = name if unit == "sentence" else f"{name} ({unit})"
+            settings[label] = (name, unit, numbers.get(unit, TOP_K[unit]))
+    check_top_k([number for _, _, number in settings.values()], len(settings))
+    check_names(names)
+    return settings
+
+
+def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
+    if value is None:
+        return {}
+    words = value.split(",")
+    are_numbers = all(re.fullmatch(r"\s*\d{1,9}\s*", word, re.ASCII) for word in words)
+    if not are_numbers or len(words) not in (1, len(units)):
+        raise ValueError(
+            f"--top-k: got {value!r}; expected one whole number, or one for each of {', '.join(units)}"
+        )
+    numbers = [int(word) for word in words]
+    if len(numbers) == 1:  # "sentence" too: a scanner ranks sentences whatever the units are
+        return dict.fromkeys(["sentence", *units], numbers[0])
+    return dict(zip(units, numbers, strict=True))
+
+
+def _one_document(evidence: Sequence[tuple[int, int]], documents: int) -> None:
+    if evidence and documents > 1:
+        raise ValueError(f"--evidence: got {documents} documents; expected one, whose characters are counted")
+
+
+def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
+    if value is None:
+        return []
+    spans = []
+    for word in value.split(","):
+        match = _SPAN.fullmatch(word)
+        if match is None:
+            raise ValueError(
+                f"--evidence: got {word!r}; expected START-END,..., such as 120-188, in characters from 0"
+            )
+        spans.append((int(match[1]), int(match[2])))
+    return spans
+
+
+def _rendered(form: OutputFormat, comparisons: "Sequence[Comparison]", out: Path | None) -> str:
+    from spscanner_rag.apps.compare import compared_list
+
+    match form:
+        case OutputFormat.JSON:
+            return json_text(compared_list.described(comparisons))
+        case OutputFormat.CSV:
+            return compared_list.to_csv(comparisons)
+        case OutputFormat.MARKDOWN:
+            return compared_list.to_markdown(comparisons)
+        case OutputFormat.HTML:
+            from spscanner_rag.apps.compare.page import render_comparisons
+
+            return render_comparisons(comparisons)
+        case _:
+            from spscanner_rag.apps.compare.terminal import render_text
+
+            return render_text(comparisons, StringIO() if out else sys.stdout)

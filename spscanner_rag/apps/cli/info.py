@@ -1,0 +1,101 @@
+"""``spscanner info``: what runs here, and what a checkpoint holds."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spscanner_rag import __version__
+from spscanner_rag.apps.cli.arguments import Device, Dtype, Threads
+
+if TYPE_CHECKING:
+    from spscanner_rag.scanner import Scanner
+
+_PACKAGES = ("torch", "tokenizers", "numpy", "sentencex", "nltk", "tiktoken", "huggingface_hub")
+_OPTIONAL_PACKAGES = ("mamba-ssm", "causal-conv1d", "triton")
+
+Facts = list[tuple[str, str]]
+
+
+def info(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="Checkpoint: a folder or a Hub id; default the bundled one.", show_default=False),
+    ] = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    threads: Threads = None,
+) -> None:
+    """Show versions, the device and dtype chosen, and checkpoint facts."""
+    from spscanner_rag import Scanner
+    from spscanner_rag.apps.pages.terminal import print_facts
+
+    scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, threads=threads)
+    print_facts("Versions", _versions(), sys.stdout)
+    print_facts("Runs on", _runtime(scanner), sys.stdout)
+    print_facts("Checkpoint", _checkpoint(scanner), sys.stdout)
+    training = list(_flattened(scanner.checkpoint.settings.training))
+    if training:
+        print_facts("Training, as recorded in the checkpoint", training, sys.stdout)
+
+
+def _versions() -> Facts:
+    python = f"{platform.python_version()} on {platform.platform()}"
+    facts = [("spscanner-rag", __version__), ("Python", python)]
+    for package in (*_PACKAGES, *_OPTIONAL_PACKAGES):
+        try:
+            facts.append((package, version(package)))
+        except PackageNotFoundError:
+            optional = " (optional)" if package in _OPTIONAL_PACKAGES else ""
+            facts.append((package, f"not installed{optional}"))
+    return facts
+
+
+def _runtime(scanner: "Scanner") -> Facts:
+    import torch
+
+    from spscanner_rag.scan.threads import usable_cores
+
+    return [
+        ("device", f"{scanner.device} ({scanner.device_reason})"),
+        ("dtype", f"{str(scanner.dtype).removeprefix('torch.')} ({scanner.dtype_reason})"),
+        ("backend", f"{scanner.backend} ({scanner.backend_reason})"),
+        ("threads", f"{torch.get_num_threads()} (this process may use {usable_cores()} physical cores)"),
+    ]
+
+
+def _checkpoint(scanner: "Scanner") -> Facts:
+    checkpoint = scanner.checkpoint
+    config, settings = checkpoint.model.config, checkpoint.settings
+    parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
+    embedding = checkpoint.model.backbone.embedding.weight.numel()
+    windows, reanchor = settings.window_tokens, settings.reanchor_tokens
+    return [
+        ("source", checkpoint.source),
+        ("folder", str(checkpoint.folder)),
+        ("layout", "published scanner" if checkpoint.published else "spscanner"),
+        ("parameters", f"{parameters:,} ({parameters - embedding:,} without the embedding)"),
+        ("layers", f"{config.n_layer} of width {config.d_model}, state {config.d_state}"),
+        ("vocabulary", f"{config.vocab_size:,} tokens"),
+        ("segmenter", settings.segmenter),
+        ("windows", f"{windows:,} tokens, half overlapping" if windows else "none: one pass over any length"),
+        ("re-anchoring", f"question repeated every {reanchor:,} tokens" if reanchor else "none"),
+        ("lexical channel", ", ".join(settings.lexical_names) or "none"),
+        ("word vectors", str(checkpoint.word_vectors or "none")),
+        ("SHA-256", f"checked: {', '.join(checkpoint.verified)}" if checkpoint.verified else "none to check"),
+    ]
+
+
+def _flattened(values: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves of nested JSON as dotted names with their values; a list of leaves is one line."""
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from _flattened(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(values, list) and any(isinstance(value, dict | list) for value in values):
+        for index, value in enumerate(values):
+            yield from _flattened(value, f"{name}.{index}")
+    else:
+        yield name, ", ".join(map(str, values)) if isinstance(values, list) else str(values)

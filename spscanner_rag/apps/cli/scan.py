@@ -1,0 +1,194 @@
+"""``spscanner scan``: the sentences of documents that answer a question."""
+
+import re
+import sys
+from enum import StrEnum
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spscanner_rag.apps.cli import arguments
+from spscanner_rag.apps.cli.arguments import optional, optional_number
+from spscanner_rag.apps.cli.documents import check_text_out, read_documents, write_texts
+from spscanner_rag.apps.cli.output_formats import OutputFormat, chosen_format
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.files.output import check_output, json_text, write_output
+from spscanner_rag.scorers import check_query, segment, words_together
+
+# \b keeps the program's help from re-wrapping a paragraph.
+JSON_LAYOUT = """JSON is one object:
+
+\b
+{"query": str, "model": str, "documents": [
+  {"path": str, "characters": int, "sentences": int, "passages": [
+    {"start": int, "end": int, "line": int, "column": int, "page": str, "page_number": int, "headings": [str],
+     "rank": int, "score": float, "logit": float, "neighbour": bool, "text": str}]}]}
+
+start and end count the characters of the text that was read from 0, end excluded (--text-out writes it); page
+and page_number are there for a document with pages, headings for one with headings; rank counts the sentences
+of all documents; score is the sigmoid of logit; neighbour is true, and rank null, for a sentence that --context
+added.
+"""
+
+
+class OutputOrder(StrEnum):
+    """Order of the selected sentences."""
+
+    SCORE = "score"
+    DOCUMENT = "document"
+
+
+def parse_top_k(value: str) -> float | str | None:
+    """``--top-k`` as `ScanResult.select` takes it."""
+    if value == "all":
+        return None
+    if value.startswith("elbow"):
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    raise ValueError(
+        f'--top-k: got {value!r}; expected an integer of at least 1, a share below 1, "elbow", or "all"'
+    )
+
+
+def check_selection(query: str, selection: dict[str, Any]) -> None:
+    """Raise the error of a bad option before a file is read or a model is loaded, in the command line's words."""
+    from spscanner_rag.results import ScanResult
+
+    try:
+        ScanResult(query, "", [], [], [], count_tokens=len).select(**selection)  # type: ignore[arg-type]
+    except ValueError as error:  # its message begins with the name of the argument
+        name, colon, rest = str(error).partition(":")
+        rest = re.sub(", or None( for no budget)?(?=:|$)", "", rest.replace("None for all", '"all"'))
+        raise ValueError(f"--{name.replace('_', '-')}{colon}{rest}") from None
+
+
+def scan(
+    files: arguments.Files,
+    query: arguments.Query,
+    top_k: Annotated[
+        str,
+        typer.Option(
+            help="Sentences to show, of all files together: a number, a share below 1 (at least 10), "
+            '"elbow" or "elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".'
+        ),
+    ] = "10",
+    threshold: Annotated[float | None, optional_number("Lowest score, 0 to 1, inclusive.", float)] = None,
+    max_tokens: Annotated[
+        int | None, optional_number("Token budget of all that is shown; the best sentences come first.")
+    ] = None,
+    count_tokens: Annotated[
+        str | None,
+        optional(
+            "What --max-tokens counts: a tiktoken encoding such as o200k_base; default the checkpoint's own "
+            "tokens.",
+            "ENCODING",
+        ),
+    ] = None,
+    context: Annotated[
+        int | None, optional_number("Neighbours on each side of a sentence; default 1 for text, else 0.")
+    ] = None,
+    diversity: Annotated[
+        float | None,
+        optional_number("From 0 to 1; below 1, sentences that repeat better ones are passed over.", float),
+    ] = None,
+    order: Annotated[
+        OutputOrder, typer.Option(help="Best first, or as in the document.")
+    ] = OutputOrder.SCORE,
+    output_format: arguments.Format = None,
+    out: arguments.Out = None,
+    text_out: arguments.TextOut = None,
+    model: Annotated[
+        str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")
+    ] = None,
+    device: arguments.Device = "auto",
+    dtype: arguments.Dtype = "auto",
+    threads: arguments.Threads = None,
+    segment_tokens: Annotated[
+        int | None, optional_number("Tokens the model reads at a time; default the scanner's.")
+    ] = None,
+    progress: arguments.ShowProgress = None,
+) -> None:
+    """Show the sentences of documents that answer a question.
+
+    Each FILE is read on its own, and there is one ranking over all of them, shown file by file. Positions are
+    page or heading where a file has them, and line:column of its text from 1, a column counting characters.
+    A byte order mark is not part of the text.
+    """
+    check_query(query, "--query")
+    form = chosen_format(output_format, out)
+    neighbours = context if context is not None else int(form is OutputFormat.TEXT)
+    selection: dict[str, Any] = {
+        "top_k": parse_top_k(top_k),
+        "threshold": threshold,
+        "max_tokens": max_tokens,
+        "count_tokens": count_tokens,
+        "context": neighbours,
+        "order": order.value,
+        "diversity": 1.0 if diversity is None else diversity,
+    }
+    check_selection(query, selection)
+    check_output(out, files)
+    documents = read_documents(files)
+    check_output(out, [document.path for document in documents])
+    targets = check_text_out(text_out, documents)
+
+    from spscanner_rag import Scanner
+    from spscanner_rag.apps.pages.terminal import scan_progress
+    from spscanner_rag.results.selected_together import select_together
+
+    scanner = Scanner.from_pretrained(
+        model, device=device, dtype=dtype, segment_tokens=segment_tokens, threads=threads
+    )
+    cuts = [segment(scanner, document.text, document.blocks) for document in documents]
+    collection = words_together(scanner, cuts) if len(documents) > 1 else None
+    with scan_progress(sys.stderr.isatty() if progress is None else progress, sys.stderr) as start:
+        results = []
+        for document, units in zip(documents, cuts, strict=True):
+            shown = start(document.path)
+            results.append(
+                scanner.scan_units(query, document.text, units, collection=collection, progress=shown)
+            )
+    scanned = [
+        ScannedDocument(document, result, *selected)
+        for document, result, selected in zip(
+            documents, results, select_together(results, **selection), strict=True
+        )
+    ]
+    write_texts(documents, targets)
+    if order is OutputOrder.SCORE and form is not OutputFormat.JSON:
+        scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
+    content = _rendered(form, query, scanner.checkpoint.source, scanned, neighbours, out)
+    write_output(content, out, is_page=form is OutputFormat.HTML)
+
+
+def _rendered(
+    form: OutputFormat,
+    query: str,
+    model: str,
+    scanned: list[ScannedDocument],
+    context: int,
+    out: Path | None,
+) -> str:
+    from spscanner_rag.apps.pages import scan_list
+
+    if form is OutputFormat.JSON:
+        return json_text(scan_list.described(query, model, scanned))
+    match form:
+        case OutputFormat.CSV:
+            return scan_list.to_csv(scanned)
+        case OutputFormat.MARKDOWN:
+            return scan_list.to_markdown(query, scanned)
+        case OutputFormat.HTML:
+            from spscanner_rag.apps.pages.report import render_report
+
+            return render_report(query, model, scanned)
+        case _:
+            from spscanner_rag.apps.pages.terminal import render_documents
+
+            return render_documents(scanned, context, StringIO() if out else sys.stdout)

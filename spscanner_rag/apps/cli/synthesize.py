@@ -1,0 +1,173 @@
+"""``spscanner synthesize``: makes training and test data from documents with a language model."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from spscanner_rag.apps.cli.arguments import optional
+from spscanner_rag.apps.cli.several_values import SeveralValues
+from spscanner_rag.apps.cli.synthesize_decontaminate import EXIT_CODES as DECONTAMINATE_EXIT_CODES
+from spscanner_rag.apps.cli.synthesize_decontaminate import decontaminate
+from spscanner_rag.apps.cli.synthesize_make import RESULTS, make
+from spscanner_rag.apps.cli.synthesize_options import (
+    ENDED_EARLY,
+    NOTHING_USABLE,
+    MaxCost,
+    MaxRequests,
+    PricePrompt,
+    PriceReply,
+    Prompts,
+    ReplyForm,
+    tell,
+)
+from spscanner_rag.text.escaping import one_line
+
+
+class _Group(typer.core.TyperGroup):
+    """A group whose first command, ``make``, is meant where no other is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["make", *args]
+        return list(super().parse_args(ctx, args))
+
+
+synthesize = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Make training and test data from documents with a language model. `spscanner synthesize FILE... --out "
+    "DIR` is short for `spscanner synthesize make FILE... --out DIR`.",
+)
+synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples from documents.")(make)
+synthesize.command(
+    cls=SeveralValues,
+    epilog=DECONTAMINATE_EXIT_CODES,
+    short_help="Drop examples that share text with tests.",
+)(decontaminate)
+
+
+@synthesize.command("inspect", short_help="Write a page that shows examples.")
+def inspect_examples(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="train.jsonl or test.jsonl of a run.")],
+    out: Annotated[
+        Path | None, optional("Page to write; default: FILE with the ending .html.", "PAGE")
+    ] = None,
+    examples: Annotated[int, typer.Option(min=0, help="How many examples the page shows.")] = 100,
+) -> None:
+    """Write a page with examples and statistics, to judge them before training."""
+    from spscanner_rag.files.output import check_output, write_output
+    from spscanner_rag.lab.synthesis.inspect_page import inspect_page
+
+    if not file.is_file():
+        raise ValueError(f"{file}: no such file; expected a file of examples, such as OUT/train.jsonl")
+    page = out or file.with_suffix(".html")
+    check_output(page, [str(file)])
+    write_output(inspect_page(file, examples), page, is_page=True)
+    sys.stdout.write(f"{one_line(str(page))}: the page\n")
+
+
+@synthesize.command(
+    epilog="The folder gets test.jsonl with the questions that were kept, summary.json, and replies.jsonl. "
+    "Exit code: 0 if questions were kept, 3 if the run ended early with questions, 1 if there are none, 2 for bad "
+    "input.",
+    short_help="Label the sentences that questions need.",
+)
+def annotate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA...", help="Question files with answers; evidence is not read."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results; a run found there resumes.")],
+    llm: Annotated[
+        str,
+        typer.Option(
+            help="Model that labels sentences: PROVIDER:MODEL or FILE.py:NAME, as for `spscanner synthesize make`."
+        ),
+    ],
+    checker: Annotated[
+        str, typer.Option(help="Model that must find the answer in the labelled sentences alone.")
+    ],
+    stronger: Annotated[
+        str | None, optional("Model that labels again in wide windows; default: the one of --llm.", "LLM")
+    ] = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="windows: 20 sentences at a time, and 200 with --stronger if the checker fails (the paper's "
+            "section 8); selection: 200 at a time, then a choice among the candidates (appendix E.6)."
+        ),
+    ] = "windows",
+    prompts: Prompts = None,
+    reply_form: ReplyForm = "auto",
+    workers: Annotated[int, typer.Option(min=1, help="Documents worked on at the same time.")] = 8,
+    max_requests: MaxRequests = None,
+    max_cost: MaxCost = None,
+    price_prompt: PricePrompt = 0.0,
+    price_reply: PriceReply = 0.0,
+) -> None:
+    """Label the sentences that questions need, and keep the questions whose answer follows from them."""
+    from spscanner_rag.files.folder_lock import folder_lock
+    from spscanner_rag.lab.llm.spending import Prices
+    from spscanner_rag.lab.synthesis.annotation_run import AnnotationModels
+    from spscanner_rag.lab.synthesis.annotation_run import annotate as annotate_files
+    from spscanner_rag.lab.synthesis.start import RunOptions
+
+    if mode not in ("windows", "selection"):
+        raise ValueError(f"--mode: got {mode!r}; expected windows or selection")
+    options = RunOptions(
+        sources=(),
+        prompts=prompts,
+        reply_form=reply_form,
+        prices=Prices(price_prompt, price_reply),
+        max_requests=max_requests,
+        max_cost=max_cost,
+    )
+    with folder_lock(out):
+        summary = annotate_files(
+            data,
+            out,
+            AnnotationModels(llm, stronger or llm, checker),
+            options,
+            mode="selection" if mode == "selection" else "windows",
+            workers=workers,
+            notify=tell,
+        )
+    sys.stdout.write(
+        f"{summary['questions']:,} questions of {summary['documents']:,} documents in {one_line(str(out))}; "
+        f"{summary['requests']:,} requests, cost {summary['cost']:,.4f}\n"
+    )
+    for reason, count in summary["dropped"].items():
+        sys.stdout.write(f"dropped or asked again: {one_line(reason)} ({count:,})\n")
+    if summary["stopped"]:
+        sys.stdout.write(f"ended early: {one_line(summary['stopped'])}; the same command goes on\n")
+    if not summary["questions"]:
+        raise typer.Exit(NOTHING_USABLE)
+    if summary["stopped"]:
+        raise typer.Exit(ENDED_EARLY)
+
+
+@synthesize.command("from-released", short_help="Convert the authors' training files.")
+def from_released(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Released training files, JSONL.")],
+    out: Annotated[Path, typer.Option(help="Question file to write, .jsonl.")],
+    tokenizer: Annotated[
+        Path, typer.Option(help="tokenizer.json of EleutherAI/gpt-neox-20b, whose tokens the files hold.")
+    ],
+) -> None:
+    """Convert the training files that the paper's authors released, for people who have them."""
+    from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
+    from spscanner_rag.checkpoint.whole_file import whole_file
+    from spscanner_rag.lab.synthesis.released import read_released, write_line
+
+    with whole_file(out) as unfinished, unfinished.open("w", encoding="ascii") as target:
+        count = 0
+        for line in read_released(files, read_tokenizer(tokenizer)):
+            target.write(write_line(line))
+            count += 1
+        if not count:
+            raise ValueError(f"{files[0]}: no record; expected released training data")
+    sys.stdout.write(f"{count:,} questions in {one_line(str(out))}\n")

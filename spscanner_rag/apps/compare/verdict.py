@@ -1,0 +1,77 @@
+"""The first sentence of a comparison: who found the evidence or, where none is given, whether they agree."""
+
+from collections.abc import Sequence
+
+from spscanner_rag.apps.compare.retrievals import Retrieval, Retrievals
+
+_THE_ONE = "the evidence sentence"
+
+
+def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
+    """One or two sentences as plain text."""
+    if comparison.evidence_sentences:
+        return _on_evidence(comparison, labels)
+    if len(labels) < 2:
+        return "One retriever: give several to compare them."
+    tops = [retrieval.picks[0] for retrieval in comparison.retrievals if retrieval.picks]
+    apart = len(tops) < len(labels) or any(
+        one.start >= other.end or other.start >= one.end for one in tops for other in tops
+    )
+    agreed = "do not agree on what is best" if apart else "put the same place first"
+    return f"The {len(labels)} retrievers {agreed}. Who is right cannot be told without the evidence (--evidence)."
+
+
+def leaders(comparison: Retrievals) -> list[int]:
+    """Columns, from 1, of the retrievers that found the most evidence and have the best rank of those.
+
+    Empty if none found any, or all are equal.
+    """
+    marks = [(number, -rank) if rank is not None else (0, 0) for number, rank in _found(comparison)]
+    best = max(marks, default=(0, 0))
+    columns = [column for column, mark in enumerate(marks, start=1) if mark == best]
+    return columns if len(columns) < len(comparison.retrievals) else []
+
+
+def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
+    total = len(comparison.evidence_sentences)
+    found = _found(comparison)
+    most = max(number for number, _ in found)
+    if most == 0:
+        return f"No retriever found {f'any of the {total} evidence sentences' if total > 1 else _THE_ONE}."
+    both = "both evidence sentences" if total == 2 else f"all {total} evidence sentences"
+    all_of = _THE_ONE if total == 1 else both if most == total else f"{most} of {total} evidence sentences"
+    winners = [
+        (rank, label)
+        for label, (number, rank) in zip(labels, found, strict=True)
+        if number == most and rank is not None
+    ]
+    winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
+    who = _listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
+    ranks_of = [f"{rank}" for rank, _ in winners]
+    at = f"at rank {ranks_of[0]}" if len(set(ranks_of)) == 1 else f"at ranks {_listed(ranks_of)}"
+    where = f"{', the first' if most > 1 else ''} {at}"
+    others = [
+        f"{label} found {number or 'none'}"
+        for label, (number, _) in zip(labels, found, strict=True)
+        if number < most
+    ]
+    return f"{who} found {all_of}{where}{f'; {_listed(others)}' if others else ''}."
+
+
+def _found(comparison: Retrievals) -> list[tuple[int, int | None]]:
+    """For each retriever, how many evidence sentences it found, and the rank of the first."""
+    return [
+        (sum(retrieval.found), _first_rank(retrieval, comparison.evidence_sentences))
+        for retrieval in comparison.retrievals
+    ]
+
+
+def _first_rank(retrieval: Retrieval, sentences: Sequence[tuple[int, int]]) -> int | None:
+    """The rank of the best pick that overlaps an evidence sentence that was found."""
+    spans = [span for span, found in zip(sentences, retrieval.found, strict=True) if found]
+    ranks = [pick.rank for pick in retrieval.picks if any(pick.start < e and s < pick.end for s, e in spans)]
+    return min(ranks, default=None)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,172 @@
+"""What happens to a request before and after its route: access, limits of size and time, the log, the counters."""
+
+import asyncio
+import hmac
+import json
+import logging
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from spscanner_rag.apps.serving.answers import refusal
+from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.metrics import Metrics
+
+access_log = logging.getLogger("spscanner_rag.access")
+"""One line of JSON for each request, without texts and query strings."""
+
+OPEN = frozenset({"/", "/health", "/ready"})
+"""Paths that need no token: the page holds nothing secret, and a load balancer has no token."""
+
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
+
+
+class Access:
+    """ASGI middleware around the whole application.
+
+    Parameters
+    ----------
+    app : ASGI application
+    limits : Limits
+    metrics : Metrics
+    token : str, optional
+        What a client must send as ``Authorization: Bearer TOKEN``. Without one, only requests whose ``Host`` is
+        this machine are answered, so that no page of another site can ask through a name that points here.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, token: str | None = None) -> None:
+        self.app, self.limits, self.metrics, self.token = app, limits, metrics, token
+        self._arriving = 0  # bytes of bodies in memory
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        answer = _Answer(send, self.limits.transfer_seconds)
+        started, body, held = time.monotonic(), b"", 0
+        try:
+            headers = {
+                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+            }
+            self._check(scope["path"], headers)
+            announced = int(headers.get("content-length", "0"))
+            held = self._reserve(announced)
+            body = await self._in_time(receive)
+            await self.app(scope, _replayed(body, receive), answer)
+        except RefusedError as error:
+            await refusal(error)(scope, receive, answer)
+        except _ClientLeft:
+            answer.status = answer.status or 499
+        finally:
+            self._arriving -= held
+            self._record(scope, answer, time.monotonic() - started, len(body))
+
+    def _check(self, path: str, headers: Mapping[str, str]) -> None:
+        if self.token is None:
+            host = headers.get("host", "")
+            name = host if host.endswith("]") else host.rpartition(":")[0] or host
+            if name.lower() not in LOCAL_HOSTS:
+                raise RefusedError(421, "this server has no token and answers only as localhost or 127.0.0.1")
+        elif path not in OPEN:
+            given = headers.get("authorization", "").encode("latin-1")
+            if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
+                raise RefusedError(401, "send the server's token as: Authorization: Bearer TOKEN")
+        encoding = headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            raise RefusedError(415, f"content-encoding is {encoding!r:.40}; send the body uncompressed")
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()):
+            raise RefusedError(400, "content-length is not a number")
+        if int(length) > self.limits.body_bytes:
+            raise self._too_large()
+
+    def _reserve(self, size: int) -> int:
+        """Count a body that will arrive. Bodies in memory are bounded as the queue is."""
+        if self._arriving and self._arriving + size > self.limits.waiting_characters:
+            raise RefusedError(429, "too many requests are arriving; ask again in 1 s", retry_after=1)
+        self._arriving += size
+        return size
+
+    async def _in_time(self, receive: Receive) -> bytes:
+        seconds = self.limits.transfer_seconds
+        try:
+            return await asyncio.wait_for(self._body(receive), seconds)
+        except TimeoutError:
+            raise RefusedError(408, f"the body did not arrive within {seconds:g} s") from None
+
+    async def _body(self, receive: Receive) -> bytes:
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _ClientLeft
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self.limits.body_bytes:
+                raise self._too_large()
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+    def _too_large(self) -> RefusedError:
+        most = self.limits.body_bytes
+        return RefusedError(413, f"the body is larger than {most} bytes; split the request")
+
+    def _record(self, scope: Scope, answer: "_Answer", seconds: float, received: int) -> None:
+        route = scope.get("route")
+        path, status = str(getattr(route, "path", "other")), answer.status or 500
+        self.metrics.requests.labels(path, status).inc()
+        self.metrics.seconds.labels(path).observe(seconds)
+        if status in (408, 413, 415, 421, 429, 503, 401):
+            self.metrics.refused.labels(status).inc()
+        client = scope.get("client")
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "id": str(uuid4()),
+            "client": client[0] if client else None,
+            "method": scope["method"],
+            "path": path,
+            "status": status,
+            "milliseconds": round(seconds * 1000, 1),
+            "bytes_received": received,
+            "bytes_sent": answer.sent,
+        }
+        access_log.info("%s", json.dumps(line))
+
+
+class _ClientLeft(Exception):  # noqa: N818 - nothing went wrong
+    """The client closed the connection."""
+
+
+class _Answer:
+    """Sends an answer, and gives up on a client that does not take it."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send, self._seconds = send, seconds
+        self.status = self.sent = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        self.sent += len(message.get("body", b""))
+        try:
+            await asyncio.wait_for(self._send(message), self._seconds)
+        except (TimeoutError, OSError):
+            raise _ClientLeft from None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Give the body that was read once more, then whatever the server says: that the client went away."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

@@ -1,0 +1,89 @@
+"""The page at ``/``: ask a question of a document, and see its best sentences in place."""
+
+import asyncio
+import base64
+import binascii
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from spscanner_rag.apps.pages.html_page import hash_of, page_head, page_style, resource
+from spscanner_rag.apps.pages.report import render_report, report_script, report_style
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.serving.clients import client_of, gone
+from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.serving.progress_lines import with_progress
+from spscanner_rag.apps.serving.schemas import Page
+from spscanner_rag.apps.serving.service import Service
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.reading import read_bytes
+from spscanner_rag.scan.pipeline import Scored
+from spscanner_rag.scorers import segment
+
+PASTED = "pasted text"
+_CONVERSIONS = 2
+"""Files that are converted at the same time; the others wait."""
+
+
+def page_routes(service: Service, needs_token: bool) -> APIRouter:
+    """The routes ``/`` and ``/v1/page``."""
+    routes = APIRouter(tags=["page"])
+    page, converting = front_page(needs_token), asyncio.Semaphore(_CONVERSIONS)
+    headers = {"content-security-policy": "frame-ancestors 'none'", "x-content-type-options": "nosniff"}
+
+    @routes.get("/", response_class=HTMLResponse)
+    async def front() -> HTMLResponse:
+        return HTMLResponse(page, headers=headers)
+
+    @routes.post("/v1/page", response_model=None)
+    async def scanned(body: Page, request: Request) -> StreamingResponse:
+        async with converting:
+            document = await asyncio.to_thread(_document, body)
+        service.check_size([document.text], len(body.query))
+        units = await asyncio.to_thread(segment, service.scanner, document.text, document.blocks)
+        requests = [service.checked(body.query, document.text, units)]
+
+        async def rendered(scored: list[Scored]) -> dict[str, Any]:
+            return {"page": await asyncio.to_thread(_report, service, body, document, scored)}
+
+        return await with_progress(service, requests, client_of(request), gone(request), rendered)
+
+    return routes
+
+
+def front_page(needs_token: bool) -> str:
+    """The page, with a field for the token if the server has one. It holds nothing secret.
+
+    It shows a report as a document of its own, which its policy binds too: so it allows the report's style and
+    script.
+    """
+    style, script = page_style(__package__, "front_page.css"), resource(__package__, "front_page.js")
+    content = resource(__package__, "front_page.html")
+    if not needs_token:
+        start, stop = content.index("<!-- token -->"), content.index("<!-- /token -->")
+        content = content[:start] + content[stop:]
+    head = page_head("spscanner", style, script, more="; connect-src 'self'; frame-src blob:; img-src 'none'")
+    head = head.replace(hash_of(style), f"{hash_of(style)} {hash_of(report_style())}", 1)
+    head = head.replace(hash_of(script), f"{hash_of(script)} {hash_of(report_script())}", 1)
+    return f"{head}{content}<script>{script}</script>\n</body>\n</html>\n"
+
+
+def _document(body: Page) -> TextFile:
+    if (body.text is None) == (body.file is None):
+        raise RefusedError(422, "got both or neither of text and file; expected one of them")
+    if body.file is None:
+        return TextFile(PASTED, body.text or "")
+    try:
+        return read_bytes(body.name or "document", base64.b64decode(body.file, validate=True))
+    except binascii.Error as error:
+        raise RefusedError(422, f"file: got no base64 ({error})") from None
+    except (ValueError, ImportError) as error:
+        raise RefusedError(422, str(error)) from None
+
+
+def _report(service: Service, body: Page, document: TextFile, scored: list[Scored]) -> str:
+    (result,) = service.results(scored)
+    picks = result.select(top_k=body.top_k, order="score")
+    model = service.scanner.checkpoint.source
+    return render_report(body.query, model, [ScannedDocument(document, result, picks, picks)])

@@ -1,0 +1,35 @@
+"""The state of a server: whether it lives, whether it takes requests, its model and what it counts."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from spscanner_rag.apps.serving.limits import RefusedError
+from spscanner_rag.apps.serving.service import Service
+
+
+def status_routes(service: Service) -> APIRouter:
+    """The routes ``/health``, ``/ready``, ``/metrics`` and ``/v1/models``."""
+    routes = APIRouter(tags=["status"])
+
+    @routes.get("/health")
+    async def health() -> dict[str, str]:
+        if not service.queue.alive:
+            raise RefusedError(503, "a thread that reads has ended; restart the server", retry_after=5)
+        return {"status": "ok"}
+
+    @routes.get("/ready")
+    async def ready() -> dict[str, str]:
+        if service.queue.waiting >= service.limits.waiting_requests:
+            raise RefusedError(503, "too many requests are waiting", retry_after=1)
+        return {"status": "ready"}
+
+    @routes.get("/metrics")
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    @routes.get("/v1/models")
+    async def models() -> dict[str, Any]:
+        return {"object": "list", "data": [service.describe()]}
+
+    return routes

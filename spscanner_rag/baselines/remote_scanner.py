@@ -1,0 +1,299 @@
+"""`RemoteScanner`, a scanner that runs in another process or on another machine, behind ``spscanner serve``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError
+from functools import cached_property
+from hashlib import sha256
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.apps.serving.background_loop import BackgroundLoop
+from spscanner_rag.scorers import (
+    Cancelled,
+    Progress,
+    Request,
+    ScanCancelled,
+    check_query,
+    never,
+)
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit, readable, units_of
+
+if TYPE_CHECKING:
+    import httpx
+
+    from spscanner_rag.lexical.collection_index import CollectionIndex
+
+T = TypeVar("T")
+
+_AGAIN = frozenset({429, 503})
+_POLL_SECONDS = 0.05
+
+
+class RemoteError(OSError):
+    """The server could not be reached, or refused the request; the message has its address and what it said."""
+
+
+class RemoteScanner:
+    """Scores the units of texts through a server; a `Scorer`, with the results of the server's own scanner.
+
+    It may be used from several threads and event loops at once: one thread of its own waits for all answers.
+
+    Parameters
+    ----------
+    url : str
+        Address of the server, such as "http://127.0.0.1:8000".
+    token : str, optional
+        What the server asks for. Default: the environment variable ``SPSCANNER_TOKEN``, if it is set. It never
+        appears in a repr, and a pickle does not contain it.
+    timeout : float, default 180
+        Seconds to wait for one answer, more than the server's own limit.
+    retries : int, default 5
+        How often a request is sent again after 429 or 503, each time after twice as long, or as long as the
+        server says. Nothing else is sent again.
+    batch_characters : int, default 2,000,000
+        A call with more text is split into requests of about this size.
+    batch_texts : int, default 500
+        The same for the number of texts.
+
+    Raises
+    ------
+    ValueError
+        For an address that is not http or https, or a number out of range.
+    ImportError
+        Without httpx.
+    """
+
+    name = "remote"
+    calls_at_once = 64
+    """How many asynchronous calls of a framework class wait for answers at a time; the server has a queue."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 180.0,
+        retries: int = 5,
+        batch_characters: int = 2_000_000,
+        batch_texts: int = 500,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"url: got {url!r:.80}; expected an address such as 'http://127.0.0.1:8000'")
+        if not timeout > 0 or retries < 0 or batch_characters < 1 or batch_texts < 1:
+            raise ValueError("timeout and batch sizes must be above 0, retries at least 0")
+        _httpx()
+        self.url = url.rstrip("/")
+        self.timeout, self.retries = timeout, retries
+        self.batch_characters, self.batch_texts = batch_characters, batch_texts
+        self._token = os.environ.get("SPSCANNER_TOKEN") if token is None else token
+        self._loop = BackgroundLoop()
+
+    @cached_property
+    def _model(self) -> dict[str, Any]:
+        """What the server says of its model."""
+        (model,) = self._wait(self._ask("GET", "/v1/models"), never)["data"]
+        return dict(model)
+
+    @property
+    def uses_collection(self) -> bool:
+        """Whether logits depend on the other texts of a collection."""
+        return bool(self._model["uses_collection"])
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut a text into the units of the server's checkpoint; here, if they are plain sentences."""
+        if self._model["segmenter"] == SentenceSegmenter().name:
+            return SentenceSegmenter().segment(text)
+        (units,) = self._wait(self._ask("POST", "/v1/segment", {"texts": [text]}), never)["units"]
+        return [Unit(*unit) for unit in units]
+
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of a text with the server's tokenizer."""
+        return int(self._wait(self._ask("POST", "/v1/count_tokens", {"texts": [text]}), never)["tokens"][0])
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """Logits of the units of one text: (units,)."""
+        return self.score_units_many([(query, text, units)])[0]
+
+    def score_units_many(
+        self,
+        requests: Sequence[Request],
+        *,
+        together: bool = False,
+        collection: CollectionIndex | None = None,
+        progress: Progress | None = None,
+        cancelled: Cancelled = never,
+    ) -> list[NDArray[np.float32]]:
+        """Logits of the units of several texts, (units,) each.
+
+        Parameters
+        ----------
+        requests : sequence of (query, text, units)
+        together : bool, default False
+            Whether the texts are one collection.
+        collection : CollectionIndex, optional
+            The words of a larger collection, which are sent once per call unless the server knows them.
+        progress : callable, optional
+            Called with (characters done, characters of all texts) after each request.
+        cancelled : callable, optional
+            Asked while an answer is awaited; True closes the connection, and the server stops reading.
+
+        Raises
+        ------
+        RemoteError
+            If the server cannot be reached, refuses, or is still busy after all retries.
+        ScanCancelled
+            If ``cancelled`` returned True.
+        """
+        reading = self.ascore_units_many(
+            requests, together=together, collection=collection, progress=progress
+        )
+        return self._wait(reading, cancelled)
+
+    async def ascore_units_many(
+        self,
+        requests: Sequence[Request],
+        *,
+        together: bool = False,
+        collection: CollectionIndex | None = None,
+        progress: Progress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """As `score_units_many`, for use with await; cancelling the task cancels the request."""
+        for query, _, _ in requests:
+            check_query(query)
+        batches = list(self._batches(requests))
+        if together and collection is None and len(batches) > 1:
+            texts = [[unit.model_text for unit in units] for _, _, units in requests]
+            from spscanner_rag.lexical import collection_index
+
+            collection = await asyncio.to_thread(collection_index.CollectionIndex.of, texts)
+        digest = None if collection is None else await self._sent(collection)
+        total, done, logits = sum(len(text) for _, text, _ in requests), 0, []
+        for batch in batches:
+            body = {
+                "requests": [
+                    {"query": readable(query), "text": readable(text), "units": _described(text, units)}
+                    for query, text, units in batch
+                ],
+                "together": together,
+                "collection": digest,
+            }
+            answer = await self._asked("POST", "/v1/score", body)
+            logits += [np.array(values, np.float32) for values in answer["logits"]]
+            done += sum(len(text) for _, text, _ in batch)
+            if progress is not None:
+                progress(done, total)
+        return logits
+
+    def _batches(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
+        batch: list[Request] = []
+        size = 0
+        for request in requests:
+            characters = len(request[0]) + len(request[1])
+            if batch and (size + characters > self.batch_characters or len(batch) >= self.batch_texts):
+                yield batch
+                batch, size = [], 0
+            batch.append(request)
+            size += characters
+        if batch:
+            yield batch
+
+    async def _sent(self, collection: CollectionIndex) -> str:
+        """Send a collection's words, and return the digest that names them."""
+        buffer = BytesIO()
+        np.savez(buffer, **collection.to_arrays())  # type: ignore[arg-type]  # its stub takes ``allow_pickle`` too
+        content = buffer.getvalue()
+        digest = sha256(content).hexdigest()
+        await self._asked("PUT", f"/v1/collections/{digest}", content)
+        return digest
+
+    async def _asked(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Ask the server from any event loop."""
+        return await asyncio.wrap_future(self._loop.submit(self._ask(method, path, body)))
+
+    def _wait(self, work: Coroutine[Any, Any, T], cancelled: Cancelled) -> T:
+        """Run work in the background loop, and ask meanwhile whether the caller wants to stop."""
+        future = self._loop.submit(work)
+        try:
+            while True:
+                try:
+                    return future.result(_POLL_SECONDS)
+                except TimeoutError:
+                    if future.done():
+                        raise
+                if cancelled():
+                    raise ScanCancelled(f"cancelled while {self.url} was asked")
+        except CancelledError:
+            raise ScanCancelled(f"cancelled while {self.url} was asked") from None
+        finally:
+            future.cancel()
+
+    async def _ask(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Send a request, again while the server is busy, and return its JSON; runs in the background loop."""
+        httpx = _httpx()
+        headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        if isinstance(body, dict):  # httpx's own JSON cannot hold a lone surrogate
+            headers["content-type"], body = "application/json", json.dumps(body).encode()
+        # A client for each call: connections are cheap beside reading, and none outlives its call.
+        async with httpx.AsyncClient(base_url=self.url, timeout=self.timeout, headers=headers) as client:
+            for attempt in range(self.retries + 1):
+                try:
+                    answer = await client.request(method, path, content=body)
+                except httpx.HTTPError as error:
+                    raise RemoteError(
+                        f"{self.url}{path}: {type(error).__name__} {error}; is `spscanner serve` running there?"
+                    ) from None
+                if answer.status_code not in _AGAIN or attempt == self.retries:
+                    break
+                await asyncio.sleep(_pause(attempt, answer.headers.get("retry-after")))
+        if not answer.is_success:
+            raise RemoteError(f"{self.url}{path} answered {answer.status_code}: {_message(answer)}")
+        return answer.json() if answer.content else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_token": None, "_loop": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _loop=BackgroundLoop(), _token=os.environ.get("SPSCANNER_TOKEN"))
+
+    def __repr__(self) -> str:
+        return f"RemoteScanner({self.url!r})"
+
+
+def _httpx() -> Any:  # noqa: ANN401 - a module
+    try:
+        import httpx
+    except ImportError as error:
+        raise ImportError('RemoteScanner needs httpx: pip install "spscanner-rag[remote]"') from error
+    return httpx
+
+
+def _described(text: str, units: Sequence[Unit]) -> list[tuple[int, int, str | None]]:
+    """Units as the server takes them, without the text that it has."""
+    usual = units_of(text, [(start, end) for start, end, _ in units])
+    return [
+        (unit.start, unit.end, None if unit == other else readable(unit.model_text))
+        for unit, other in zip(units, usual, strict=True)
+    ]
+
+
+def _pause(attempt: int, retry_after: str | None) -> float:
+    """Seconds until the next attempt; random, so that clients refused together do not return together."""
+    least = float(retry_after) if retry_after and retry_after.isdigit() else 0.25 * 2**attempt
+    return min(least, 60.0) * random.uniform(1.0, 1.5)
+
+
+def _message(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text[:200]

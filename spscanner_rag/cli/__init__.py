@@ -1,5 +1,0 @@
-"""The command line: `app` puts it together, and each command has a module of its own."""
-
-from spscanner_rag.cli.app import main
-
-__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""The workshop: evaluation, answers, training and synthesis."""

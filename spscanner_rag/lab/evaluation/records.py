@@ -1,0 +1,154 @@
+"""The records of a run: a line for each setting and question, so that an interrupted run can resume."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.lab.evaluation.run_file import RECORDS, RunMismatchError, check_arguments, write_arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The result of one setting on one question; None for what is not measured or not known."""
+
+    retriever: str  # with the unit, the setting's `Setting.key`
+    unit: str
+    source: str
+    split: str
+    doc_id: str
+    qid: str
+    characters: int  # length of the document
+    metrics: dict[str, float]  # "recall@10" and the like, 0 to 1; empty for an unanswerable question
+    tokens: dict[str, int] = field(default_factory=dict)  # of the best k units, by k
+    positions: dict[str, list[float | None]] = field(default_factory=dict)  # recall in each tenth, by k
+    seconds: float = 0.0  # for scoring; questions on one document share them equally
+    gigaflops: float | None = None  # for the first question on the document, without padding
+    gigaflops_padded: float | None = None  # the same with the padding of batches
+    peak_megabytes: float | None = None  # resident memory of the process while the document was scored
+    answerable: bool = True
+    highest: float | None = None  # the highest probability of a sentence, if calibration is measured
+    bins: list[list[float]] | None = None  # `Bins.filled`, if so and the question is answerable
+    documents_read: int | None = None  # scored for a question that is asked of a corpus
+    tokens_read: int | None = None  # of these documents
+    index_megabytes: float | None = None  # of what the retriever keeps of the corpus between questions
+
+    @property
+    def setting_key(self) -> tuple[str, str]:
+        """The `Setting.key` of its setting."""
+        return self.retriever, self.unit
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What identifies it among the records of a run."""
+        return *self.setting_key, self.source, self.doc_id, self.qid
+
+    @classmethod
+    def read(cls, line: str | bytes) -> Self:
+        """Read a line of JSON; ``ValueError`` for anything but what `as_dict` gives."""
+        content = parse_json(line)
+        if not isinstance(content, dict):
+            raise ValueError(f"a JSON {type(content).__name__}")
+        if unknown := sorted(content.keys() - {own.name for own in fields(cls)}):
+            raise ValueError(f"the unknown key {unknown[0]!r:.60}")
+        for own in fields(cls):
+            is_needed = own.default is MISSING and own.default_factory is MISSING
+            if own.name not in content:
+                if is_needed:
+                    raise ValueError(f"no {own.name!r}")
+                continue
+            value = content[own.name]
+            if not (_FITS[own.name](value) or (value is None and own.default is None)):
+                raise ValueError(f"{value!r:.60} under {own.name!r}")
+        return cls(**content)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of a line of JSON, without fields that are None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class RecordFile:
+    """The records of a run in a folder, which is created if it does not exist.
+
+    A run resumes only with the same arguments, compared as JSON; see `check_arguments`.
+
+    Raises
+    ------
+    RunMismatchError
+        For a folder with the records of another run, or of one that cannot be told.
+    ValueError
+        For a damaged record; names file and line.
+    """
+
+    def __init__(self, folder: Path, arguments: Mapping[str, Any]) -> None:
+        known = check_arguments(folder, arguments)
+        self.path = folder / RECORDS
+        records = [_read(line, f"{self.path}, line {number}") for number, line in complete_lines(self.path)]
+        if "retrievers" in arguments:
+            _check_known(records, known, self.path)
+        self.records = {record.key: record for record in records}
+        folder.mkdir(parents=True, exist_ok=True)
+        write_arguments(folder, arguments, known)
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Append records, in one write."""
+        records = list(records)
+        append_records(self.path, [record.as_dict() for record in records])
+        self.records |= {record.key: record for record in records}
+
+
+def _read(line: bytes, where: str) -> Record:
+    try:
+        return Record.read(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{where}: expected the record of a question, got {error}; delete this line, and its question "
+            "is asked again, or give another --out"
+        ) from None
+
+
+def _check_known(records: Iterable[Record], known: Mapping[str, Any], path: Path) -> None:
+    for name in dict.fromkeys(record.retriever for record in records):
+        if name.partition(", ")[0] not in known:  # without its variants
+            raise RunMismatchError(
+                f"{path}: got records of {name!r:.80}, whose model run.json does not identify; give another "
+                "--out, or delete the folder to measure all again"
+            )
+
+
+def _is_string(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _each_in(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
+
+
+def _is_list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
+
+
+_FITS: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("retriever", "unit", "source", "split", "doc_id", "qid"), _is_string),
+    **dict.fromkeys(("characters", "documents_read", "tokens_read"), _is_count),
+    **dict.fromkeys(
+        ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes", "highest", "index_megabytes"),
+        _is_number,
+    ),
+    "metrics": _each_in(_is_number),
+    "tokens": _each_in(_is_count),
+    "positions": _each_in(_is_list_of(lambda value: value is None or _is_number(value))),
+    "answerable": lambda value: isinstance(value, bool),
+    "bins": _is_list_of(_is_list_of(_is_number)),
+}

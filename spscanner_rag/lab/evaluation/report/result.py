@@ -1,0 +1,200 @@
+"""The result of a run: its numbers, and the tables that terminal, Markdown and HTML show."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from spscanner_rag.lab.evaluation.report.rows import Find, Row, finder, sources_of
+from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evidence.metrics import CUTOFFS
+
+Column = tuple[str, int | None]
+"""A metric and its k."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a run.
+
+    Attributes
+    ----------
+    rows, differences
+        From `rows_of` and `differences_of`.
+    settings
+        The settings, in the order of the tables.
+    more_rows
+        Rows that only the files contain, not the main tables.
+    tables
+        Additional tables.
+    files
+        Contents of additional JSON files, by name.
+    cutoffs
+        Numbers of units of the metrics.
+    """
+
+    rows: Sequence[Row]
+    differences: Sequence[Mapping[str, object]]
+    settings: Sequence[Setting]
+    more_rows: Sequence[Row] = ()
+    tables: Sequence[Table] = ()
+    files: Mapping[str, object] = field(default_factory=dict)
+    cutoffs: Sequence[int] = CUTOFFS
+
+    @cached_property
+    def find(self) -> Find:
+        """Looks a row up."""
+        return finder(self.rows)
+
+    @property
+    def recalls(self) -> list[Column]:
+        """Recall at each cut-off."""
+        return [("recall", k) for k in self.cutoffs]
+
+    @property
+    def ndcg(self) -> Column:
+        """nDCG@10, or at the last cut-off where 10 is none."""
+        return "ndcg", 10 if 10 in self.cutoffs else self.cutoffs[-1]
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """The sources, in the order of the rows."""
+        return sources_of(self.rows)
+
+
+def summary(result: Result) -> Table:
+    """A line for each source and setting, without intervals."""
+    body = [
+        [source, setting.label, *map(percent, found)]
+        for source in [*result.sources, "macro", "micro"]
+        for setting, found in _lines(
+            result, source, [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
+        )
+    ]
+    head = ["source", "retriever", *(f"@{k}" for k in result.cutoffs), "nDCG", "MRR", "MAP"]
+    return Table(f"recall at k (@k), nDCG@{result.ndcg[1]}, MRR and MAP, percent", "", head, body)
+
+
+def recalls(result: Result) -> Table:
+    """A line for each source, with a column for each setting, and one for the most that each unit allows."""
+    columns = [(setting.label, setting, "recall") for setting in result.settings]
+    for unit in dict.fromkeys(setting.unit for setting in result.settings):
+        of_unit = [setting for setting in result.settings if setting.unit == unit]
+        possible = [_values(result, setting, "best_recall") for setting in of_unit]
+        read_alike = all(one == possible[0] for one in possible)  # not after different first stages
+        if read_alike and None not in possible[0]:
+            columns.append((f"possible, {unit}s", of_unit[0], "best_recall"))
+    body = []
+    for source in [*result.sources, "macro", "micro"]:
+        found = [
+            [result.find(setting, metric, k, source) for k in result.cutoffs]
+            for _, setting, metric in columns
+        ]
+        questions = next((row["questions"] for cells in found for row in cells if row), 0)
+        body.append([source, f"{questions:,}", *(" / ".join(map(percent, cells)) for cells in found)])
+    about = f"Recall in percent @ {' / '.join(map(str, result.cutoffs))}."
+    if len(columns) > len(result.settings):
+        about += " Possible: the recall of the k units that hold most of the evidence."
+    return Table("", about, ["source", "questions", *(label for label, _, _ in columns)], body)
+
+
+def macro_means(result: Result) -> Table:
+    """A line for each setting, with intervals and costs."""
+    columns = {
+        f"recall@{result.ndcg[1]}": ("recall", result.ndcg[1]),
+        f"nDCG@{result.ndcg[1]}": result.ndcg,
+        "MRR": ("mrr", None),
+        "recall in 1,000 tokens": ("recall_at_tokens", 1000),
+        "recall in 2,000 tokens": ("recall_at_tokens", 2000),
+    }
+    body = []
+    for setting in result.settings:
+        found = [result.find(setting, *column, "macro") for column in columns.values()]
+        flops, padded = (_cost(result, setting, "macro", name) for name in ("gigaflops", "gigaflops_padded"))
+        work = flops if flops == padded else f"{flops} ({padded} padded)"
+        memory = _cost(result, setting, "macro", "peak_megabytes")
+        body.append([setting.label, *map(shown, found), *_costs(result, setting, "macro"), work, memory])
+    about = "Macro means in percent, with 95 % intervals; tokens of the bundled checkpoint's tokenizer."
+    costs = [f"tokens of the best {_few_and_many(result)}", "seconds", "gigaflops", "peak MB"]
+    return Table("", about, ["retriever", *columns, *costs], body)
+
+
+def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column] = ()) -> Table:
+    """Metrics of one source or average; the best of each unit and column is marked."""
+    columns = columns or [*result.recalls, result.ndcg, ("mrr", None), ("map", None)]
+    lines = list(_lines(result, source, columns))
+    top: dict[tuple[str, int], float] = {}  # by unit: ten chunks are far more text than ten sentences
+    for setting, found in lines:
+        for column, row in enumerate(found, start=1):
+            if row:
+                top[setting.unit, column] = max(row["value"], top.get((setting.unit, column), 0.0))
+    best = {
+        (number, column)
+        for number, (setting, found) in enumerate(lines)
+        for column, row in enumerate(found, start=1)
+        if row and row["value"] == top[setting.unit, column]
+    }
+    names = [metric if k is None else f"{metric}@{k}" for metric, k in columns]
+    body = [
+        [setting.label, *(row or "-" for row in found), *_costs(result, setting, source)]
+        for setting, found in lines
+    ]
+    return Table(
+        title, "", ["retriever", *names, f"tokens at {_few_and_many(result)}", "seconds"], body, best
+    )
+
+
+def paired_tests(differences: Sequence[Mapping[str, object]]) -> Table:
+    """A line for each pair of settings and metric."""
+    body = [
+        [
+            f"{test['first']} minus {test['second']}",
+            str(test["metric"]),
+            _points(test["difference"]),
+            f"{_points(test['ci_low'])} to {_points(test['ci_high'])}",
+            f"{float(str(test['p_value'])):.4f}",
+        ]
+        for test in differences
+    ]
+    about = "Sign-flip test over documents, macro means, percentage points."
+    return Table("Paired tests", about, ["retrievers", "metric", "difference", "95 % interval", "p"], body)
+
+
+def _values(result: Result, setting: Setting, metric: str) -> list[float | None]:
+    found = [result.find(setting, metric, k, "macro") for k in result.cutoffs]
+    return [row and row["value"] for row in found]
+
+
+def _lines(
+    result: Result, source: str, columns: Sequence[Column]
+) -> Iterator[tuple[Setting, list[Row | None]]]:
+    """The settings that have a row for any of the columns, with these rows."""
+    for setting in result.settings:
+        found = [result.find(setting, *column, source) for column in columns]
+        if any(found):
+            yield setting, found
+
+
+def _costs(result: Result, setting: Setting, source: str) -> list[str]:
+    tokens = " / ".join(_cost(result, setting, source, "tokens", k) for k in _tokens_at(result))
+    seconds = _cost(result, setting, source, "seconds", digits=2)
+    return [tokens, "below 0.01" if seconds == "0.00" else seconds]
+
+
+def _tokens_at(result: Result) -> list[int]:
+    return [5, 50] if {5, 50} <= set(result.cutoffs) else sorted({result.cutoffs[0], result.cutoffs[-1]})
+
+
+def _few_and_many(result: Result) -> str:
+    return " / ".join(map(str, _tokens_at(result)))
+
+
+def _cost(
+    result: Result, setting: Setting, source: str, metric: str, k: int | None = None, digits: int = 0
+) -> str:
+    row = result.find(setting, metric, k, source)
+    return "-" if row is None else f"{row['value']:,.{digits}f}"
+
+
+def _points(share: object) -> str:
+    return "?" if share is None else f"{100 * float(str(share)):+.1f}"

@@ -1,0 +1,225 @@
+"""The rows of a result, from the records of a run: means over sources and questions, intervals, paired tests."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TypedDict
+
+import numpy as np
+
+from spscanner_rag.lab.evaluation.positions import length_samples, position_samples
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.statistics import Estimate, Sample, estimate, paired_test
+from spscanner_rag.text.escaping import csv_cell
+
+TESTED = ("recall@10", "ndcg@10")
+"""Metrics of the paired tests of retrievers of the same unit."""
+
+TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
+"""Metrics of the paired tests across units: ten chunks are many times ten sentences."""
+
+_COSTS = (
+    "seconds",
+    "gigaflops",
+    "gigaflops_padded",
+    "peak_megabytes",
+    "documents_read",
+    "tokens_read",
+    "index_megabytes",
+)
+
+
+class Row(TypedDict):
+    """One number of a result, as in ``results.json`` and the CSV, with its numbers of questions and documents."""
+
+    source: str  # or "macro" (mean of the sources), "micro" (mean of all questions)
+    split: str
+    retriever: str  # the setting's name
+    unit: str
+    metric: str
+    k: int | None
+    value: float
+    ci_low: float | None
+    ci_high: float | None
+    questions: int
+    documents: int
+
+
+Find = Callable[[Setting, str, int | None, str], Row | None]
+"""The row of a setting, metric, k and source."""
+
+
+def finder(rows: Iterable[Row]) -> Find:
+    """A function that looks rows up."""
+    found = {(r["retriever"], r["unit"], r["metric"], r["k"], r["source"]): r for r in rows}
+    return lambda setting, metric, k, source: found.get((*setting.key, metric, k, source))
+
+
+def sources_of(rows: Iterable[Row]) -> list[str]:
+    """The sources of a result, in the order of its rows, without the means over them."""
+    return list(dict.fromkeys(r["source"] for r in rows if r["source"] not in ("macro", "micro")))
+
+
+def by_setting(
+    records: Iterable[Record], settings: Sequence[Setting]
+) -> dict[Setting, dict[str, list[Record]]]:
+    """The records of each setting by source, sorted; settings without records are left out."""
+    found: dict[tuple[str, str], dict[str, list[Record]]] = {setting.key: {} for setting in settings}
+    for _, record in sorted({record.key: record for record in records}.items()):
+        if record.setting_key in found:
+            found[record.setting_key].setdefault(record.source, []).append(record)
+    return {setting: sources for setting in settings if (sources := found[setting.key])}
+
+
+def rows_of(records: Iterable[Record], settings: Sequence[Setting], seed: int = 0) -> list[Row]:
+    """All rows of a result, from the records of a run in any order; the bootstrap uses ``seed``.
+
+    Each of the ``settings``, in this order, has the sources in alphabetical order, then "macro" and "micro". ``k``
+    is the cut-off of "recall", "best_recall", "precision", "ndcg", "success", "mrr" and "tokens"; the budget of
+    "recall_at_tokens"; the first length of "recall_by_length" (recall@10); the tenth of the document, 1 to 10, of
+    "recall_by_position@k". "tokens", "seconds" (per question), "gigaflops" and "gigaflops_padded" (of the first
+    question on a document), "peak_megabytes" (of the process), "documents_read" and "tokens_read" (for a question
+    that is asked of a corpus) and "index_megabytes" are not shares.
+    """
+    rows: list[Row] = []
+    for setting, sources in by_setting(records, settings).items():
+        splits = {source: {record.split for record in group} for source, group in sources.items()}
+        every = set().union(*splits.values())
+        for metric, k, samples in _measures(sources):
+            for source, sample in samples.items():
+                found = estimate({"": sample}, seed=seed)
+                rows.append(row_of(setting, source, splits[source], metric, k, found))
+            for average in ("macro", "micro"):
+                found = estimate(samples, average, seed=seed)
+                rows.append(row_of(setting, average, every, metric, k, found))
+    return rows
+
+
+def differences_of(
+    records: Iterable[Record],
+    pairs: Iterable[tuple[Setting, Setting]],
+    seed: int = 0,
+    *,
+    same_unit: Sequence[str] = TESTED,
+    across: Sequence[str] = TESTED_ACROSS,
+) -> list[dict[str, object]]:
+    """Paired tests of pairs of settings, on the questions that both were asked, of these metrics."""
+    records = list(records)
+    found: list[dict[str, object]] = []
+    for first, second in pairs:
+        for metric in same_unit if second.unit == first.unit else across:
+            samples = paired_samples(records, first, second, metric)
+            if not samples[0]:
+                continue
+            result = paired_test(*samples, "macro", seed=seed)
+            found.append(
+                {
+                    "first": first.label,
+                    "second": second.label,
+                    "metric": metric,
+                    "average": "macro",
+                    "difference": result.difference.value,
+                    "ci_low": result.difference.low,
+                    "ci_high": result.difference.high,
+                    "p_value": result.p_value,
+                    "questions": result.difference.questions,
+                }
+            )
+    return found
+
+
+def paired_samples(
+    records: Iterable[Record], first: Setting, second: Setting, metric: str
+) -> tuple[dict[str, Sample], dict[str, Sample]]:
+    """A metric of two settings by source, on the questions that both were asked, in the same order."""
+    grouped = by_setting(records, [first, second])
+    both = [grouped.get(setting, {}) for setting in (first, second)]
+    asked = [{record.key[2:] for group in sources.values() for record in group} for sources in both]
+    shared = asked[0] & asked[1]
+    one, other = (
+        {
+            source: [record for record in group if record.key[2:] in shared]
+            for source, group in sources.items()
+        }
+        for sources in both
+    )
+    return _samples(one, metric), _samples(other, metric)
+
+
+def row_of(
+    setting: Setting, source: str, splits: Iterable[str], metric: str, k: int | None, found: Estimate
+) -> Row:
+    """The row of an estimate."""
+    return Row(
+        source=source,
+        split="+".join(sorted(set(splits) - {""})),
+        retriever=setting.name,
+        unit=setting.unit,
+        metric=metric,
+        k=k,
+        value=found.value,
+        ci_low=found.low,
+        ci_high=found.high,
+        questions=found.questions,
+        documents=found.documents,
+    )
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Rows as CSV, with a header; a name is text in a spreadsheet, never a formula."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(Row.__annotations__), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
+    return file.getvalue()
+
+
+def _measures(
+    sources: Mapping[str, Sequence[Record]],
+) -> Iterator[tuple[str, int | None, dict[str, Sample]]]:
+    """Every metric with its k, and a sample of it for each source that has one."""
+    records = [record for group in sources.values() for record in group]
+    for name in dict.fromkeys(name for record in records for name in record.metrics):
+        metric, _, k = name.partition("@")
+        if metric == "best_recall" and not all(name in record.metrics for record in records):
+            continue  # some of the records are of an earlier version
+        yield metric, int(k) if k else None, _samples(sources, name)
+    for k in records[0].tokens:
+        yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
+    for name in _COSTS:
+        if all(getattr(record, name) is not None for record in records):
+            yield name, None, _samples_of(sources, attrgetter(name))
+    by_length = {
+        source: length_samples(sample, [record.characters for record in sources[source]])
+        for source, sample in _samples(sources, "recall@10").items()
+    }
+    for low, samples in _by_bin(by_length):
+        yield "recall_by_length", low, samples
+    for k in records[0].positions:
+        by_position = {}
+        for source, group in sources.items():
+            recalls = [np.array(record.positions[k], np.float64) for record in group]  # None becomes NaN
+            by_position[source] = position_samples(recalls, [record.doc_id for record in group])
+        for part, samples in _by_bin(by_position):
+            yield f"recall_by_position@{k}", part + 1, samples
+
+
+def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
+    """For every bin, in ascending order, the sources that have a sample there."""
+    for number in sorted(set().union(*found.values())):
+        yield number, {source: bins[number] for source, bins in found.items() if number in bins}
+
+
+def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, Sample]:
+    # a metric that is not defined for a question (no chunk holds half of its evidence) counts as 0
+    return _samples_of(sources, lambda record: record.metrics.get(metric, 0.0))
+
+
+def _samples_of(sources: Mapping[str, Sequence[Record]], value: Any) -> dict[str, Sample]:  # noqa: ANN401
+    return {
+        source: Sample([value(record) for record in records], [record.doc_id for record in records])
+        for source, records in sources.items()
+        if records
+    }

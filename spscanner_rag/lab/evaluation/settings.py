@@ -1,0 +1,69 @@
+"""The settings that an evaluation compares: a retriever, the unit it ranks, and variants of both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spscanner_rag.lab.retriever_names import STAGED, NameParts, units_for
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A retriever and the unit that it ranks.
+
+    Attributes
+    ----------
+    retriever
+        Its name on the command line.
+    unit
+        "sentence", "chunk", "passage" or "document".
+    variants
+        Changes to the plain setting, such as "first tenth"; empty for the plain setting.
+    """
+
+    retriever: str
+    unit: str = "sentence"
+    variants: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Retriever and variants; the value of "retriever" in the files of a run."""
+        return ", ".join((self.retriever, *self.variants))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and unit, which identify the setting in records and rows."""
+        return self.name, self.unit
+
+    @property
+    def label(self) -> str:
+        """The name of the setting in tables."""
+        return self.name if self.unit == "sentence" else f"{self.name}, {self.unit}s"
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores are probabilities, as all scores of a scanner are, here or behind a server."""
+        return NameParts.of(self.retriever).kind in ("scanner", "remote")
+
+    @property
+    def has_index(self) -> bool:
+        """Whether it looks a question up in an index that it made of the texts before, as BM25 and dense do.
+
+        BlockSearch does too: it keeps the keys and values of all documents. So does a cascade, or a reranker,
+        whose first stage does. A language model that names sentences, and a scanner here or behind a server, read
+        the texts anew.
+        """
+        name = NameParts.of(self.retriever)
+        if name.kind in STAGED:
+            return Setting(name.scorers[0]).has_index
+        if name.scorers:
+            return all(Setting(part).has_index for part in name.scorers)
+        return name.kind in ("bm25", "dense", "blocksearch")
+
+    def varied(self, variant: str) -> "Setting":
+        """The same setting with one more variant."""
+        return replace(self, variants=(*self.variants, variant))
+
+
+def settings_of(retrievers: Sequence[str], units: Sequence[str]) -> list[Setting]:
+    """Every retriever with every unit that it ranks."""
+    return [Setting(retriever, unit) for retriever in retrievers for unit in units_for(retriever, units)]

@@ -1,0 +1,228 @@
+"""Means over questions and sources with bootstrap intervals, and paired comparisons of two retrievers.
+
+Questions on one document are not independent: a document that suits a retriever lifts all of its questions. So an
+interval comes from drawing a source's documents with replacement, each with all of its questions, and taking the
+percentiles of the means. Sources are fixed and never resampled. Where a source has a single document, its
+questions are resampled instead, and the interval says nothing about other documents; if every source has a
+single question, there is no interval.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spscanner_rag.lab.evaluation.resampling import clusters, resampled, sign_flip_p
+
+RESAMPLES = 2_000
+LEVEL = 0.95
+
+Average = Literal["macro", "micro"]
+
+
+class Sample:
+    """A value for each question of a source, (questions,), and the id of the question's document.
+
+    Raises
+    ------
+    ValueError
+        If there is no question, a value is not finite, or the lengths differ.
+    """
+
+    def __init__(self, values: ArrayLike, documents: Sequence[str]) -> None:
+        self.values, self.documents = np.array(values, np.float64), tuple(documents)
+        if self.values.shape != (len(self.documents),):
+            raise ValueError(
+                f"got values of shape {self.values.shape} and {len(self.documents)} documents; "
+                "expected one of each for every question"
+            )
+        if not len(self.documents):
+            raise ValueError("got no question; expected at least one")
+        if not np.isfinite(self.values).all():
+            place = int(np.flatnonzero(~np.isfinite(self.values))[0])
+            raise ValueError(
+                f"the value of question {place} is {self.values[place]}; expected a finite number"
+            )
+
+    @property
+    def questions(self) -> int:
+        """Number of questions."""
+        return len(self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, its interval (None for a single question), and the number of questions and documents."""
+
+    value: float
+    low: float | None
+    high: float | None
+    questions: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """The first retriever's mean minus the second's, and its two-sided p value."""
+
+    difference: Estimate
+    p_value: float
+
+
+def estimate(
+    samples: Mapping[str, Sample],
+    average: Average = "macro",
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of the sources' means ("macro"), or of the questions of all sources ("micro", the paper's average).
+
+    Parameters
+    ----------
+    samples : mapping
+        A sample for each source.
+    average : str, default "macro"
+    resamples : int, default 2000
+    level : float, default 0.95
+        Share of the resampled means inside the interval.
+    seed : int, default 0
+
+    Raises
+    ------
+    ValueError
+        If there is no source, ``average`` is unknown, ``resamples`` is below 1, ``level`` is not between 0 and 1,
+        or the seed is negative.
+    """
+    if average not in ("macro", "micro"):
+        raise ValueError(f"average is {average!r}; expected macro or micro")
+    if not samples:
+        raise ValueError("got no source; expected at least one")
+    if resamples < 1:
+        raise ValueError(f"resamples is {resamples}; expected at least 1")
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; expected a number between 0 and 1, such as 0.95")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; expected at least 0")
+    value = sum(share * float(sums.sum()) for share, sums in _shares(samples, average))
+    questions = sum(sample.questions for sample in samples.values())
+    documents = sum(len(set(sample.documents)) for sample in samples.values())
+    low = high = None
+    if questions > len(samples):
+        low, high = _interval(_resampled_means([samples], average, resamples, seed)[0], level)
+    return Estimate(value, low, high, questions, documents)
+
+
+def paired_test(
+    first: Mapping[str, Sample],
+    second: Mapping[str, Sample],
+    average: Average = "macro",
+    *,
+    flips: int = 10_000,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> PairedTest:
+    """Compare two retrievers on the same questions by a sign-flip permutation test.
+
+    If neither retriever were better, the two could be swapped on any document. The test swaps them on randomly
+    chosen documents and counts how often the difference of means is at least as large as the one found, in
+    either direction. With at most 13 documents (and the default ``flips``) it tries all ways to swap.
+
+    Parameters
+    ----------
+    first, second : mapping
+        A sample for each source, of the same questions in the same order.
+    average, resamples, level, seed
+        See `estimate`, which gives the interval of the difference.
+    flips : int, default 10,000
+        Number of ways to swap.
+
+    Raises
+    ------
+    ValueError
+        If the sources or the documents of their questions differ, or ``flips`` is below 1; see also `estimate`.
+    """
+    if flips < 1:
+        raise ValueError(f"flips is {flips}; expected at least 1")
+    _check_paired(first, second)
+    differences = {
+        name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()
+    }
+    difference = estimate(differences, average, resamples=resamples, level=level, seed=seed)
+    parts = np.concatenate([share * sums for share, sums in _shares(differences, average)])
+    return PairedTest(difference, sign_flip_p(parts, flips, seed))
+
+
+def paired_ratio(
+    first: Mapping[str, Sample],
+    second: Mapping[str, Sample],
+    average: Average = "macro",
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Estimate | None:
+    """The mean of the second divided by that of the first, on the same questions; None if the first is 0.
+
+    Both means of a resample come from the same documents, so that differences between documents that affect both
+    retrievers alike do not widen the interval. There is no interval if a resample's first mean is 0. Parameters
+    and errors are those of `paired_test`.
+    """
+    _check_paired(first, second)
+    below, above = (
+        estimate(samples, average, resamples=resamples, level=level, seed=seed) for samples in (first, second)
+    )
+    if not below.value:
+        return None
+    low = high = None
+    if below.low is not None:
+        means = _resampled_means([first, second], average, resamples, seed)
+        if means[0].all():
+            low, high = _interval(means[1] / means[0], level)
+    return replace(above, value=above.value / below.value, low=low, high=high)
+
+
+def _check_paired(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> None:
+    if first.keys() != second.keys():
+        raise ValueError(
+            f"got the sources {sorted(first)} and {sorted(second)}; expected the same for both retrievers"
+        )
+    for name in first:
+        if first[name].documents != second[name].documents:
+            raise ValueError(
+                f"source {name!r}: got {first[name].questions} and {second[name].questions} questions, or on "
+                "other documents; expected the same questions in the same order"
+            )
+
+
+def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[float, NDArray[np.float64]]]:
+    """For each source, the weight of a question and the sums of values by document, as `clusters` gives them."""
+    questions = sum(sample.questions for sample in samples.values())
+    for _, sample in sorted(samples.items()):
+        share = 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
+        yield share, clusters(sample.values[:, None], sample.documents)[0][:, 0]
+
+
+def _resampled_means(
+    paired: Sequence[Mapping[str, Sample]], average: Average, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """The mean of each mapping in each resample, with the same documents for all: (mappings, resamples)."""
+    drawn = []
+    for name in sorted(paired[0]):
+        values = np.column_stack([samples[name].values for samples in paired])
+        drawn.append(resampled(values, paired[0][name].documents, resamples, name, seed))
+    if average == "macro":
+        totals = sum((sums / counts for sums, counts in drawn), np.zeros((len(paired), resamples)))
+        return totals / len(drawn)
+    totals = np.sum([sums for sums, _ in drawn], axis=0)
+    means: NDArray[np.float64] = totals / np.sum([counts for _, counts in drawn], axis=0)
+    return means
+
+
+def _interval(values: NDArray[np.float64], level: float) -> tuple[float, float]:
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high

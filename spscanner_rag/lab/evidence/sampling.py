@@ -1,0 +1,89 @@
+r"""Which questions are asked: a seeded sample, and the documents that training holds out.
+
+The rule of ``--max-questions N --seed S``: the answerable questions with evidence of every source are sorted by
+the SHA-256 of ``"{S}\n{doc_id}\n{qid}"`` (UTF-8, as hexadecimal digits), and the first N are asked. The order does
+not depend on files, on other questions or on Python's hash seed; a larger sample contains the smaller one.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+
+from spscanner_rag.lab.evidence.questions import Document, Question
+
+Asked = tuple[Document, Question]
+
+
+def sample_questions(
+    documents: Iterable[Document], per_source: int | None = None, seed: int = 0, *, answerable: bool = True
+) -> dict[str, list[Asked]]:
+    """At most ``per_source`` answerable questions with evidence of each source, by the rule of this module.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+    per_source : int, optional
+        At least 1; None for all.
+    seed : int, default 0
+    answerable : bool, default True
+        False samples, by the same rule, the questions that their document does not answer.
+
+    Returns
+    -------
+    dict
+        The questions of each source in the seeded order, with their documents; sources in alphabetical order.
+        Sources without a question to ask are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``per_source`` is below 1.
+    """
+    if per_source is not None and per_source < 1:
+        raise ValueError(f"got {per_source} questions per source; expected at least 1, or None for all")
+    found: dict[str, list[Asked]] = {}
+    for document in documents:
+        for question in document.questions:
+            if question.evidence and question.answerable if answerable else not question.answerable:
+                found.setdefault(document.source, []).append((document, question))
+    return {
+        source: sorted(pairs, key=lambda pair: _sort_key(pair, seed))[:per_source]
+        for source, pairs in sorted(found.items())
+    }
+
+
+def by_document(pairs: Iterable[Asked]) -> Iterator[tuple[Document, list[Question]]]:
+    """Group pairs by document, so that each document is cut and read once."""
+    documents: dict[int, tuple[Document, list[Question]]] = {}
+    for document, question in pairs:
+        documents.setdefault(id(document), (document, []))[1].append(question)
+    yield from documents.values()
+
+
+def is_held_out(doc_id: str) -> bool:
+    """Whether a document is in the tenth that training leaves out: the SHA-1 of its id ends in a decimal 0."""
+    digest = hashlib.sha1(doc_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    return int(digest, 16) % 10 == 0
+
+
+def is_set_aside(document: Document, sources: Collection[str]) -> bool:
+    """Whether a document is in the held-out tenth of one of ``sources``."""
+    return document.source in sources and is_held_out(document.doc_id)
+
+
+def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
+    """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents.
+
+    Raises ``ValueError`` if ``sources`` is a string, since its letters would pass for sources.
+    """
+    if isinstance(sources, str):
+        raise ValueError(f"got the sources {sources!r}; expected a list, such as [{sources!r}]")
+    return (
+        document for document in documents if document.source not in sources or is_held_out(document.doc_id)
+    )
+
+
+def _sort_key(asked: Asked, seed: int) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+    document, question = asked
+    key = f"{seed}\n{document.doc_id}\n{question.qid}".encode("utf-8", "replace")
+    # text and evidence break the tie where a file gives two questions the same id
+    return hashlib.sha256(key).hexdigest(), question.text, question.evidence

@@ -1,0 +1,147 @@
+"""A file of prompts and replies, so that no prompt is asked again after a reply."""
+
+import hashlib
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.lab.llm.usage import Usage
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class ReplyFileError(ValueError):
+    """A file of replies cannot be used; names file, line and reason."""
+
+
+def digest_of(model: str, prompt: str) -> str:
+    """The key of a reply: SHA-256 of model name and prompt, in hexadecimal."""
+    return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
+
+
+class ReplyFile:
+    r"""A file of prompts and replies, to which each reply is appended as soon as it arrives.
+
+    Each line is a JSON object ``{"digest", "model", "prompt", "reply", "attempts", "seconds"}``, with ``"error"``
+    instead of ``"reply"`` if the model failed, and with ``"usage"``, ``[prompt tokens, reply tokens]``, if it is
+    known. Errors are kept for people to read; the next run asks the prompt again. Several threads may use a file
+    at once, and it may serve several models. Memory holds the place of each reply, about 100 bytes, not the reply.
+
+    Attributes
+    ----------
+    attempts : int
+        How often models were asked in all runs that wrote the file.
+    usage : Usage
+        The sum of what the file says of tokens.
+
+    Parameters
+    ----------
+    path : Path
+        Created with its folder if it is not there. A last line without its ``\n``, which a killed program leaves,
+        counts as absent, and is cut off by the next reply.
+
+    Raises
+    ------
+    ReplyFileError
+        If another process has it open (not noticed on Windows), or a line is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._writing = threading.Lock()
+        self._places: dict[bytes, int] = {}  # of each reply's line in the file, by its digest
+        self.attempts, self.usage = 0, Usage()
+        self._file = self.path.open("ab")  # holds the lock against other processes
+        try:
+            self._lock_file()
+            place = 0
+            for number, line in complete_lines(self.path):
+                self._take(line, number, place)
+                place += len(line)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __len__(self) -> int:
+        """Number of replies, not counting failures."""
+        return len(self._places)
+
+    def get(self, digest: str) -> str | None:
+        """The reply to a prompt, or None if there is none yet."""
+        place = self._places.get(bytes.fromhex(digest))
+        if place is None:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(place)
+            reply: str = parse_json(file.readline())["reply"]
+        return reply
+
+    def add(
+        self,
+        model: str,
+        prompt: str,
+        *,
+        reply: str | None = None,
+        error: str | None = None,
+        attempts: int = 1,
+        seconds: float = 0.0,
+        usage: Usage | None = None,
+    ) -> None:
+        """Append a reply, or the error if there is none, and what it used, if that is known."""
+        digest = digest_of(model, prompt)
+        record: dict[str, Any] = {"digest": digest, "model": model, "prompt": prompt}
+        record |= {"error": error} if reply is None else {"reply": reply}
+        record |= {"attempts": attempts, "seconds": round(seconds, 3)}
+        record |= {} if usage is None else {"usage": list(usage)}
+        with self._writing:
+            if self._file.closed:
+                raise ValueError(f"{self.path}: got a reply for a closed file; open it with ReplyFile again")
+            place = append_records(self.path, [record])
+            self._count(attempts, usage)
+            if reply is not None:
+                self._places[bytes.fromhex(digest)] = place
+
+    def close(self) -> None:
+        """Close the file, so that another process may use it."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _lock_file(self) -> None:
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ReplyFileError(
+                f"{self.path} is in use by another run; wait for it, or give another file"
+            ) from None
+
+    def _count(self, attempts: int, usage: Usage | None) -> None:
+        self.attempts += attempts
+        self.usage += usage or Usage()
+
+    def _take(self, line: bytes, number: int, place: int) -> None:
+        try:
+            record = parse_json(line)
+            digest, reply = digest_of(record["model"], record["prompt"]), record.get("reply")
+            if digest != record["digest"] or not isinstance(reply, str | None):
+                raise ValueError("the digest is not that of its model and prompt")
+            self._count(int(record.get("attempts", 1)), Usage(*map(int, record.get("usage", ()))))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ReplyFileError(
+                f"{self.path}, line {number}: expected a prompt and its reply, got {line[:60]!r} ({error}); "
+                "remove the line, and the prompt is asked again"
+            ) from None
+        if reply is not None:
+            self._places[bytes.fromhex(digest)] = place

@@ -1,0 +1,189 @@
+"""Load scorers by the names that the command line and the evaluation use."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from spscanner_rag import baselines  # its names import their modules when they are used
+from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.scorers import Scorer
+from spscanner_rag.text.units import Segmenter
+
+KINDS = {
+    "scanner": "scanner or scanner:MODEL, the Single-Pass Scanner (default: the bundled checkpoint)",
+    "bm25": "bm25",
+    "dense": "dense or dense:MODEL, an embedding model (default: all-MiniLM-L6-v2)",
+    "crossencoder": "crossencoder:MODEL, a sentence-transformers cross-encoder",
+    "lateinteraction": "lateinteraction or lateinteraction:MODEL, token vectors of a ColBERT or another embedding "
+    "model (default: all-MiniLM-L6-v2)",
+    "generative": "generative:LLM, a language model that names sentences; LLM is PROVIDER:MODEL or FILE.py:NAME",
+    "mamba": "mamba:MODEL, a Mamba-2 reranker",
+    "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
+    "remote": "remote:URL, a scanner behind `spscanner serve` (its token: the variable SPSCANNER_TOKEN)",
+    "blocksearch": "blocksearch:MODEL, a language model that reads all units and answers with a code",
+    "rprs": "rprs or rprs:MODEL, for questions as long as documents (default: all-MiniLM-L6-v2)",
+    "hybrid": "hybrid:A+B, the standardized scores of two or more of these added",
+    "cascade": "cascade:A>B@M, of which B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, of "
+    "which B reads the best sentences of each unit by A, N tokens of them",
+    "listwise": "listwise:A>LLM@M, a language model that ranks the M best units of A (default: 100); LLM is "
+    "PROVIDER:MODEL or FILE.py:NAME",
+    "pairwise": "pairwise:A>LLM@M, one that compares pairs of them",
+    "setwise": "setwise:A>LLM@M, one that chooses the best of sets of them",
+}
+
+STAGED = ("cascade", "listwise", "pairwise", "setwise")
+"""Kinds whose names have a first stage, a second one, and a bound."""
+
+_STAGES = re.compile(r"(?P<first>[^>]+)>(?P<second>.+?)(?:@(?P<best>[1-9]\d{0,8})(?P<tokens>tokens)?)?")
+
+
+class NameParts(NamedTuple):
+    """The parts of a scorer's name, such as ``dense:MODEL``."""
+
+    kind: str
+    model: str  # "" if the name has none
+    scorers: tuple[str, ...]  # names of what it is made of: what a hybrid adds, the stages of a cascade
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Split a name, which need not be one that exists."""
+        kind, _, model = name.strip().partition(":")
+        scorers: tuple[str, ...] = ()
+        if kind == "hybrid":
+            scorers = tuple(model.split("+"))
+        elif kind in STAGED and (stages := _STAGES.fullmatch(model)):
+            scorers = (stages["first"], stages["second"]) if kind == "cascade" else (stages["first"],)
+        return cls(kind, model, scorers)
+
+    @property
+    def bound(self) -> dict[str, int]:
+        """What follows the @ of a name with stages: ``best`` or ``tokens``; empty if nothing does."""
+        stages = _STAGES.fullmatch(self.model)
+        if stages is None or stages["best"] is None:
+            return {}
+        return {stages["tokens"] or "best": int(stages["best"])}
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a language model is asked, by it or by a scorer that it is made of."""
+        own = self.kind in ("generative", "listwise", "pairwise", "setwise")
+        return own or any(NameParts.of(name).asks_a_model for name in self.scorers)
+
+    @property
+    def second(self) -> str:
+        """What stands behind the > of a name with stages; "" if nothing does."""
+        stages = _STAGES.fullmatch(self.model)
+        return stages["second"] if stages else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options for loading scorers by name; see `Baseline` and `Scanner.from_pretrained`."""
+
+    unit: UnitKind | Segmenter = "sentence"  # for a scanner, "sentence" means its own units
+    device: str = "auto"
+    dtype: str = "auto"
+    trust_remote_code: bool = False  # whether models from the Hub may run their own code
+    titles: Mapping[str, str] | None = None  # titles of documents by their text, for `Propositions`
+    keep_texts: int = 4  # of how many texts BM25 and dense keep an index for further questions
+
+
+def scorer_of(name: str, options: Options = Options()) -> Scorer:
+    """Load the scorer with a name of one of the forms in `KINDS`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the message lists the known ones.
+    ImportError
+        If an extra is missing; the message says how to install it.
+    """
+    check_name(name)
+    kind, model, parts = NameParts.of(name)
+    unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code
+    keep = options.keep_texts
+    own_device = None if device == "auto" else device  # None: sentence-transformers chooses
+    match kind:
+        case "scanner":
+            from spscanner_rag.retrieval.shared_scanners import shared_scanner
+
+            own: dict[str, Any] = {} if unit == "sentence" else {"segmenter": segmenter_of(unit)}
+            return shared_scanner(model or None, device=device, dtype=dtype, **own)
+        case "bm25":
+            return baselines.BM25(unit, keep_texts=keep)
+        case "dense":
+            return baselines.Dense(
+                model or "minilm", unit, device=own_device, trust_remote_code=trusted, keep_texts=keep
+            )
+        case "crossencoder":
+            dtype = "float32" if dtype == "auto" else dtype
+            return baselines.CrossEncoder(model, unit, device=device, dtype=dtype, trust_remote_code=trusted)
+        case "lateinteraction":
+            return baselines.LateInteraction(
+                model or "minilm", unit, device=own_device, trust_remote_code=trusted
+            )
+        case "generative":
+            from spscanner_rag.lab.llm.named import named_model
+
+            return baselines.Generative(named_model(model)[1], unit)
+        case "mamba":
+            return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
+        case "remote":
+            from spscanner_rag.baselines.remote_scanner import RemoteScanner
+
+            return RemoteScanner(model)
+        case "blocksearch":
+            return baselines.BlockSearch(model, unit, device=device, keep_texts=keep)
+        case "propositions":
+            dense = baselines.Dense(device=own_device)
+            return baselines.Propositions(model, dense, unit, headings=options.titles, device=device)
+        case "rprs":
+            given: dict[str, Any] = {"device": own_device, "trust_remote_code": trusted}
+            return baselines.RPRS(model or "minilm", unit, **given, keep_texts=4 * keep)
+        case "cascade":
+            first, second = (scorer_of(part, options) for part in parts)
+            bound: dict[str, Any] = dict(NameParts.of(name).bound)
+            return baselines.Cascade(first, second, **bound, unit=unit)
+        case "listwise" | "pairwise" | "setwise":
+            from spscanner_rag.lab.llm.named import named_model
+
+            staged, first = NameParts.of(name), scorer_of(parts[0], options)
+            llm, limit = named_model(staged.second)[1], staged.bound.get("best", 100)
+            return baselines.Listwise(llm, first, method=kind, best=limit, unit=unit)
+        case _:
+            return baselines.Hybrid([scorer_of(part, options) for part in parts])
+
+
+def check_name(name: str) -> None:
+    """Raise ``ValueError`` for an unknown name, and list the known ones. Nothing is loaded."""
+    kind, model, parts = NameParts.of(name)
+    if kind not in KINDS or (":" in name and not model):
+        raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
+    if kind == "bm25" and model:
+        raise ValueError(f"retriever {name!r}: bm25 takes no model name; expected {KINDS[kind]}")
+    own_model = ("crossencoder", "generative", "mamba", "propositions", "blocksearch")
+    if not model and kind in (*own_model, "remote", "hybrid"):
+        lacks = {"hybrid": "the retrievers to add", "remote": "an address"}.get(kind, "a model name")
+        raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")
+    if kind in STAGED and not parts:
+        raise ValueError(f"retriever {name!r} has no two stages; expected {KINDS[kind]}")
+    if kind != "cascade" and "tokens" in NameParts.of(name).bound and kind in STAGED:
+        raise ValueError(f"retriever {name!r} has a bound of tokens; expected {KINDS[kind]}")
+    for part in parts:
+        check_name(part)
+
+
+def check_names(names: list[str]) -> None:
+    """Raise ``ValueError`` for an empty list, a repeated name or an unknown one."""
+    if not names:
+        raise ValueError(f"got no retriever; expected at least one of: {'; '.join(KINDS.values())}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"got a retriever twice: {', '.join(names)}; expected each once")
+    for name in names:
+        check_name(name)
+
+
+def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
+    """The units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
+    return ["sentence"] if NameParts.of(name).kind in ("scanner", "remote") else units

@@ -1,0 +1,141 @@
+"""Batch files of providers: requests written for later, replies read back."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal, get_args
+
+from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
+from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
+from spscanner_rag.lab.llm.usage import Usage, usage_of
+from spscanner_rag.text.units import readable
+
+BatchFormat = Literal["openai", "anthropic"]
+BATCH_FORMATS: tuple[str, ...] = get_args(BatchFormat)
+_REPLY_TOKENS = 2_000
+
+
+class PendingError(Exception):
+    """The prompt has no reply yet; it goes into the next batch."""
+
+
+@dataclass(slots=True)
+class BatchCollector:
+    """Answers prompts from the file of replies, and collects those that have none.
+
+    Attributes
+    ----------
+    model : str
+        The provider's name of the model.
+    replies : ReplyFile
+    prompts : dict
+        Prompts without a reply by their digests, which are the ids of the requests.
+    """
+
+    model: str
+    replies: ReplyFile
+    prompts: dict[str, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def ask(self, prompt: str, ask: Callable[[str], object] | None = None) -> str:
+        """The reply to a prompt; raises `PendingError` if there is none."""
+        prompt = readable(prompt)
+        digest = digest_of(self.model, prompt)
+        if (reply := self.replies.get(digest)) is not None:
+            return reply
+        with self._lock:
+            self.prompts[digest] = prompt
+        raise PendingError
+
+    def lines(self, kind: BatchFormat) -> Iterator[str]:
+        """The requests as lines of a batch file."""
+        for digest, prompt in sorted(self.prompts.items()):
+            body: dict[str, Any] = {"model": self.model, "messages": [{"role": "user", "content": prompt}]}
+            if kind == "openai":
+                body["temperature"] = 0
+                request = {"custom_id": digest, "method": "POST", "url": "/v1/chat/completions", "body": body}
+            else:
+                request = {
+                    "custom_id": digest,
+                    "params": body | {"max_tokens": _REPLY_TOKENS, "temperature": 0},
+                }
+            yield json.dumps(request) + "\n"
+
+
+def read_batch(requests: Path, results: Path, model: str, replies: ReplyFile) -> tuple[int, int]:
+    """Take the replies of a provider's results into the file of replies; give how many came, and how many failed.
+
+    Parameters
+    ----------
+    requests : Path
+        The batch file that was sent; it has the prompts.
+    results : Path
+        What the provider gave back, in the form of OpenAI or of Anthropic.
+    model : str
+        The model's name.
+    replies : ReplyFile
+        Replies that it has already are left as they are.
+
+    Raises
+    ------
+    DataError
+        For a line in another form, and for a result whose request is not in the file.
+    """
+    prompts = {}
+    for number, line in numbered_lines(requests):
+        record = _record(line, f"{requests}, line {number}")
+        body = record.get("body") or record.get("params") or {}
+        prompts[record.get("custom_id")] = body["messages"][0]["content"]
+    came = failed = 0
+    for number, line in numbered_lines(results):
+        record = _record(line, where := f"{results}, line {number}")
+        prompt = prompts.get(record.get("custom_id"))
+        if prompt is None:
+            raise DataError(
+                f"{where}: got the id {record.get('custom_id')!r:.80}, expected one of {requests}: give the "
+                "results of this batch"
+            )
+        text, usage = _reply(record)
+        if text is None:
+            failed += 1
+        elif replies.get(digest_of(model, prompt)) is None:
+            replies.add(model, prompt, reply=text, usage=usage)
+            came += 1
+    return came, failed
+
+
+def _record(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = parse_json(line)
+        if not isinstance(record, dict):
+            raise ValueError("not an object")
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{where}: expected a JSON object of a batch file, got {line[:60]!r} ({error})"
+        ) from None
+    return record
+
+
+def _reply(record: dict[str, Any]) -> tuple[str | None, Usage | None]:
+    """The text of a result and its usage; None for a request that failed."""
+    try:
+        if "result" in record:  # Anthropic
+            message = record["result"]["message"]
+            text = "".join(block["text"] for block in message["content"] if block.get("type") == "text")
+        else:
+            message = record["response"]["body"]
+            text = message["choices"][0]["message"]["content"]
+    except (KeyError, TypeError, IndexError):
+        return None, None
+    if not isinstance(text, str) or not text.strip():
+        return None, None
+    usage = message.get("usage")
+    return text, usage_of(_Raw(usage)) if isinstance(usage, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    raw: dict[str, Any]

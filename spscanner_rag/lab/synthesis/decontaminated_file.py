@@ -1,0 +1,121 @@
+"""Example files without the documents that share text with test documents."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.lab.synthesis.sources import read_lines, read_sources, source_files
+from spscanner_rag.lab.training.data.decontamination import (
+    MAX_SHARE,
+    MIN_WORDS,
+    SharedDocument,
+    SharedTextFinder,
+)
+from spscanner_rag.lab.training.data.text_files import QUESTION_SUFFIXES, refuse_other_files
+
+
+@dataclass(slots=True)
+class Decontamination:
+    """What became of the documents of example files.
+
+    Attributes
+    ----------
+    held_out : int
+        Test documents that the others were compared with.
+    kept, dropped : int
+        Documents that were written, and documents that share text with test documents.
+    first : SharedDocument or None
+        The first document that was dropped.
+    """
+
+    held_out: int
+    kept: int = 0
+    dropped: int = 0
+    first: SharedDocument | None = None
+
+
+class _NothingKeptError(Exception):
+    """No line is left, so that no file should be written."""
+
+
+def write_decontaminated(
+    files: Sequence[Path],
+    against: Sequence[Path],
+    out: Path,
+    *,
+    report: Path | None = None,
+    min_words: int = MIN_WORDS,
+    max_share: float = MAX_SHARE,
+) -> Decontamination:
+    """Copy the lines of example files whose documents share no text with test documents.
+
+    Lines are copied as they are. Memory holds hashes of the test documents' sentences and one line at a time, so
+    the files may be larger than memory.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Training and question files, ``.jsonl`` or ``.jsonl.gz``: each line has a document under ``"text"``.
+    against : sequence of Path
+        Test documents: files of the same kind, text files, or folders of both.
+    out : Path
+        Receives the lines of all files, in order. It is written whole or not at all, and not if no line is left.
+    report : Path, optional
+        Receives a JSON object for each document that was dropped: file, line, and the fields of `SharedDocument`.
+    min_words, max_share
+        As for `shared_documents`.
+
+    Raises
+    ------
+    ValueError
+        For a missing file, a file of another kind, a line without a text (names file and line), and if there is
+        no document or no test document.
+    """
+    refuse_other_files(files, QUESTION_SUFFIXES)
+    finder = SharedTextFinder(read_sources(source_files(against)), min_words=min_words, max_share=max_share)
+    if not finder.held_out_documents:
+        raise ValueError(
+            f"{against[0]}: got no test document; expected at least one: give the files that you test on"
+        )
+    found = Decontamination(finder.held_out_documents)
+    with _lines_of(report) as told, suppress(_NothingKeptError), whole_file(out) as unfinished:
+        with unfinished.open("wb") as target:
+            _copy(files, finder, target, told, found)
+        if not found.kept:
+            raise _NothingKeptError
+    return found
+
+
+@contextmanager
+def _lines_of(path: Path | None) -> Iterator[IO[str] | None]:
+    if path is None:
+        yield None
+        return
+    with whole_file(path) as unfinished, unfinished.open("w", encoding="ascii") as file:
+        yield file
+
+
+def _copy(
+    files: Sequence[Path],
+    finder: SharedTextFinder,
+    target: IO[bytes],
+    report: IO[str] | None,
+    found: Decontamination,
+) -> None:
+    for path in files:
+        for number, line, document in read_lines(path):
+            shared = finder.find(document)
+            if shared is None:
+                target.write(line.rstrip(b"\r\n") + b"\n")
+                found.kept += 1
+                continue
+            found.dropped += 1
+            found.first = found.first or shared
+            if report is not None:
+                report.write(json.dumps({"file": str(path), "line": number, **asdict(shared)}) + "\n")
+    if not found.kept and not found.dropped:
+        raise ValueError(f"{files[0]}: got no document; expected at least one, a JSON object in each line")

@@ -1,0 +1,103 @@
+r"""Documents to make data from: files, folders, and documents of LlamaIndex and LangChain.
+
+``.txt``, ``.txt.gz`` and ``.txt.xz`` files hold documents separated by a line that holds only ``\x1e``. Each line
+of a ``.jsonl`` or ``.jsonl.gz`` file is an object with the document under ``"text"``, its name under ``"doc_id"``
+or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one document of UTF-8 text.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from spscanner_rag.files.reading import read
+from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
+from spscanner_rag.lab.training.data.text_files import (
+    QUESTION_SUFFIXES,
+    TEXT_SUFFIXES,
+    read_text_documents,
+    source_of,
+)
+
+_IN_FOLDERS = (*TEXT_SUFFIXES, *QUESTION_SUFFIXES, ".md", ".rst", ".text")
+
+
+def source_files(paths: Sequence[Path]) -> list[Path]:
+    """The files among these paths and, in order of their names, in these folders.
+
+    Raises ``ValueError`` for a path that does not exist and for a folder without a file of text.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file; expected a file of text, or a folder: check the path")
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(
+            file for file in path.rglob("*") if file.is_file() and file.name.endswith(_IN_FOLDERS)
+        )
+        if not inside:
+            raise ValueError(f"{path}: got a folder without text; expected files in {', '.join(_IN_FOLDERS)}")
+        found += inside
+    return found
+
+
+def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
+    """The documents of files, in order, one at a time.
+
+    Raises `DataError` for a line that is not an object with a text, with file and line, and ``ValueError`` for a
+    file that is not UTF-8 text.
+    """
+    for path in paths:
+        if path.name.endswith(QUESTION_SUFFIXES):
+            yield from (document for _, _, document in read_lines(path))
+        elif path.name.endswith(TEXT_SUFFIXES):
+            yield from read_text_documents([path])
+        else:
+            file = read(path)
+            yield Document(path.name, source_of(path), "", file.text, ())
+
+
+def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
+    """Documents of LlamaIndex (``Document``, ``TextNode``) or LangChain (``Document``), told by their methods.
+
+    Raises ``TypeError`` for an object that is neither.
+    """
+    for number, document in enumerate(documents, 1):
+        metadata = getattr(document, "metadata", None)
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        text = getattr(document, "page_content", None)
+        name = getattr(document, "id", None)
+        if text is None and callable(content := getattr(document, "get_content", None)):
+            text, name = content(), getattr(document, "node_id", None)  # by default without metadata
+        if not isinstance(text, str):
+            raise TypeError(
+                f"document {number} is {type(document).__name__}; expected a Document of LlamaIndex or LangChain"
+            )
+        title = str(metadata.get("title") or "")
+        place = metadata.get("source") or metadata.get("file_name")
+        yield Document(str(name or place or f"document-{number}"), "documents", title, text, ())
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
+    """The lines of a ``.jsonl`` or ``.jsonl.gz`` file, each with its number and its document; not blank ones.
+
+    Raises `DataError` for a line that is not an object with a text, with file and line.
+    """
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            record = parse_json(line.decode("utf-8"))
+            text = record["text"]
+        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{where}: expected a JSON object with a document under 'text', got {line[:60]!r} ({error!r:.80})"
+            ) from None
+        if not isinstance(text, str):
+            raise DataError(f"{where}: expected a string under 'text', got {type(text).__name__}")
+        name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
+        title = record.get("title")
+        source = str(record.get("source") or source_of(path))
+        yield number, line, Document(str(name), source, str(title) if title else "", text, ())

@@ -1,0 +1,183 @@
+"""Columns for training a reranker: a question with one passage that answers it and hard negatives."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from spscanner_rag.baselines.mamba_reranker import PairReader
+from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.examples import MAX_DRAWS
+from spscanner_rag.lab.training.data.negatives import AnswerWords, Families
+from spscanner_rag.lab.training.data.question_draw import Drawn, QuestionDraw
+from spscanner_rag.lab.training.data.source_collections import SourceCollections
+from spscanner_rag.lab.training.data.teacher import TeacherScores
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
+from spscanner_rag.results.coverage import relevant_units
+from spscanner_rag.scan.prepare import Reading
+from spscanner_rag.text.units import Segmenter, Unit
+
+HARD_CHOICE = 4
+"""Negatives are drawn from the nearest passages, this many times as many as are wanted."""
+
+_READ_CHOICE = 4  # passages that are looked at, times HARD_CHOICE, before random ones are taken
+
+Place = tuple[int, int]  # a document's number, a passage's number in it
+
+
+@dataclass(frozen=True, slots=True)
+class PassageColumn:
+    """A question and passages, of which the first answers it."""
+
+    question: str
+    passages: tuple[str, ...]
+
+
+class PassageDraw:
+    """An endless, repeatable supply of questions with passages: number n is the same in every run.
+
+    The passages of all documents of a source are ranked by BM25. With a teacher, every other hard negative is one
+    of those that the teacher ranks highest in the question's own document. A passage with an answer to the
+    question is no negative, nor is one of another document that belongs to the same text.
+
+    Parameters
+    ----------
+    documents : DocumentStore
+    recipe : Recipe
+        Its sources, seed and number of negatives.
+    segmenter : Segmenter
+        Cuts documents into passages.
+    tokenizer : Tokenizer
+        The model's.
+    teacher : TeacherScores, optional
+
+    Raises
+    ------
+    ValueError
+        If no document has a usable question.
+    """
+
+    def __init__(
+        self,
+        documents: DocumentStore,
+        recipe: Recipe,
+        segmenter: Segmenter,
+        tokenizer: Tokenizer,
+        teacher: TeacherScores | None = None,
+    ) -> None:
+        self._documents, self._recipe, self._teacher = documents, recipe, teacher
+        self._draw = QuestionDraw(documents, recipe)
+        self.questions_by_source = self._draw.questions_by_source
+        self._families, self._answers = Families(documents), AnswerWords(documents)
+        reading = Reading(tokenizer, segmenter, "last_character")
+        weights = self._draw.source_weights
+        self._collections = SourceCollections(documents, reading, [s for s in weights if weights[s]])
+
+    def column(self, number: int) -> PassageColumn:
+        """Column ``number``.
+
+        Raises ``ValueError`` if none of many questions drawn has a passage to tell its answer from.
+        """
+        draw = random.Random(f"{self._recipe.seed}-{number}")
+        for _ in range(MAX_DRAWS):
+            drawn = self._draw.answered(draw)
+            places = self._places(drawn, draw)
+            if places is not None:
+                return PassageColumn(drawn.question.text.strip(), tuple(map(self._passage, places)))
+        raise ValueError(
+            f"none of {MAX_DRAWS} drawn questions has a passage without its answer; expected documents of "
+            "several paragraphs, or smaller passages"
+        )
+
+    def _places(self, drawn: Drawn, draw: random.Random) -> list[Place] | None:
+        """A passage with evidence and then the negatives; None if one or the other does not exist."""
+        starts = self._collections.unit_starts(drawn.document)
+        stops = np.append(starts[1:], np.iinfo(np.int32).max)
+        relevant = relevant_units(starts, stops, drawn.question.evidence)
+        if not relevant.any():
+            return None
+        right = (drawn.document, int(draw.choice(np.flatnonzero(relevant))))
+        wrong = self._negatives(drawn, relevant, draw)
+        return [right, *wrong] if wrong else None
+
+    def _negatives(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
+        """As many negatives as the recipe wants: some of the nearest, and random ones where those are too few."""
+        wanted, found = self._recipe.rerank_negatives, dict[Place, None]()
+        hard = wanted - self._recipe.rerank_random
+        for near in self._nearest(drawn) if hard else ():
+            if self._is_negative(drawn, relevant, near):
+                found[near] = None
+            if len(found) == HARD_CHOICE * hard:
+                break
+        if len(found) > hard:
+            found = dict.fromkeys(draw.sample(list(found), hard))
+        numbers = self._collections.ask(drawn.document, drawn.question.text).numbers.tolist()
+        for _ in range(HARD_CHOICE * wanted):
+            if len(found) == wanted:
+                break
+            number = draw.choice(numbers)
+            units = len(self._collections.unit_starts(number))
+            if units:
+                place = (number, draw.randrange(units))
+                if self._is_negative(drawn, relevant, place):
+                    found[place] = None
+        return list(found)
+
+    def _nearest(self, drawn: Drawn) -> Iterator[Place]:
+        """The passages nearest to a question, those of BM25 and those of the teacher in turns."""
+        asked = self._collections.ask(drawn.document, drawn.question.text)
+        numbers = asked.numbers.tolist()
+        firsts = np.cumsum([0, *(len(self._collections.unit_starts(number)) for number in numbers)])
+        scores = lexical_scores(asked.asked, PLAIN_MATCH).bm25[0]  # (passages of the source,)
+        most = HARD_CHOICE * _READ_CHOICE * self._recipe.rerank_negatives
+        best = np.argsort(-scores, kind="stable")[:most]
+        texts = np.searchsorted(firsts, best, side="right") - 1
+        by_words = [(numbers[text], int(unit - firsts[text])) for text, unit in zip(texts, best, strict=True)]
+        by_teacher: list[Place] = []
+        if self._teacher is not None and drawn.place is not None:
+            own = self._collections.unit_starts(drawn.document)
+            document = self._documents.document(drawn.document)
+            stops = [*own[1:].tolist(), len(document.text)]
+            units = [Unit(s, e, "") for s, e in zip(own.tolist(), stops, strict=True)]
+            taught = self._teacher.of_question(document, units, drawn.place)
+            by_teacher = [(drawn.document, int(unit)) for unit in np.argsort(-taught, kind="stable")[:most]]
+        for pair in chain.from_iterable(zip_longest(by_words, by_teacher)):
+            if pair is not None:
+                yield pair
+
+    def _is_negative(self, drawn: Drawn, relevant: NDArray[np.bool_], place: Place) -> bool:
+        """Whether a passage seems not to answer the question."""
+        number, unit = place
+        own = number == drawn.document
+        if relevant[unit] if own else self._families.related(drawn.document, number):
+            return False
+        source = self._documents.without_text(number).source
+        text = self._passage(place)
+        return bool(text) and not self._answers.are_in(text, source, drawn.question)
+
+    def _passage(self, place: Place) -> str:
+        number, unit = place
+        starts = self._collections.unit_starts(number)
+        stop = int(starts[unit + 1]) if unit + 1 < len(starts) else None
+        return self._documents.document(number).text[int(starts[unit]) : stop].strip()
+
+
+class Columns:
+    """Columns of token ids for a reranker, as `PassageDraw` draws them."""
+
+    def __init__(self, passages: PassageDraw, reader: PairReader) -> None:
+        self._passages, self._reader = passages, reader
+
+    def example(self, number: int, length: int) -> Example:
+        """Column ``number``, of pairs whose documents are cut after ``length`` tokens: the right one is first."""
+        column = self._passages.column(number)
+        reader = PairReader(self._reader.tokenizer, self._reader.end, length)
+        pairs = [reader.sequence(column.question, passage) for passage in column.passages]
+        first, *others = (Example(pair, np.array([n == 0])) for n, pair in enumerate(pairs))
+        return Example(first.sequence, first.relevant, others=tuple(others))

@@ -1,0 +1,1 @@
+"""Gradients of the fused kernels, compiled by numba."""

@@ -1,0 +1,113 @@
+"""The model card of a trained checkpoint: its model, its training data, its recipe and its validation."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spscanner_rag import __version__
+from spscanner_rag.checkpoint import ScannerSettings
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.text.escaping import markdown_code, markdown_text, one_line
+
+MODEL_CARD = "README.md"
+
+
+def write_model_card(
+    folder: Path, model: ScannerModel, settings: ScannerSettings, word_vectors: WordVectors | None = None
+) -> None:
+    """Write ``README.md`` into a checkpoint folder."""
+    training, config, reanchor = settings.training, model.config, settings.reanchor_tokens
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    best = training.get("best_step")
+    outside_embedding = parameters - model.backbone.embedding.weight.numel()
+    facts = [
+        ("Architecture", f"Mamba-2, {config.n_layer} layers, width {config.d_model}, state {config.d_state}"),
+        ("Parameters", f"{parameters:,}, of which {outside_embedding:,} outside the token embedding"),
+        ("Vocabulary", f"{config.vocab_size:,} tokens"),
+        ("Re-anchoring", f"question repeated every {reanchor} tokens" if reanchor else "no"),
+        ("Lexical channel", ", ".join(settings.lexical_names) or "no"),
+        *([("Word vectors", str(word_vectors))] if word_vectors is not None else []),
+        ("Started from", training["started_from"]),
+        ("Steps", f"{training['steps']:,}" + (f", weights of step {best:,}" if best is not None else "")),
+        ("Time", f"{training['hours']} hours on {training['hardware']}"),
+        ("Made with", f"spscanner-rag {__version__}"),
+    ]
+    parts = [
+        *_opening(folder.name, training["stage"]),
+        _table(("", ""), facts),
+        "## Trained on",
+        *_trained_on(training),
+        "## Recipe",
+        _table(("", ""), [(key, value) for key, value in training["recipe"].items()], as_code=True),
+        *_measured(training),
+    ]
+    write_whole(folder / MODEL_CARD, "\n\n".join(parts) + "\n")
+
+
+def _opening(name: str, stage: str) -> list[str]:
+    """Title, description and usage."""
+    shown = one_line(name)
+    if stage == "language-model":
+        command = (
+            f"spscanner train RECIPE.toml --base {shlex.quote(shown)} --data QUESTIONS.jsonl --out my-scanner"
+        )
+        return [
+            f"# {markdown_text(name)}: a language model to train a scanner from",
+            "Predicts the next token of plain text; its vocabulary matrix is its token embedding.",
+            f"```sh\n{command}\n```",
+        ]
+    if stage == "reranker":
+        call = f'reranker = MambaReranker({json.dumps(shown)}, "passage")'
+        return [
+            f"# {markdown_text(name)}: a Mamba-2 reranker",
+            "Reads a passage with a question after it and gives the pair a relevance logit.",
+            f"```python\nfrom spscanner_rag.baselines import MambaReranker\n\n{call}\n```",
+        ]
+    call = f"scanner = Scanner.from_pretrained({json.dumps(shown)})"
+    return [
+        f"# {markdown_text(name)}: a single-pass scanner",
+        "Reads a question and a whole document once and gives every sentence a relevance logit.",
+        f"```python\nfrom spscanner_rag import Scanner\n\n{call}\n```",
+    ]
+
+
+def _trained_on(training: dict[str, Any]) -> list[str]:
+    what = "questions" if "questions_by_source" in training else "tokens"
+    sizes = training[f"{what}_by_source"]
+    table = _table(("source", what), [(source, f"{number:,}") for source, number in sizes.items()])
+    left_out = training["left_out"]
+    shared = f"{left_out:,} documents that share text with documents to validate on were left out."
+    return [table, shared] if left_out else [table]
+
+
+def _measured(training: dict[str, Any]) -> list[str]:
+    """Title and table of the last validation."""
+    head: tuple[str, ...]
+    if "validation_loss" in training:
+        title = "## Loss of the next token on text that was not trained on"
+        head = ("source", "nats", "perplexity")
+        losses = training["validation_loss"]
+        rows = [(source, f"{v['nats']:.3f}", f"{v['perplexity']:.1f}") for source, v in losses.items()]
+    elif "validation_ranking" in training:
+        title = "## Rankings of passages of documents that were not trained on"
+        measured = training["validation_ranking"]
+        head = ("source", *next(iter(measured.values()), {}))
+        rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in measured.items()]
+    else:
+        title = "## Sentence recall on documents that were not trained on"
+        head = ("source", "@1", "@5", "@10", "@50")
+        recalls = training["validation_recall"]
+        rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in recalls.items()]
+    return [title, _table(head, rows) if rows else "Not measured: no validation files were given."]
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]], as_code: bool = False) -> str:
+    """A table; ``as_code`` shows all cells but the first of each row as code."""
+    shown = markdown_code if as_code else markdown_text
+    body = [[markdown_text(str(first)), *(shown(str(cell)) for cell in cells)] for first, *cells in rows]
+    lines = [head, ("---",) * len(head), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

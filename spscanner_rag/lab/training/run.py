@@ -1,0 +1,201 @@
+"""A whole training run: data, model, loop, validation, checkpoint and model card."""
+
+import copy
+import platform
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
+from spscanner_rag.lab.training import Notify
+from spscanner_rag.lab.training.ahead import check_workers
+from spscanner_rag.lab.training.best_weights import BestWeights
+from spscanner_rag.lab.training.data.teacher import short_name
+from spscanner_rag.lab.training.devices import Workers
+from spscanner_rag.lab.training.history import steps_before
+from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
+from spscanner_rag.lab.training.loop import StepReport, Trainer
+from spscanner_rag.lab.training.model_card import write_model_card
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.evidence_stage import EvidenceStage
+from spscanner_rag.lab.training.stages.language_model_stage import LanguageModelStage
+from spscanner_rag.lab.training.stages.reranker_stage import RerankerStage
+from spscanner_rag.lab.training.stages.stage import Stage, Validation
+from spscanner_rag.lab.training.start import RunFiles, check_start
+from spscanner_rag.lab.training.state_file import check_state
+from spscanner_rag.scan.devices import choose
+
+SNAPSHOTS = "snapshots"
+
+OnStep = Callable[[StepReport], object]
+OnValidation = Callable[[int, Validation], object]
+
+
+_STAGES: dict[str, type[Stage]] = {
+    "evidence": EvidenceStage,
+    "language-model": LanguageModelStage,
+    "reranker": RerankerStage,
+}
+
+
+class TrainingRun:
+    """Training from files to a checkpoint folder, whatever the stage.
+
+    Parameters
+    ----------
+    files, recipe, device
+    notify : callable, optional
+        Called with messages about lengthy work before the first step.
+    workers : int, default 0
+        Processes that draw the sequences of coming steps.
+    together : Workers, optional
+        The processes that train this model together. Default: this one alone.
+
+    Raises
+    ------
+    ValueError
+        For data, a base, a configuration or a saved state that cannot be used; nothing is trained then.
+    """
+
+    def __init__(
+        self,
+        files: RunFiles,
+        recipe: Recipe,
+        device: torch.device,
+        notify: Notify = lambda message: None,
+        workers: int = 0,
+        together: Workers | None = None,
+    ) -> None:
+        check_workers(workers)
+        together = together or Workers()
+        if recipe.dtype == "auto":
+            recipe = replace(recipe, dtype=str(choose(device).dtype).removeprefix("torch."))
+        recipe = replace(recipe, dtype=together.agreed(recipe.dtype))  # "auto" measures
+        self.files, self.recipe = files, recipe
+        with together.leader_first():
+            self._prepare(device, notify, workers, together)
+
+    def _prepare(self, device: torch.device, notify: Notify, workers: int, together: Workers) -> None:
+        files, recipe = self.files, self.recipe
+        check_start(files, recipe)
+        inputs = inputs_of(files)
+        check_state(files.out, recipe, inputs)
+        self.stage = _STAGES[recipe.stage](files, recipe, device, notify)
+        if recipe.keep_best and not any(True for _ in self.stage.held_out):
+            raise ValueError(
+                "keep_best is true, but there is nothing to choose by; expected --validation files, or "
+                "held_out_sources that the data has, or keep_best = false"
+            )
+        self.start = self.stage.start()
+        inputs = with_tokenizer(inputs, self.start.tokenizer)
+        objective = self.stage.objective(self.start)
+        skipped = steps_before(self.start.settings.training, recipe)
+        if skipped:
+            notify(f"leaves out the examples of {skipped:,} steps, which the base was trained on")
+        self.trainer = trainer = Trainer(
+            self.start.model, objective, recipe, files.out, workers, inputs, skipped, together
+        )
+        notify(f"kernels: {trainer.kernels.kernels.name} ({trainer.kernels.reason})")
+        if trainer.step:
+            notify(f"found the state of step {trainer.step:,}, from which the run goes on")
+        self._best = None
+        if recipe.keep_best and together.leads:
+            self._best = BestWeights(files.out, recipe, trainer.step, inputs, trainer.average)
+
+    def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
+        """Train to the end, then validate, save the checkpoint and write its model card.
+
+        Returns the last validation; None without documents to validate on, and in a process that does not lead:
+        it only trains.
+        """
+        if not self.trainer.together.leads:
+            for report in self.trainer.run():
+                on_step(report)
+            return None
+        at = self.trainer.step
+        # a base is validated before its first step; a resumed run may lack the validation of its last step
+        if self._is_due(at) and (at == 0 or not self.trainer.log.has_validation(at)):
+            self._validate(on_validation)
+        for report in self.trainer.run():
+            on_step(report)
+            if self.recipe.snapshot_every and report.step % self.recipe.snapshot_every == 0:
+                self._snapshot()
+            if self._is_due(report.step):
+                self._validate(on_validation)
+        best = self._best.weights(self.start.model.device) if self._best else None
+        chosen = self.stage.finish(self._with_weights(best or self.trainer.averaged_weights()))
+        validation = self.stage.validate(chosen, final=True)
+        if validation is not None:
+            self._report(validation, on_validation)
+        self._save(chosen, self.files.out, validation)
+        return validation
+
+    def _snapshot(self) -> None:
+        """Save the averaged weights as they are now, neither validated nor calibrated."""
+        now = self._with_weights(self.trainer.averaged_weights())
+        self._save(now, self.files.out / SNAPSHOTS / f"step-{self.trainer.step}", None)
+
+    def _save(self, checkpoint: Checkpoint, folder: Path, validation: Validation | None) -> None:
+        settings = replace(self.start.settings, training=self._summary(validation))
+        save_checkpoint(
+            folder,
+            checkpoint.model,
+            settings,
+            checkpoint.tokenizer,
+            dtype=torch.bfloat16,
+            word_vectors=checkpoint.word_vectors,
+        )
+        write_model_card(folder, checkpoint.model, settings, checkpoint.word_vectors)
+
+    def _is_due(self, step: int) -> bool:
+        if step == self.recipe.steps:  # validated at the end anyway, unless the last weights may be the best
+            return self._best is not None
+        if step == 0:
+            return self.files.base is not None
+        return step % self.recipe.validate_every == 0
+
+    def _validate(self, on_validation: OnValidation) -> None:
+        weights = self.trainer.averaged_weights()
+        validation = self.stage.validate(self._with_weights(weights), final=False)
+        if validation is not None:
+            if self._best is not None:
+                self._best.offer(self.trainer.step, validation.choice, weights)
+            self._report(validation, on_validation)
+
+    def _report(self, validation: Validation, on_validation: OnValidation) -> None:
+        self.trainer.log.append({"step": self.trainer.step, "validation": validation.measures})
+        on_validation(self.trainer.step, validation)
+
+    def _with_weights(self, weights: dict[str, Tensor]) -> Checkpoint:
+        model = copy.deepcopy(self.start.model)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(weights[name])
+        return replace(self.start, model=model.eval())
+
+    def _summary(self, validation: Validation | None) -> dict[str, Any]:
+        model = self.start.model
+        count = self.trainer.together.count
+        together = f", {count} workers" if count > 1 else ""
+        best = {"best_step": self._best.step} if self._best else {}
+        before = self.start.settings.training
+        return {
+            "stage": self.recipe.stage,
+            "steps": self.trainer.step,
+            **best,
+            "hours": round(self.trainer.seconds / 3600, 2),
+            "hardware": f"{model.device.type}, {torch.get_num_threads()} threads, {platform.machine()}{together}",
+            "kernels": self.trainer.kernels.kernels.name,
+            "started_from": self.files.base or "nothing",
+            **self.stage.trained_on(),
+            "recipe": self.recipe.to_dict() | {"teacher": short_name(self.recipe.teacher)},
+            self.stage.measured: {
+                source: {name: round(value, 4) for name, value in values.items()}
+                for source, values in (validation.measures if validation else {}).items()
+            },
+            **({"before": before} if before else {}),
+        }

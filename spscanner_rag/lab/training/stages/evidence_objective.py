@@ -1,0 +1,143 @@
+"""The loss of the evidence stage: which sentences of a sequence answer its question."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
+from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
+from spscanner_rag.mamba2.model import ScannerModel
+
+
+class Examples(Protocol):
+    """An endless, repeatable supply of examples."""
+
+    def example(self, number: int, length: int) -> Example:
+        """Example ``number``, about ``length`` tokens long."""
+        ...
+
+
+class EvidenceObjective:
+    """The relevance of sentences, learnt from labels and, if the recipe has one, from a teacher.
+
+    The teacher's scores are learnt by a second head, which reads hidden states of width ``d_model``. ``shift`` is
+    added to the logits in the binary loss; see `loss_shift`.
+    """
+
+    def __init__(self, source: Examples, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
+        self._source, self._recipe, self._shift = source, recipe, shift
+        self._teacher_head = nn.Linear(d_model, 1) if recipe.teacher and recipe.teacher_weight else None
+        self.extra = self._teacher_head or nn.Module()
+        if self._teacher_head is not None:
+            nn.init.zeros_(self._teacher_head.weight)
+
+    def example(self, number: int, length: int) -> Example:
+        """A question, a stretch of its document and its labels, or a group of stretches."""
+        return self._source.example(number, length)
+
+    def tokens(self, example: Example) -> int:
+        """The number of tokens in the sequence, or in all sequences of a group."""
+        return sum(len(stretch.sequence.input_ids) for stretch in example.stretches)
+
+    def loss(self, model: ScannerModel, examples: Sequence[Example], read: Pass) -> Tensor:
+        """Binary and ranking loss on labels, and the loss against a teacher's scores."""
+        labels = np.concatenate([stretch.relevant for example in examples for stretch in example.stretches])
+        weight = torch.tensor(weight_of_positives(self._recipe.positive_weight, labels), device=model.device)
+        members = [examples[number] for number in read.members]
+        ends = self._unit_ends(model, members, read)
+        loss = torch.zeros((), device=model.device)
+        for example in members:
+            own = [next(ends) for _ in example.stretches]
+            loss = loss + self._example_loss(model, own, example, weight, len(labels), len(examples))
+        return loss
+
+    def _unit_ends(self, model: ScannerModel, members: Sequence[Example], read: Pass) -> Iterator[Tensor]:
+        """Hidden states at the unit ends of each sequence of the examples, in order: (units, d_model)."""
+        sequences = [stretch.sequence for example in members for stretch in example.stretches]
+        shapes = [replace(read, members=range(len(sequences)))]
+        if not read.is_stream and len(sequences) > len(members):
+            # the pass has groups, whose sequences have lengths of their own
+            lengths = [len(sequence.input_ids) for sequence in sequences]
+            shapes = passes(lengths, self._recipe.tokens_per_pass, streams=False)
+        found: dict[int, Tensor] = {}
+        for shape in shapes:
+            together = [sequences[number] for number in shape.members]
+            ids = [sequence.input_ids for sequence in together]
+            classes = [sequence.match_classes for sequence in together if sequence.match_classes is not None]
+            features = [
+                sequence.match_features for sequence in together if sequence.match_features is not None
+            ]
+            hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, shape, features or None)
+            for states, number, sequence in zip(hidden, shape.members, together, strict=True):
+                found[number] = states[torch.from_numpy(sequence.positions).to(model.device)].float()
+        return (found[number] for number in range(len(sequences)))
+
+    def _example_loss(
+        self,
+        model: ScannerModel,
+        ends: Sequence[Tensor],
+        example: Example,
+        weight: Tensor,
+        units: int,
+        sequences: int,
+    ) -> Tensor:
+        """Loss of one example from the hidden states at the unit ends of its sequences, (units, d_model) each.
+
+        ``weight`` is that of positives, scalar; ``units`` and ``sequences`` are the numbers in the whole step,
+        where a group counts as one sequence.
+        """
+        recipe, device = self._recipe, model.device
+        logits_of = [
+            model.score(states, None if prior is None else torch.from_numpy(prior).to(device))  # (units,)
+            for states, prior in zip(ends, (s.sequence.prior for s in example.stretches), strict=True)
+        ]
+        logits = torch.cat(logits_of)  # (units of all sequences,)
+        labels = np.concatenate([stretch.relevant for stretch in example.stretches])
+        relevant = torch.from_numpy(labels.astype(np.float32)).to(device)
+        shifted = logits + self._shift  # neither the ranking nor a teacher sees the shift
+        binary = F.binary_cross_entropy_with_logits(shifted, relevant, pos_weight=weight, reduction="sum")
+        loss = binary / units
+        if recipe.ranking_weight and labels.any():  # without evidence there is no ranking to learn
+            ranking = -(logits.log_softmax(0) * relevant).sum() / relevant.sum()
+            loss = loss + recipe.ranking_weight * ranking / sequences
+        for stretch, states, own in zip(example.stretches, ends, logits_of, strict=True):
+            if stretch.teacher is None:
+                continue
+            targets = torch.from_numpy(stretch.teacher).to(device)  # (units,)
+            if self._teacher_head is not None:
+                error = F.mse_loss(self._teacher_head(states)[:, 0], targets, reduction="sum")
+                loss = loss + recipe.teacher_weight * error / units
+            if recipe.distillation_weight:
+                divergence = listwise_divergence(own, targets, recipe.distillation_temperature)
+                loss = loss + recipe.distillation_weight * divergence / sequences
+        return loss
+
+
+def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bool_]) -> float:
+    """The weight of a relevant sentence in the binary loss; irrelevant ones have 1.
+
+    "balanced", as in the official train.py, is n-/n+: the number of irrelevant sentences in the step's batch over
+    the number of relevant ones, so that both kinds contribute equally; 1 without relevant ones. ``relevant``
+    has all labels of the batch, (sentences,).
+    """
+    if positive_weight != "balanced":
+        return positive_weight
+    positives = int(relevant.sum())
+    return (len(relevant) - positives) / positives if positives else 1.0
+
+
+def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
+    """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over units: scalar.
+
+    ``logits`` and ``targets`` are (units,). The divergence is 0 where ``logits`` and ``targets / temperature``
+    differ by a constant; the lower the temperature, the more the teacher's best units dominate.
+    """
+    wanted = (targets / temperature).log_softmax(0)
+    return F.kl_div(logits.log_softmax(0), wanted, reduction="sum", log_target=True)

@@ -1,0 +1,159 @@
+"""The evidence stage: questions with known or made-up evidence, from files to a scanner."""
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import torch
+
+from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.lab.evidence.questions import Document, read_documents, refuse_names_of_means
+from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_set_aside, sample_questions
+from spscanner_rag.lab.training import Notify
+from spscanner_rag.lab.training.data.columns import PassageDraw
+from spscanner_rag.lab.training.data.decontamination import find_shared
+from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.teacher import TeacherScores, teacher_of
+from spscanner_rag.lab.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
+from spscanner_rag.lab.training.pseudo.pseudo_queries import pseudo_question_file
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.calibrate import calibrate, loss_shift
+from spscanner_rag.lab.training.stages.evidence_objective import EvidenceObjective
+from spscanner_rag.lab.training.stages.stage import Stage, Validation
+from spscanner_rag.lab.training.stages.validation import validate
+from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
+from spscanner_rag.scanner import Scanner
+
+CHOICE_CUTOFF = 10
+"""Weights are chosen by macro recall at this many sentences."""
+
+_SHIFT_STEPS = 3
+"""Steps whose examples decide the shift of a base's logits in the loss."""
+
+
+class EvidenceStage(Stage):
+    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``."""
+
+    measured = "validation_recall"
+
+    def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
+        super().__init__(files, recipe, device, notify)
+        _check_files(files)
+        self._held_out: list[Document] = []
+        data = list(files.data)
+        if files.text:
+            data.append(pseudo_question_file(files.text, recipe, files.out / "pseudo-questions", notify))
+        training = set_aside(read_documents(data), recipe.held_out_sources, self._held_out)
+        self._documents = DocumentStore(training, files.out)
+        self._held_out += read_documents(files.validation)
+        refuse_names_of_means((document.source for document in self._held_out), "validation")
+        self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
+        self._documents.leave_out(self._shared)
+        self._pseudo_sources = {source_of(path) for path in files.text}
+        self._drawn: ExampleSource | PassageDraw | None = None  # what the objective draws from
+
+    @property
+    def held_out(self) -> Iterable[Document]:
+        """Documents to validate on."""
+        return self._held_out
+
+    def start(self) -> Checkpoint:
+        """The scanner to train."""
+        return start_checkpoint(self._files, self._recipe, self._documents, self._device)
+
+    def objective(self, start: Checkpoint) -> EvidenceObjective:
+        """The relevance of sentences."""
+        recipe = self._recipe
+        source = ExampleSource(
+            self._documents, Scanner(start).reading, recipe, self._teacher(), self._pseudo_sources
+        )
+        self._drawn = source
+        shift = 0.0
+        if self._files.base is not None and start.has_head:
+            numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
+            first = [source.example(number, min(recipe.sequence_tokens)) for number in numbers]
+            shift = loss_shift(start.model, first, recipe.positive_weight, recipe.tokens_per_pass)
+        return EvidenceObjective(source, recipe, start.model.config.d_model, shift)
+
+    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
+        """The checkpoint, calibrated if the recipe has ``calibration_questions``."""
+        most = self._recipe.calibration_questions
+        if most:
+            fitted = calibrate(Scanner(checkpoint), self._labelled(most))
+            self._notify(
+                "not calibrated: too few questions, or their evidence scores no higher than the rest"
+                if fitted is None
+                else f"calibrated: logits times {fitted[0]:.2f} {fitted[1]:+.2f}"
+            )
+        return checkpoint
+
+    def _labelled(self, most: int) -> Iterator[Asked]:
+        """Questions of ``--data`` with their documents; labels of pseudo-questions are too rough for this."""
+        bare = [self._documents.without_text(number) for number in range(len(self._documents))]
+        numbers = {id(document): number for number, document in enumerate(bare)}
+        asked = sample_questions(
+            (d for d in bare if d.source not in self._pseudo_sources), most, self._recipe.seed
+        )
+        for document, questions in by_document(chain.from_iterable(asked.values())):
+            whole = self._documents.document(numbers[id(document)])
+            yield from ((whole, question) for question in questions)
+
+    def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
+        """Recall of evidence sentences."""
+        sample = self._validation_sample(final)
+        if not sample:
+            return None
+        recalls = validate(Scanner(checkpoint), sample)
+        measures = {
+            source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
+        }
+        lines = (
+            f"recall  {'  '.join(f'@{k} {100 * value:5.1f}' for k, value in recall.items())}  {source}"
+            for source, recall in recalls.items()
+        )
+        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, tuple(lines))
+
+    def trained_on(self) -> dict[str, Any]:
+        """Numbers of questions, and of documents that were left out."""
+        assert self._drawn is not None
+        return {"questions_by_source": self._drawn.questions_by_source, "left_out": len(self._shared)}
+
+    def _teacher(self) -> TeacherScores | None:
+        """The teacher that the recipe names."""
+        if not self._recipe.teacher:
+            return None
+        load = partial(teacher_of, device=str(self._device))
+        return TeacherScores(self._recipe.teacher, self._files.teacher_cache, load)
+
+    def _validation_sample(self, final: bool) -> dict[str, list[Asked]]:
+        """The questions of a validation by source; none if no document was held out."""
+        recipe = self._recipe
+        most = recipe.final_validation_questions if final else recipe.validation_questions
+        return sample_questions(self._held_out, most, recipe.seed)
+
+
+def set_aside(
+    documents: Iterable[Document], sources: Collection[str], held_out: list[Document]
+) -> Iterator[Document]:
+    """Documents to train on; a tenth of the given sources' documents go into ``held_out`` instead."""
+    for document in documents:
+        if is_set_aside(document, sources):
+            held_out.append(document)
+        else:
+            yield document
+
+
+def _check_files(files: RunFiles) -> None:
+    if not files.data and not files.text:
+        raise ValueError("got nothing to train on; expected --data with questions or --text with plain text")
+    for path in chain(files.data, files.validation):
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
+        if path.name.endswith(TEXT_SUFFIXES):
+            raise ValueError(
+                f"{path}: got plain text; expected questions in JSONL: give it as --text for pseudo-questions "
+                'or set stage = "language-model" in the recipe'
+            )
+    refuse_other_files(files.text, TEXT_SUFFIXES)

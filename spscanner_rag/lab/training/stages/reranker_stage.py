@@ -1,0 +1,121 @@
+"""The reranker stage: questions with known evidence, from files to a Mamba-2 reranker of passages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import torch
+
+from spscanner_rag.baselines.mamba_reranker import MambaReranker, PairReader
+from spscanner_rag.baselines.units import UnitKind, segmenter_of
+from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.lab.evidence.metrics import Measure, best_first, ranking_metrics
+from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.sampling import Asked
+from spscanner_rag.lab.training import Notify
+from spscanner_rag.lab.training.data.columns import Columns, PassageDraw
+from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.stages.evidence_stage import EvidenceStage
+from spscanner_rag.lab.training.stages.reranker_objective import RerankerObjective
+from spscanner_rag.lab.training.stages.reranker_start import as_reranker
+from spscanner_rag.lab.training.stages.stage import Validation
+from spscanner_rag.lab.training.start import RunFiles
+from spscanner_rag.lexical.words import index_words
+from spscanner_rag.results.coverage import Spans, relevant_units
+from spscanner_rag.text.units import Segmenter
+
+RERANKED = 50
+"""A validation ranks so many passages of the question's document anew: those that BM25 takes for the best."""
+
+_MEASURES = (Measure("mrr", 10), Measure("recall", 1), Measure("recall", 10))
+
+
+class RerankerStage(EvidenceStage):
+    """Trains a reranker on questions of ``--data``.
+
+    Raises ``ValueError`` also for ``--text`` and for keys of the lexical channel, which a reranker does not have.
+    """
+
+    measured = "validation_ranking"
+
+    def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
+        if files.text:
+            raise ValueError('got --text, which the stage "reranker" does not use; expected --data alone')
+        parts = [
+            name for name in ("match", "prior", "surroundings", "soft") if getattr(recipe, f"lexical_{name}")
+        ]
+        if parts:
+            raise ValueError(
+                f"lexical_{parts[0]} is true, but a reranker has no lexical channel; expected false, or stage = "
+                '"evidence"'
+            )
+        super().__init__(files, recipe, device, notify)
+        self._segmenter = segmenter_of(cast(UnitKind, recipe.rerank_unit))
+
+    def start(self) -> Checkpoint:
+        """The reranker to train."""
+        return as_reranker(super().start(), self._recipe.seed)
+
+    def objective(self, start: Checkpoint) -> RerankerObjective:
+        """The passage with the answer among hard negatives."""
+        recipe = self._recipe
+        passages = PassageDraw(self._documents, recipe, self._segmenter, start.tokenizer, self._teacher())
+        self._drawn = passages
+        without_head = replace(recipe, teacher_weight=0.0)  # the teacher only chooses negatives
+        columns = Columns(passages, PairReader.of(start.tokenizer))
+        return RerankerObjective(columns, without_head, start.model.config.d_model)
+
+    def finish(self, checkpoint: Checkpoint) -> Checkpoint:
+        """The checkpoint as it is: only the order of a reranker's logits is trained."""
+        return checkpoint
+
+    def validate(self, checkpoint: Checkpoint, final: bool) -> Validation | None:
+        """MRR and recall of the passages that hold evidence."""
+        sample = self._validation_sample(final)
+        if not sample:
+            return None
+        most_tokens = max(self._recipe.sequence_tokens)
+        reranker = MambaReranker.of_model(checkpoint.model, checkpoint.tokenizer, most_tokens)
+        measures = validate(reranker, self._segmenter, sample)
+        lines = tuple(
+            f"ranking  {'  '.join(f'{name} {100 * value:5.1f}' for name, value in values.items())}  {source}"
+            for source, values in measures.items()
+        )
+        return Validation(measures["macro"]["mrr@10"], measures, lines)
+
+
+def validate(
+    reranker: MambaReranker, segmenter: Segmenter, sample: Mapping[str, Sequence[Asked]]
+) -> dict[str, dict[str, float]]:
+    """Mean measures by source, and their mean over sources under "macro".
+
+    A question whose evidence is not among the `RERANKED` best passages of BM25 counts as not found.
+    """
+    found = {
+        source: _means([_measured(reranker, segmenter, *asked) for asked in questions])
+        for source, questions in sample.items()
+    }
+    return found | {"macro": _means(list(found.values()))}
+
+
+def _measured(
+    reranker: MambaReranker, segmenter: Segmenter, document: Document, question: Question
+) -> dict[str, float]:
+    text = document.text
+    units = segmenter.segment(text)
+    spans = Spans.of(units)
+    relevant = relevant_units(spans.starts, spans.ends, question.evidence)
+    if not relevant.any():
+        return {f"{name}@{k}": 0.0 for name, k in _MEASURES}
+    first = bm25_scores(index_words([unit.model_text for unit in units]), question.text)
+    best = best_first(first, len(units))[:RERANKED]
+    scores = np.full(len(units), -np.inf)
+    scores[best] = reranker.score_texts(question.text, [text[units[n].start : units[n].end] for n in best])
+    measured = ranking_metrics(scores, relevant, (1, 10))
+    return {f"{name}@{k}": measured[Measure(name, k)] for name, k in _MEASURES}
+
+
+def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([value[name] for value in values])) for name in values[0]}

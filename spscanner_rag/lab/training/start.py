@@ -1,0 +1,198 @@
+"""The checkpoint that training starts from: a base, or a model and tokenizer from nothing."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
+from spscanner_rag.checkpoint.file_access import read_json
+from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.training.embedding_start import start_embedding
+from spscanner_rag.lab.training.recall_start import start_recall
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.mamba2.config import Mamba2Config
+
+_NO_WORD_VECTORS = (
+    "the recipe asks for word vectors (lexical_soft or embedding_start); give --word-vectors FILE, which "
+    "`spscanner word-vectors` makes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What a run reads and where it writes."""
+
+    data: Sequence[Path]
+    validation: Sequence[Path]
+    out: Path
+    base: str | None  # a checkpoint to start from
+    config: Path | None  # or the configuration of a model to train from nothing
+    teacher_cache: Path
+    text: Sequence[Path] = ()  # plain text for pseudo-questions
+    word_vectors: Path | None = None  # for a soft lexical channel or an embedding that starts from them
+
+
+def check_start(files: RunFiles, recipe: Recipe) -> None:
+    """Raise ``ValueError`` unless a run has either a base that exists or a valid configuration, not both.
+
+    Word vectors that the run cannot do without, or has no use for, are refused as well.
+    """
+    if (files.base is None) == (files.config is None):
+        raise ValueError(
+            "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
+            "give one of --base and --config"
+        )
+    if files.config is not None:
+        _read_shape(files.config, recipe.vocab_size)
+    else:
+        locate(files.base)
+    starts = recipe.embedding_start and files.config is not None
+    for name, part in (("embedding_start", "embedding is"), ("recall_start", "layers are")):
+        if getattr(recipe, name) and files.config is None:
+            raise ValueError(f"{name} is true with --base, whose {part} trained; expected --config")
+    if files.word_vectors is not None and not (recipe.lexical_soft or starts):
+        raise ValueError(
+            f"{files.word_vectors}: the recipe has no use for word vectors; "
+            "expected lexical_soft or embedding_start"
+        )
+    evidence_from_nothing = recipe.lexical_soft and files.config is not None and recipe.stage == "evidence"
+    if files.word_vectors is None and (starts or evidence_from_nothing):
+        raise ValueError(_NO_WORD_VECTORS)
+
+
+def start_checkpoint(
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
+) -> Checkpoint:
+    """The checkpoint of a scanner to train, in float32.
+
+    A base that is a scanner keeps its settings and gains the parts of the lexical channel that the recipe adds. A
+    base that is a language model gets a head and the recipe's settings. ``documents`` are read only to learn the
+    vocabulary of a model from nothing. Raises ``ValueError`` if the base or the stored vocabulary is damaged, or
+    for a soft channel without word vectors.
+    """
+    if files.base is None:
+        return _from_nothing(files, recipe, documents, device, head=True)
+    base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
+    own = base.settings
+    if not base.has_head:
+        return _with_parts(base, _with_reading(own, recipe), files)
+    grown = replace(
+        own,
+        match=own.match or recipe.lexical_match,
+        prior=own.prior or recipe.lexical_prior,
+        surroundings=own.surroundings or recipe.lexical_surroundings,
+        soft=own.soft or recipe.lexical_soft,
+        least_units=own.least_units or recipe.lexical_least_units,
+        text_weight=own.text_weight or recipe.lexical_text_weight,
+    )
+    return base if grown == own else _with_parts(base, grown, files)
+
+
+def start_language_model(
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
+) -> Checkpoint:
+    """The checkpoint of a language model to train, without a head; arguments as in `start_checkpoint`.
+
+    A base keeps its lexical channel, if it has one, for the evidence stage.
+    """
+    if files.base is None:
+        return _from_nothing(files, recipe, documents, device, head=False)
+    base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
+    base.model.binary_head = None
+    return base
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
+    """Learn a byte-level BPE tokenizer, which can encode any text and has no special tokens.
+
+    It has at most ``vocab_size`` tokens, but never fewer than the 256 bytes.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def _from_nothing(
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device, head: bool
+) -> Checkpoint:
+    assert files.config is not None
+    stored = files.out / TOKENIZER  # from the run that is resumed
+    if stored.exists():
+        tokenizer = read_tokenizer(stored)
+    else:
+        tokenizer = train_tokenizer((document.text for document in documents), recipe.vocab_size)
+        files.out.mkdir(parents=True, exist_ok=True)
+        with whole_file(stored) as unfinished:
+            tokenizer.save(str(unfinished))
+    config = _read_shape(files.config, tokenizer.get_vocab_size())
+    settings = _with_reading(ScannerSettings(), recipe) if head else ScannerSettings()
+    torch.manual_seed(recipe.seed)
+    model = new_model(config, settings, head=head)
+    if recipe.embedding_start:
+        start_embedding(model, tokenizer, _read_table(files), recipe.seed)
+    if recipe.recall_start:
+        start_recall(model, recipe.seed)
+    table = _read_table(files) if settings.soft else None
+    return Checkpoint(
+        model.to(device),
+        settings,
+        tokenizer,
+        str(files.config),
+        files.out,
+        published=False,
+        word_vectors=table,
+    )
+
+
+def _read_shape(path: Path, vocab_size: int) -> Mamba2Config:
+    try:
+        return Mamba2Config.from_dict(read_json(path) | {"vocab_size": vocab_size})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _read_table(files: RunFiles) -> WordVectors:
+    if files.word_vectors is None:
+        raise ValueError(_NO_WORD_VECTORS)
+    return read_word_vectors(files.word_vectors)
+
+
+def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) -> Checkpoint:
+    """The base with these settings; new parts start at zero, so that a scanner's logits do not change."""
+    model = new_model(base.model.config, settings)
+    model.to(base.model.device)
+    own = base.model.state_dict()
+    wanted = model.state_dict()
+    if model.match_embedding is not None:
+        torch.nn.init.zeros_(model.match_embedding.weight)
+    if model.lexical_prior is not None and base.has_head:
+        torch.nn.init.zeros_(model.lexical_prior.weight)
+    if model.soft_prior is not None and base.has_head:
+        torch.nn.init.zeros_(model.soft_prior.bias)
+    model.load_state_dict({name: value for name, value in own.items() if name in wanted}, strict=False)
+    table = (base.word_vectors or _read_table(files)) if settings.soft else None
+    return replace(base, model=model, settings=settings, word_vectors=table)
+
+
+def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
+    return replace(
+        settings,
+        reanchor_tokens=recipe.reanchor_tokens or None,
+        match=recipe.lexical_match,
+        prior=recipe.lexical_prior,
+        surroundings=recipe.lexical_surroundings,
+        soft=recipe.lexical_soft,
+        least_units=recipe.lexical_least_units,
+        text_weight=recipe.lexical_text_weight,
+    )

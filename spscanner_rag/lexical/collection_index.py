@@ -1,0 +1,307 @@
+"""The words of a collection: how often each unit of many texts contains each word, for statistics and search."""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.lexical.languages import LANGUAGES
+from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
+from spscanner_rag.lexical.postings import (
+    Postings,
+    QueryCounts,
+    check,
+    count_stems,
+    kept_texts,
+    merged,
+    renumbered,
+)
+from spscanner_rag.lexical.soft_match import rows_of
+from spscanner_rag.lexical.stop_words import ENGLISH
+from spscanner_rag.lexical.text_ranking import N_SCORES, TextRanking
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import index_words, query_stems, stems_of
+
+_MOST_PENDING = 4_000_000
+"""Added texts are kept apart until they have this many postings, and indexed before."""
+
+_GROWTH = 4
+"""Two parts of the index are merged unless the older is this many times as large, so that few are merged again."""
+
+
+class CollectionIndex:
+    """Counts the words of every unit of a collection of texts, and answers with statistics of a query over them.
+
+    Texts can be added and removed at any time; the index is thread-safe. It takes 6 bytes for each distinct word
+    of a unit, 4 for each unit and, in Python objects, some 200 for each distinct word of the collection.
+    """
+
+    def __init__(self) -> None:
+        self._vocabulary: dict[str, int] = {}
+        self._stems = {ENGLISH: _Stems(ENGLISH)}  # others once they are asked for
+        self._languages: dict[str, str] = {}  # of the texts that are not in English, by key
+        self._parts: list[Postings] = []
+        self._keys: list[list[str]] = []  # of the texts of each part
+        self._pending: dict[str, Postings] = {}
+        self._pending_size = 0
+        self._known: set[str] = set()
+        self._rows: tuple[WordVectors, NDArray[np.int32]] | None = None  # of the vocabulary
+        self._lock = threading.RLock()
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]]) -> Self:
+        """Index texts, each given as the ``model_text`` of its units; their keys are "0", "1" and so on."""
+        index = cls()
+        for number, model_texts in enumerate(texts):
+            index.add(str(number), model_texts)
+        return index
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of the texts, in the order in which they were added."""
+        with self._lock:
+            return [key for keys in self._keys for key in keys] + list(self._pending)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of all texts."""
+        with self._lock:
+            return sum(part.n_units for part in (*self._parts, *self._pending.values()))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the counts, without the words themselves."""
+        with self._lock:
+            parts = (*self._parts, *self._pending.values())
+            return sum(array.nbytes for part in parts for array in part)
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """All lowercase words ever counted, numbered in this order; new ones are appended."""
+        with self._lock:
+            return list(self._vocabulary)
+
+    def add(self, key: str, model_texts: Sequence[str]) -> None:
+        """Add a text, given the ``model_text`` of its units in order; ``ValueError`` for a key that is in use."""
+        words = index_words(model_texts)
+        with self._lock:
+            if key in self._known:
+                raise ValueError(f"the collection has a text {key!r:.80} already; remove it first")
+            self._learn(words.vocabulary)
+            numbers = np.array([self._vocabulary[word] for word in words.vocabulary], np.int32)
+            self._pending[key] = renumbered(words.postings, numbers)
+            self._pending_size += len(words.postings.units)
+            self._known.add(key)
+            if words.language != ENGLISH:
+                self._languages[key] = words.language
+            if self._pending_size >= _MOST_PENDING:
+                self._settle()
+
+    def copy(self) -> Self:
+        """An index of the same texts, which no later change to this one touches. The counts are shared."""
+        other = type(self)()
+        with self._lock:
+            other._parts, other._keys = list(self._parts), list(self._keys)
+            other._pending, other._pending_size = dict(self._pending), self._pending_size
+            other._known = set(self._known)
+            # The vocabulary only grows, so both use one, under one lock.
+            other._vocabulary, other._stems, other._lock = self._vocabulary, self._stems, self._lock
+            other._languages = dict(self._languages)
+        return other
+
+    def remove(self, *keys: str) -> None:
+        """Remove texts; ``KeyError`` for an unknown key, and then nothing is removed."""
+        gone = set(keys)
+        with self._lock:
+            unknown = gone - self._known
+            if unknown:
+                raise KeyError(f"the collection has no text {min(unknown)!r:.80}")
+            self._settle()
+            for number, own in enumerate(self._keys):
+                kept = [key not in gone for key in own]
+                if not all(kept):
+                    self._parts[number] = kept_texts(self._parts[number], np.array(kept))
+                    self._keys[number] = [key for key in own if key not in gone]
+            self._known -= gone
+            self._languages = {key: own for key, own in self._languages.items() if key not in gone}
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages of the texts, one of `languages.LANGUAGES` each."""
+        with self._lock:
+            others = sorted(set(self._languages.values()))
+            return others if len(self._languages) == len(self._known) and others else [ENGLISH, *others]
+
+    def statistics(self, query: str, options: MatchOptions, language: str = ENGLISH) -> LexicalStatistics:
+        """Statistics of a query over all units of all texts, with the stems of a language.
+
+        Those of English, if no text was counted in that language: the index may be older than this rule.
+        """
+        language = language if language in self.languages else ENGLISH
+        return lexical_scores(self.asked(query, options.vectors, language), options).statistics
+
+    def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
+        """Rank texts by the words that they share with a query, to choose those worth scanning.
+
+        A unit's score is the mean of four z-scores: those of its BM25 and of the BM25 of its surroundings, which
+        are 3, 7 and 17 units. A text has the score of its best unit, with the stems of its own language.
+
+        Parameters
+        ----------
+        query : str
+        top : int, optional
+            Number of texts. Default: all that share a word with the query.
+
+        Returns
+        -------
+        list of (str, float)
+            Key and score, best first; among equal scores the text that was added first.
+        """
+        with self._lock:
+            asked = [self.asked(query, language=language) for language in self.languages]
+            keys, languages = self.keys, dict(self._languages)
+        found: list[tuple[int, float]] = []
+        for each in asked:
+            ranking = TextRanking.of(each)
+            for number, score in zip(ranking.texts.tolist(), (ranking.best / N_SCORES).tolist(), strict=True):
+                if len(asked) == 1 or languages.get(keys[number], ENGLISH) == each.language:
+                    found.append((number, score))
+        if len(asked) > 1:
+            found.sort(key=lambda one: (-one[1], one[0]))
+        return [(keys[number], score) for number, score in found[:top]]
+
+    def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
+        """Count groups of words in every unit of every text, as if each group was the words of one stem.
+
+        ``columns`` has the group of each word of the vocabulary, else -1; a shorter one leaves out newer words.
+        """
+        with self._lock:
+            self._settle()
+            parts = list(self._parts)
+            known = np.append(columns, np.full(len(self._vocabulary) - len(columns), -1))
+        return count_stems(parts, known, n_columns)
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """How often each word of the vocabulary occurs in all texts: (vocabulary,)."""
+        with self._lock:
+            self._settle()
+            total = np.zeros(len(self._vocabulary), np.int64)
+            for part in self._parts:
+                sums = np.concatenate([[0], np.cumsum(part.times, dtype=np.int64)])
+                total[part.words] += np.diff(sums[part.stops])
+        return total
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The index as plain arrays, for a file; `from_arrays` reads them."""
+        with self._lock:
+            self._settle()
+            postings = merged(self._parts)
+            lists = {"vocabulary": list(self._vocabulary), "keys": self.keys}
+            lists["languages"] = [self._languages.get(key, ENGLISH) for key in lists["keys"]]
+        return postings._asdict() | {name: _encoded(strings) for name, strings in lists.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Read what `to_arrays` made; memory-mapped arrays are not copied.
+
+        Raises ``ValueError`` if an array is missing or does not fit the others.
+        """
+        missing = sorted({*Postings._fields, "vocabulary", "keys"} - set(arrays))
+        if missing:
+            raise ValueError(f"the index has no {missing[0]!r}; expected what CollectionIndex.to_arrays made")
+        postings = Postings(*(arrays[name] for name in Postings._fields))
+        vocabulary, keys = (_decoded(name, arrays[name]) for name in ("vocabulary", "keys"))
+        check(postings, len(vocabulary), len(keys))
+        index = cls()
+        index._learn(vocabulary)
+        if "languages" in arrays:  # not in an index that counted all texts as English
+            index._languages = _languages(keys, _decoded("languages", arrays["languages"]))
+        index._parts, index._keys, index._known = [postings], [keys], set(keys)
+        if (len(index._vocabulary), len(index._known)) != (len(vocabulary), len(keys)):
+            raise ValueError("the index names a word or a text twice; it is damaged: make it again")
+        return index
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return type(self).from_arrays, (self.to_arrays(),)
+
+    def asked(self, query: str, vectors: WordVectors | None = None, language: str = ENGLISH) -> QueryOnWords:
+        """A query and all texts as they are now, which later changes do not affect, in the stems of a language."""
+        with self._lock:
+            self._settle()
+            vocabulary = list(self._vocabulary)
+            known = self._stems.setdefault(language, _Stems(language))
+            known.learn(vocabulary[known.n_words :])
+            of_stem = {stem: list(known.numbers.get(stem, ())) for stem in query_stems(query, language)}
+            if vectors is None or language != ENGLISH:
+                return QueryOnWords(query, list(self._parts), of_stem, vocabulary, None, language)
+            if self._rows is None or self._rows[0] is not vectors:
+                self._rows = vectors, np.zeros(0, np.int32)
+            new = rows_of(vectors, vocabulary[len(self._rows[1]) :])
+            self._rows = vectors, np.concatenate([self._rows[1], new])
+            return QueryOnWords(query, list(self._parts), of_stem, vocabulary, self._rows[1])
+
+    def _learn(self, words: Iterable[str]) -> None:
+        new = [word for word in words if word not in self._vocabulary]
+        self._stems[ENGLISH].learn(new)
+        for word in new:
+            self._vocabulary.setdefault(word, len(self._vocabulary))
+
+    def _settle(self) -> None:
+        """Index pending texts, and merge small parts."""
+        if self._pending:
+            self._parts.append(merged(list(self._pending.values())))
+            self._keys.append(list(self._pending))
+            self._pending, self._pending_size = {}, 0
+        while len(self._parts) > 1 and len(self._parts[-2].units) < _GROWTH * len(self._parts[-1].units):
+            self._parts[-2:] = [merged(self._parts[-2:])]
+            self._keys[-2:] = [self._keys[-2] + self._keys[-1]]
+
+
+class _Stems:
+    """The numbers of a vocabulary's words with each stem of a language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self.n_words = 0
+        self.numbers: dict[str, list[int]] = {}
+
+    def learn(self, words: list[str]) -> None:
+        """Learn the words that come next in the vocabulary."""
+        for number, stem in enumerate(stems_of(words, self.language), self.n_words):
+            self.numbers.setdefault(stem, []).append(number)
+        self.n_words += len(words)
+
+
+def _languages(keys: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
+    """The languages of texts that are not in English, by key."""
+    unknown = sorted({*languages} - {*LANGUAGES})
+    if unknown or len(languages) != len(keys):
+        raise ValueError(
+            f"the index has {len(languages)} languages for {len(keys)} texts"
+            + (f", one of them {unknown[0]!r:.40}" if unknown else "")
+            + f"; expected one of {', '.join(LANGUAGES)} for each: make it again"
+        )
+    return {key: own for key, own in zip(keys, languages, strict=True) if own != ENGLISH}
+
+
+def _encoded(strings: Sequence[str]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(strings).encode(), np.uint8)
+
+
+def _decoded(name: str, array: NDArray[Any]) -> list[str]:
+    try:
+        strings = json.loads(bytes(array))
+    except ValueError:
+        strings = None
+    if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
+        raise ValueError(f"{name} of the index is not a JSON list of strings; it is damaged: make it again")
+    return strings

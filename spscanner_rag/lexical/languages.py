@@ -1,0 +1,83 @@
+"""Which language a text is in, as far as its words and their stems depend on it.
+
+Stop words are two fifths of running text. So counting those of each language tells the language of a paragraph,
+without a model. Whatever is not clearly another language counts as English.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS_OF
+
+CJK: Final = "cjk"
+"""Chinese and Japanese: no white space between words, so that two neighbouring characters count as a word."""
+
+LANGUAGES: Final = (*STOP_WORDS_OF, CJK)
+
+CJK_CHARACTER: Final = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U000323af"
+)
+"""Han, hiragana and katakana, as the inside of a character class."""
+
+_CJK = re.compile(f"[{CJK_CHARACTER}]")
+
+# Latin letters alone are left out: "d" and "l" are French stop words, and names in formulas.
+_TELLING: Mapping[str, frozenset[str]] = {
+    language: frozenset(word for word in words if len(word) > 1 or word >= "\u0400")
+    for language, words in STOP_WORDS_OF.items()
+}
+
+_ENGLISH_SHARE = 0.2
+"""Of the words of a text: with so many English stop words, nothing else is looked for."""
+
+_SHARE = 0.25
+"""Least share of another language's stop words."""
+
+_DISTINCT = 6
+"""Least number of different ones: a list of Spanish place names has a few."""
+
+_TIMES_ENGLISH = 2
+"""They are at least so many times as frequent as English ones."""
+
+
+def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> str:
+    """The language of a text, one of `LANGUAGES`; English without words.
+
+    Parameters
+    ----------
+    vocabulary : mapping of str to int
+        The lowercase words of the text, numbered from 0.
+    numbers : (words,)
+        The number of each word of the text.
+    """
+    times = np.bincount(numbers, minlength=len(vocabulary))  # (vocabulary,)
+    english = sum(_times(ENGLISH, vocabulary, times))
+    if english >= len(numbers) * _ENGLISH_SHARE:
+        return ENGLISH
+    if max(vocabulary) >= "\u3005" and _mostly_cjk(vocabulary, times):
+        return CJK
+    found, most = ENGLISH, max(len(numbers) * _SHARE, english * _TIMES_ENGLISH)
+    for language in _TELLING:
+        own = _times(language, vocabulary, times)
+        if language != ENGLISH and len(own) >= _DISTINCT and sum(own) > most:
+            found, most = language, sum(own)
+    return found
+
+
+def _times(language: str, vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> list[int]:
+    """How often each of the language's stop words occurs that occurs at all."""
+    return [int(times[vocabulary[word]]) for word in _TELLING[language] if word in vocabulary]
+
+
+def _mostly_cjk(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> bool:
+    """Whether at least half of the characters of the words are Han or kana."""
+    characters = cjk = 0
+    for word, number in vocabulary.items():
+        characters += len(word) * int(times[number])
+        cjk += len(_CJK.findall(word)) * int(times[number])
+    return cjk * 2 >= characters

@@ -1,0 +1,244 @@
+"""The lexical channel: which words of a text also occur in the query, and BM25 scores per unit.
+
+A small model cannot learn from a few thousand questions that "Ahab" in the query and "Ahab" in the document are
+the same; this channel tells it, and with word vectors also which words mean about the same (`soft_match`). The
+scores are relative to all texts that the query is asked of, the collection: its units are BM25's documents, a
+word's idf is its rarity among them, and scores are standardized over them. The only step that depends on the
+model's tokenizer is the last, which gives each token the class of its word.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.lexical.bm25 import (
+    BM25_K1,
+    Moments,
+    mean_words,
+    mean_words_around,
+    own_scores,
+    rarity,
+    scores_around,
+    tempered,
+)
+from spscanner_rag.lexical.postings import Postings, QueryCounts, count_stems
+from spscanner_rag.lexical.soft_match import (
+    SimilarWords,
+    SoftScores,
+    SoftStatistics,
+    rows_of,
+    soft_scores,
+    soft_statistics,
+)
+from spscanner_rag.lexical.stop_words import ENGLISH
+from spscanner_rag.lexical.text_match import TextStatistics, text_scores, text_statistics
+from spscanner_rag.lexical.token_features import MATCH_FEATURES, of_tokens, word_features
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import (
+    TextWords,
+    numbers_of_stems,
+    query_stems,
+    query_words,
+    stem_columns,
+)
+
+IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
+"""Boundaries, as idf with natural logarithm, between match classes 1 to 5; class 5 has the rarest words."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalStatistics:
+    """What a query's matches are relative to: its statistics over all units of a text or a collection."""
+
+    idf: NDArray[np.float64]  # (stems,) of the query
+    mean_words: float  # of a unit
+    own: Moments  # of the units' BM25 scores
+    mean_words_around: tuple[float, ...] = ()  # of a unit's surroundings, by `REACH`
+    around: tuple[Moments, ...] = ()  # of their BM25 scores
+    soft: SoftStatistics | None = None
+    language: str = ENGLISH  # that the query was cut and stemmed in
+    texts: TextStatistics | None = None  # those of whole texts, of a collection whose texts are compared
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalMatch:
+    """The lexical match of a query with a text.
+
+    ``scores`` begin with the z-score of the unit's BM25 over the collection's units and, with ``surroundings``,
+    those of the text around it by `REACH`. With word vectors follow the same four z-scores of the soft match, and
+    for both matches the four scores as shares of the largest that is possible. ``token_features`` are the
+    similarity s of the token's word to the query word with the largest s * idf, that product over 5, whether the
+    stem is the same, and 0 (which in the query's own tokens is the idf of their word over 5).
+    """
+
+    token_classes: NDArray[np.uint8]  # (text tokens,): 0 none, 1 to 5 by idf
+    scores: NDArray[np.float32]  # (units, 1, 4 or 16)
+    token_features: NDArray[np.float32] | None = None  # (text tokens, 4), with word vectors
+    query_idf: NDArray[np.float64] | None = None  # (query words,) in the soft match, with word vectors
+    language: str = ENGLISH  # that the query was cut and stemmed in
+    text_score: float = 0.0  # of the whole text, less the best of the collection; 0 if texts are not compared
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """What is matched, which depends on the checkpoint.
+
+    Fewer than ``least_units`` units are scored as if units without any word of the query were added. (In a text
+    of three sentences no word is rare, so no score could stand out.)
+    """
+
+    surroundings: bool = False  # whether the text around each unit is scored as well
+    least_units: int = 0
+    vectors: WordVectors | None = None  # for the soft match, which needs the surroundings
+    texts: bool = False  # whether texts are also compared as wholes, which needs the surroundings
+
+
+PLAIN_MATCH = MatchOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOnWords:
+    """A query, and the words of a text or of a collection."""
+
+    query: str
+    parts: Sequence[Postings]
+    of_stem: Mapping[str, Sequence[int]]  # numbers of the vocabulary's words with this stem
+    vocabulary: Sequence[str]
+    rows: NDArray[np.int32] | None = None  # (vocabulary,) in the word vectors, if they are known already
+    language: str = ENGLISH  # that the query is cut in, and whose stems `of_stem` has
+
+    @classmethod
+    def on_text(
+        cls, query: str, words: TextWords, vectors: WordVectors | None = None, language: str | None = None
+    ) -> Self:
+        """A query, and the words of one text, with the stems of a language: by default the text's own."""
+        language, of_stem = language or words.language, words.of_stem
+        if language != words.language:
+            of_stem = numbers_of_stems(words.vocabulary, language)
+        rows = None if vectors is None else rows_of(vectors, words.vocabulary, language)
+        return cls(query, [words.postings], of_stem, words.vocabulary, rows, language)
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """The distinct stems of the query."""
+        return query_stems(self.query, self.language)
+
+    def columns(self) -> NDArray[np.int64]:
+        """The index of each word's stem among the query's, else -1: (vocabulary,)."""
+        return stem_columns(self.of_stem, self.stems, len(self.vocabulary))
+
+    def counts(self) -> QueryCounts:
+        """How often each unit has each stem of the query."""
+        return count_stems(self.parts, self.columns(), len(self.stems))
+
+    def similar(self, vectors: WordVectors) -> SimilarWords:
+        """The vocabulary beside the query's words."""
+        rows = rows_of(vectors, self.vocabulary, self.language) if self.rows is None else self.rows
+        words = query_words(self.query, self.language)
+        return SimilarWords(vectors, rows, self.of_stem, words, self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalScores:
+    """What a query's words score in every unit of a text or a collection."""
+
+    counts: QueryCounts
+    statistics: LexicalStatistics  # that the scores are relative to
+    bm25: tuple[NDArray[np.float64], ...]  # (units,) each: of the unit and, by `REACH`, of its surroundings
+    soft: SoftScores | None = None
+
+    def standardized(self) -> list[NDArray[np.float64]]:
+        """Z-scores of each of ``bm25``: (units,)."""
+        return _standardized(self.bm25, self.statistics)
+
+
+def lexical_scores(
+    asked: QueryOnWords, options: MatchOptions, statistics: LexicalStatistics | None = None
+) -> LexicalScores:
+    """Score a query in every unit of a text or a collection, by ``statistics`` or else by those of the units."""
+    counts, least = asked.counts(), options.least_units
+    means: tuple[float, ...] = ()
+    if statistics is not None:
+        idf, mean, means = statistics.idf, statistics.mean_words, statistics.mean_words_around
+    else:
+        idf, mean = rarity(counts, least), mean_words(counts.words_per_unit)
+        if options.surroundings:
+            means = mean_words_around(counts)
+    own = own_scores(counts, idf, mean)
+    around = tuple(scores_around(counts, idf, means)) if options.surroundings else ()
+    soft = None
+    if options.surroundings and options.vectors is not None:
+        soft_idf = statistics.soft.idf if statistics is not None and statistics.soft is not None else None
+        soft = soft_scores(asked.similar(options.vectors), asked.parts, least, soft_idf)
+    if statistics is None:
+        statistics = LexicalStatistics(
+            idf,
+            mean,
+            Moments.of(own, least),
+            means,
+            tuple(Moments.of_surroundings(scores, least) for scores in around),
+            None if soft is None else soft_statistics(soft, least),
+            asked.language,
+        )
+        if options.texts and len(counts.text_starts) > 1:
+            texts = text_statistics(counts, _standardized((own, *around), statistics))
+            statistics = replace(statistics, texts=texts)
+    return LexicalScores(counts, statistics, (own, *around), soft)
+
+
+def match_query(
+    words: TextWords,
+    query: str,
+    token_starts: NDArray[np.integer],
+    token_ends: NDArray[np.integer],
+    options: MatchOptions = PLAIN_MATCH,
+    statistics: LexicalStatistics | None = None,
+) -> LexicalMatch:
+    """Match a query with a text.
+
+    ``token_starts`` and ``token_ends``, (text tokens,), are character positions of the model's tokens in the
+    joined model text. A token gets the class of the word that its last character belongs to. ``statistics`` are
+    those of the query over the collection that the text belongs to, with the same options, and their language
+    holds for the text too; by default the text is its own collection.
+    """
+    language = words.language if statistics is None else statistics.language
+    asked = QueryOnWords.on_text(query, words, options.vectors, language)
+    scores = lexical_scores(asked, options, statistics)
+    statistics, soft, columns = scores.statistics, scores.soft, asked.columns()
+    classes = 1 + np.searchsorted(IDF_EDGES, statistics.idf, side="right")  # (stems,)
+    class_of = np.append(classes, 0).astype(np.uint8)[columns]  # (vocabulary,); column -1 is class 0
+    token_classes = of_tokens(np.append(class_of, np.uint8(0)), words, token_starts, token_ends)
+    unit_z, text_score = scores.standardized(), 0.0
+    if statistics.texts is not None:
+        text_score = float(text_scores(scores.counts, unit_z, statistics.texts)[0]) - statistics.texts.best
+    standard = np.stack(unit_z, axis=1)
+    if options.vectors is None or soft is None or statistics.soft is None:
+        return LexicalMatch(token_classes, standard.astype(np.float32), None, None, language, text_score)
+    standard_soft = np.stack(_standardized((soft.own, *soft.around), statistics.soft), axis=1)
+    most = (BM25_K1 + 1) * statistics.idf.sum()
+    columns_of_scores = [
+        tempered(standard),
+        tempered(standard_soft),
+        np.stack(scores.bm25, axis=1) / max(most, 1e-9),
+        np.stack([soft.own, *soft.around], axis=1) / max(soft.idf.sum(), 1e-9),
+    ]
+    features = word_features(asked.similar(options.vectors), soft.idf, columns >= 0)  # (vocabulary, 4)
+    features = np.append(features, np.zeros((1, MATCH_FEATURES), np.float32), axis=0)
+    return LexicalMatch(
+        token_classes,
+        np.concatenate(columns_of_scores, axis=1).astype(np.float32),
+        of_tokens(features, words, token_starts, token_ends),
+        soft.idf,
+        language,
+        text_score,
+    )
+
+
+def _standardized(
+    scores: Sequence[NDArray[np.float64]], statistics: LexicalStatistics | SoftStatistics
+) -> list[NDArray[np.float64]]:
+    moments = (statistics.own, *statistics.around)
+    return [own.standardize(values) for own, values in zip(moments, scores, strict=True)]

@@ -1,0 +1,170 @@
+"""The soft lexical channel: which words of a text mean about the same as a word of the query.
+
+With s(q, v) the similarity of a query word q and a text's word v (`WordVectors.similarities`; 1 for words of the
+same stem), and df(v) the number of units that contain v, a query word has
+
+    df(q) = min(n, sum over v of s(q, v) df(v)),    idf(q) = ln(1 + (n - df(q) + 0.5) / (df(q) + 0.5))
+
+and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words. As in
+`lexical`, counts and moments are those of a collection. Stop words match only words of the same stem.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.lexical.bm25 import REACH, Moments
+from spscanner_rag.lexical.postings import Postings, text_starts
+from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS
+from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
+from spscanner_rag.lexical.words import stems_of_query_words
+
+_QUERY_WORDS_AT_ONCE = 16
+"""Bounds memory: 64 bytes for each distinct word of the collection."""
+
+_STEPS = (1, 2, 5)
+"""The widths 3, 7 and 17 of `REACH` as the largest of three windows of the width before, so far apart."""
+
+
+class SoftStatistics(NamedTuple):
+    """What a query's soft matches are relative to: its statistics over all units of a text or a collection."""
+
+    idf: NDArray[np.float64]  # (query words,)
+    own: Moments  # of the units' soft scores
+    around: tuple[Moments, ...]  # of those of their surroundings, by `REACH`
+
+
+class SoftScores(NamedTuple):
+    """Soft scores of every unit."""
+
+    idf: NDArray[np.float64]  # (query words,)
+    own: NDArray[np.float64]  # (units,)
+    around: NDArray[np.float64]  # (3, units): of the text around each unit, by `REACH`
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarWords:
+    """The words of a text or collection, beside a query's."""
+
+    vectors: WordVectors
+    rows: NDArray[np.int32]  # (vocabulary,) of the text's words, from `rows_of`
+    of_stem: Mapping[str, Sequence[int]]  # numbers of the text's words with this stem
+    query: tuple[str, ...]  # `query_words`
+    language: str = ENGLISH  # of the text, whose stems `of_stem` has
+
+    def similarities(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the number of the first of some query words, and their similarities: (vocabulary, some)."""
+        query_rows, stems = rows_of(self.vectors, self.query, self.language), self._stems()
+        for first in range(0, len(self.query), _QUERY_WORDS_AT_ONCE):
+            some = slice(first, first + _QUERY_WORDS_AT_ONCE)
+            similar = self.vectors.similarities_of_rows(query_rows[some], self.rows)
+            for column, stem in enumerate(stems[some]):
+                similar[np.asarray(self.of_stem.get(stem, ()), np.int64), column] = 1
+            yield first, similar
+
+    def _stems(self) -> tuple[str, ...]:
+        return stems_of_query_words(self.query, self.language)
+
+
+def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
+    """Rows of words in lower case, with stop words as unknown ones: (words,).
+
+    In another language than English all are unknown, since the vectors are those of English words.
+    """
+    if language != ENGLISH:
+        return np.full(len(words), UNKNOWN, np.int32)
+    return vectors.rows("" if word in STOP_WORDS else word for word in words)
+
+
+def soft_scores(
+    words: SimilarWords,
+    parts: Sequence[Postings],
+    least_units: int = 0,
+    idf: NDArray[np.float64] | None = None,
+) -> SoftScores:
+    """Soft scores of every unit of some texts, with these idf or else those of the texts themselves."""
+    n_units = sum(part.n_units for part in parts)
+    n, windows = max(n_units, least_units), None
+    found = np.zeros(len(words.query)) if idf is None else idf
+    own, around = np.zeros(n_units), np.zeros((len(REACH), n_units))
+    for first, similar in words.similarities():
+        for column in range(similar.shape[1]):
+            frequency, best = _best_of_units(similar[:, column], parts, n_units)
+            if idf is None:
+                df = min(n, frequency)
+                found[first + column] = np.log1p((n - df + 0.5) / (df + 0.5))
+            if frequency:
+                windows = windows or _Windows.of(parts)
+                own += found[first + column] * best
+                for sums, largest in zip(around, windows.largest(best), strict=True):
+                    sums += found[first + column] * largest
+    return SoftScores(found, own, around)
+
+
+def soft_statistics(scores: SoftScores, least_units: int = 0) -> SoftStatistics:
+    """Statistics of the scores of a collection's units; ``least_units`` is as for `MatchOptions`."""
+    around = tuple(Moments.of_surroundings(values, least_units) for values in scores.around)
+    return SoftStatistics(scores.idf, Moments.of(scores.own, least_units), around)
+
+
+def best_of_words(
+    words: SimilarWords, idf: NDArray[np.float64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The largest s(q, v) idf(q) over the query's words for each word of the text, and that s: (vocabulary,)."""
+    weighted = np.zeros(len(words.rows), np.float32)
+    similarity = np.zeros(len(words.rows), np.float32)
+    everyone = np.arange(len(words.rows))
+    for first, similar in words.similarities():
+        values = similar * idf[first : first + similar.shape[1]].astype(np.float32)
+        best = values.argmax(axis=1)
+        better = values[everyone, best] > weighted
+        weighted[better] = values[everyone, best][better]
+        similarity[better] = similar[everyone, best][better]
+    return weighted, similarity
+
+
+def _best_of_units(
+    similar: NDArray[np.float32], parts: Sequence[Postings], n_units: int
+) -> tuple[float, NDArray[np.float32]]:
+    """A query word's df, and its largest similarity to a word of each unit: (units,)."""
+    frequency, before, best = 0.0, 0, np.zeros(n_units, np.float32)
+    for part in parts:
+        values = similar[part.words]
+        places = np.flatnonzero(values)
+        sizes = part.stops[places + 1] - part.stops[places]
+        frequency += float(values[places] @ sizes)
+        # all postings of these words: for each word the range from its first to its last
+        ends = np.cumsum(sizes)
+        shift = np.repeat(part.stops[places] - (ends - sizes), sizes)
+        units = part.units[np.arange(len(shift)) + shift]
+        np.maximum.at(best, units + before, np.repeat(values[places], sizes))
+        before += part.n_units
+    return frequency, best
+
+
+class _Windows(NamedTuple):
+    """Where the units stand with room for the largest window before and after each text."""
+
+    places: NDArray[np.int64]  # (units,)
+    length: int
+
+    @classmethod
+    def of(cls, parts: Sequence[Postings]) -> "_Windows":
+        starts = text_starts(parts)
+        n_units = sum(part.n_units for part in parts)
+        text = np.searchsorted(starts, np.arange(n_units), side="right")  # counted from 1
+        return cls(np.arange(n_units) + text * REACH[-1], n_units + (len(starts) + 1) * REACH[-1])
+
+    def largest(self, values: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+        """The largest value among each unit and those around it in the same text, by `REACH`: (units,)."""
+        spaced = np.zeros(self.length, np.float32)
+        spaced[self.places] = values
+        for step in _STEPS:
+            wider = spaced.copy()
+            np.maximum(wider[step:], spaced[:-step], out=wider[step:])
+            np.maximum(wider[:-step], spaced[step:], out=wider[:-step])
+            spaced = wider
+            yield spaced[self.places]

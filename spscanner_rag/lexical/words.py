@@ -1,0 +1,150 @@
+"""The words of a text or a query, and their stems, by the language of the text."""
+
+import re
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import Stemmer
+from numpy.typing import NDArray
+
+from spscanner_rag.lexical.languages import CJK, CJK_CHARACTER, language_of
+from spscanner_rag.lexical.postings import Postings, text_postings
+from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS_OF
+
+_WORD = re.compile(r"\w+")
+# In a run of Han and kana a word of two characters begins at each but the last; other words are as always. The
+# word is the group that matched: one of two characters reaches beyond its match.
+_CJK_WORD = re.compile(
+    rf"(?=([{CJK_CHARACTER}]{{2}})).|(?<![{CJK_CHARACTER}])([{CJK_CHARACTER}])|([^\W{CJK_CHARACTER}]+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextWords:
+    """The words of one text, indexed once for all queries; lowercase words are numbered as they first appear."""
+
+    starts: NDArray[np.int64]  # (words,) character positions in the joined model text
+    ends: NDArray[np.int64]  # (words,)
+    numbers: NDArray[np.int32]  # (words,) number of each lowercase word in the vocabulary
+    vocabulary: Sequence[str]  # the lowercase words
+    of_stem: Mapping[str, Sequence[int]]  # numbers of the words with this stem
+    postings: Postings  # which units the words begin in
+    language: str = ENGLISH  # of `languages.language_of`
+
+
+_PIECE_CHARACTERS = 131_072  # indexed in some 10 ms
+
+
+def index_words(
+    model_texts: Sequence[str],
+    language: str | None = None,
+    between_pieces: Callable[[], None] = lambda: None,
+) -> TextWords:
+    """Index the words of a text, given the ``model_text`` of its units in order.
+
+    ``language`` is one of `languages.LANGUAGES`; by default the words tell it. Text without white space between
+    its words, in `languages.CJK`, has each two neighbouring characters as a word. ``between_pieces`` is called
+    every `_PIECE_CHARACTERS` or so, and may raise.
+    """
+    starts, ends, numbers, words_per_unit = array("q"), array("q"), array("i"), array("q")
+    vocabulary: dict[str, int] = {}
+    number_of: dict[str, int] = {}  # by the word as it is written
+    offset, pattern, pause = 0, _pattern(language), _PIECE_CHARACTERS
+    for text in model_texts:
+        if offset >= pause:
+            between_pieces()
+            pause = offset + _PIECE_CHARACTERS
+        before = len(numbers)
+        for match in pattern.finditer(text):
+            group = match.lastindex or 0
+            word = match.group(group)
+            number = number_of.get(word)
+            if number is None:
+                number = number_of[word] = vocabulary.setdefault(word.lower(), len(vocabulary))
+            starts.append(match.start(group) + offset)
+            ends.append(match.end(group) + offset)
+            numbers.append(number)
+        words_per_unit.append(len(numbers) - before)
+        offset += len(text)
+    units = np.repeat(np.arange(len(model_texts), dtype=np.int32), np.asarray(words_per_unit, np.int64))
+    array_of_numbers = np.asarray(numbers, np.int32)
+    if language is None:
+        language = language_of(vocabulary, array_of_numbers)
+        if language == CJK:
+            return index_words(model_texts, CJK, between_pieces)
+    spans = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    words = list(vocabulary)
+    of_stem = numbers_of_stems(words, language)
+    postings = text_postings(array_of_numbers, units, len(model_texts))
+    return TextWords(*spans, array_of_numbers, words, of_stem, postings, language)
+
+
+def words_apart(text: str) -> str:
+    """Text in `languages.CJK` as its words with white space between them, for what cuts words at white space."""
+    return " ".join(
+        match.group(match.lastindex or 0) for match in _CJK_WORD.finditer(text) if match.lastindex
+    )
+
+
+def numbers_of_stems(vocabulary: Sequence[str], language: str) -> dict[str, list[int]]:
+    """The numbers of the lowercase words with each stem."""
+    of_stem: dict[str, list[int]] = {}
+    for number, stem in enumerate(stems_of(list(vocabulary), language)):
+        of_stem.setdefault(stem, []).append(number)
+    return of_stem
+
+
+def _pattern(language: str | None) -> re.Pattern[str]:
+    return _CJK_WORD if language == CJK else _WORD
+
+
+def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
+    """Stems of lowercase words. Words of other languages mostly keep their form."""
+    snowball = ENGLISH if language == CJK else language  # which keeps Han and kana, and stems a foreign name
+    # a new one, since it is not thread-safe; without its cache, which costs more than stemming
+    return list(Stemmer.Stemmer(snowball, 0).stemWords(words))
+
+
+@lru_cache(maxsize=16)  # one question is asked of many texts
+def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
+    """The distinct lowercase words of a query without stop words, in order; with them if it has no others.
+
+    ``language`` is that of the text. The stop words are its own, or the English ones if the query has more of
+    those: an English question about a text in another language.
+    """
+    matches = _pattern(language).finditer(query)
+    words = tuple(dict.fromkeys(match.group(match.lastindex or 0).lower() for match in matches))
+    lists = (STOP_WORDS_OF.get(language, STOP_WORDS_OF[ENGLISH]), STOP_WORDS_OF[ENGLISH])
+    stop_words = max(lists, key=lambda listed: sum(word in listed for word in words))
+    return tuple(word for word in words if word not in stop_words) or words
+
+
+@lru_cache(maxsize=16)
+def stems_of_query_words(words: tuple[str, ...], language: str = ENGLISH) -> tuple[str, ...]:
+    """The stem of each of `query_words`."""
+    return tuple(stems_of(list(words), language))
+
+
+@lru_cache(maxsize=16)
+def indexed_query(query: str, language: str = ENGLISH) -> TextWords:
+    """The words of a query as those of a text of one unit."""
+    return index_words([query.strip()], language)
+
+
+@lru_cache(maxsize=16)
+def query_stems(query: str, language: str = ENGLISH) -> tuple[str, ...]:
+    """The distinct stems of a query's words, in order."""
+    return tuple(dict.fromkeys(stems_of_query_words(query_words(query, language), language)))
+
+
+def stem_columns(
+    of_stem: Mapping[str, Sequence[int]], stems: Sequence[str], vocabulary: int
+) -> NDArray[np.int64]:
+    """The index of each word's stem among ``stems``, -1 for other words: (vocabulary,)."""
+    columns = np.full(vocabulary, -1, np.int64)
+    for column, stem in enumerate(stems):
+        columns[np.asarray(of_stem.get(stem, ()), np.int64)] = column
+    return columns

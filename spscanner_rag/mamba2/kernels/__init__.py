@@ -1,0 +1,1 @@
+"""The same operators computed by PyTorch, numba and Triton."""

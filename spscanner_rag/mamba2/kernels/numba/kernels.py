@@ -1,0 +1,113 @@
+"""The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from spscanner_rag.mamba2.kernels.numba import steps as steps
+from spscanner_rag.mamba2.kernels.numba.calls import LEAST_ROWS, flat, in_threads, numbers, parts
+from spscanner_rag.mamba2.kernels.numba.scan import scan_heads
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands, tail_after, time_steps
+from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
+
+if TYPE_CHECKING:
+    from spscanner_rag.mamba2.config import Mamba2Config
+    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+
+
+class NumbaKernels:
+    """Fused steps on a CPU; where gradients are wanted, plain torch."""
+
+    name = "numba"
+    packs = True
+
+    def most_tokens(self, config: Mamba2Config) -> int:
+        """No limit: indices have 64 bits."""
+        return sys.maxsize
+
+    def convolve(
+        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """With `convolve_rows`."""
+        if torch.is_grad_enabled():
+            return TORCH_KERNELS.convolve(conv1d, xBC, tail, sequence_index)
+        batch, tokens, channels = xBC.shape
+        out = torch.empty(batch, tokens, channels, dtype=xBC.dtype)
+        weight = numbers(conv1d.weight[:, 0].float().t().contiguous())  # (d_conv, conv_dim)
+        bias = np.zeros(channels, np.float32) if conv1d.bias is None else numbers(conv1d.bias.float())
+        before = numbers(tail.to(xBC.dtype).contiguous())
+        written = numbers(out)
+        tasks = []
+        for row in range(batch):
+            inputs, stride = flat(xBC[row])
+            sequence = np.empty(0, np.int32) if sequence_index is None else sequence_index[row].numpy()
+            fixed = (inputs, stride, before[row], weight, bias, sequence, written[row])
+            tasks += [(*fixed, *part) for part in parts(tokens, LEAST_ROWS)]
+        in_threads(steps.convolve_rows, tasks)
+        return out, tail_after(xBC, tail, sequence_index)
+
+    def scan(
+        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """With `scan_heads`."""
+        if torch.is_grad_enabled():
+            return TORCH_KERNELS.scan(operands, state, config, sequence_index)
+        x, _, _, A, B, C, D = operands
+        batch, tokens, heads, headdim = x.shape
+        dt = time_steps(operands, config)  # (batch, tokens, nheads)
+        times, decay = dt.contiguous().numpy(), decays(dt, A, sequence_index).contiguous().numpy()
+        skip = skip_weights(D, heads, headdim)
+        after, out = state.contiguous().clone(), torch.empty(batch, tokens, heads, headdim, dtype=x.dtype)
+        states, written = after.numpy(), numbers(out)
+        tasks = []
+        for row in range(batch):
+            arrays, strides = zip(*(flat(part[row].flatten(1)) for part in (x, B, C)), strict=True)
+            fixed = (*arrays, *strides, times[row], decay[row], skip, B.shape[2], states[row], written[row])
+            tasks += [(*fixed, *part) for part in parts(heads, 1)]
+        in_threads(scan_heads, tasks)
+        return out, after
+
+    def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
+        """With `gated_norm_rows`."""
+        if torch.is_grad_enabled():
+            return TORCH_KERNELS.gated_norm(norm, y, z)
+        d_inner = y.shape[-1]
+        out = torch.empty(y.shape, dtype=z.dtype)
+        gate, stride = flat(z.flatten(0, -2))
+        weight, epsilon = numbers(norm.weight.float()), np.float32(norm.epsilon)
+        values, written = numbers(y.reshape(-1, d_inner)), numbers(out.view(-1, d_inner))
+        fixed = (values, gate, stride, weight, norm.groups, epsilon, norm.norm_before_gate, written)
+        in_threads(steps.gated_norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
+        return out
+
+    def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
+        """With `norm_rows`."""
+        if torch.is_grad_enabled():
+            return TORCH_KERNELS.norm(norm, x)
+        size = x.shape[-1]
+        out = torch.empty(x.shape, dtype=norm.weight.dtype)
+        values, written = numbers(x.reshape(-1, size)), numbers(out.view(-1, size))
+        fixed = (values, numbers(norm.weight.float()), np.float32(norm.epsilon), written)
+        in_threads(steps.norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
+        return out
+
+
+def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
+    """What is left of the state at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
+    decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
+    if sequence_index is None:
+        return decay
+    before = F.pad(sequence_index[:, :-1], (1, 0))
+    return decay.masked_fill((sequence_index != before)[..., None], 0.0)
+
+
+def skip_weights(D: Tensor, heads: int, headdim: int) -> NDArray[np.float32]:
+    """The skip weight of each channel: (nheads, headdim)."""
+    return np.ascontiguousarray(np.broadcast_to(numbers(D).reshape(heads, -1), (heads, headdim)))

@@ -1,0 +1,1 @@
+"""Kernels of mamba-ssm, and ours, that Triton compiles for a GPU."""

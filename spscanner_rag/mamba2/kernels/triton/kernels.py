@@ -1,0 +1,160 @@
+"""The Triton version of a Mamba-2 layer: mamba-ssm's operators, for `backend="mamba-ssm"`.
+
+Rounding: with bfloat16 weights, products of bfloat16 numbers are summed in float32; decays, sums of decays and the
+state are float32. With float32 weights, factors are float32, where Triton's default would be TF32 (10 bits).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands, tail_after
+from spscanner_rag.mamba2.kernels.triton.operators import Operators, load_operators
+
+if TYPE_CHECKING:
+    from spscanner_rag.mamba2.config import Mamba2Config
+    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+
+OFFSETS = 2**31
+"""The kernels count elements in 32 bits: past this many they return wrong numbers without an error
+(state-spaces/mamba issue 1015)."""
+
+SMALLEST_CHUNK, LARGEST_CHUNK = 16, 256
+"""The range of tokens per chunk that the kernels support."""
+
+# Held during a launch, because autotuned kernels store their arguments on themselves and Triton's settings are
+# global. It does not serialize the GPU's own work.
+_launching = threading.Lock()
+
+
+def load_kernels() -> Kernels:
+    """Load the kernels; raises ``ImportError`` as `load_operators`."""
+    operators = load_operators()
+    try:
+        from causal_conv1d import causal_conv1d_fn
+    except ImportError:  # also where it was installed without its CUDA extension
+        return MambaKernels(operators)
+    return MambaKernels(operators, causal_conv1d_fn)
+
+
+class MambaKernels:
+    """mamba-ssm's scan and gated norm; its causal-conv1d where that is installed, else our own kernel."""
+
+    name = "mamba-ssm"
+    packs = True
+
+    def __init__(self, operators: Operators, fast_convolution: Callable[..., Any] | None = None) -> None:
+        self._operators = operators
+        self._fast_convolution = fast_convolution
+
+    def __reduce__(self) -> tuple[Callable[[], Kernels], tuple[()]]:
+        # loaded kernels cannot be copied to another process, but it can load its own
+        return load_kernels, ()
+
+    def most_tokens(self, config: Mamba2Config) -> int:
+        """The most for which offsets in the largest tensor fit 32 bits."""
+        chunk = _chunk_tokens(config)
+        per_chunk = max(
+            chunk * config.d_in_proj,  # the projection, whose parts the kernels read in place
+            config.ngroups * chunk * chunk,  # products of C and B
+            config.d_inner * config.d_state,  # states at the chunks' ends
+        )
+        return (OFFSETS - 1) // per_chunk * chunk
+
+    def convolve(
+        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """With causal-conv1d where it supports the tensors, else with our own kernel."""
+        from spscanner_rag.mamba2.kernels.triton.convolution import convolve
+
+        after = tail_after(xBC, tail, sequence_index)
+        if self._fast_convolution is not None and sequence_index is None and _fits(xBC, tail):
+            out = self._fast_convolution(
+                xBC.transpose(1, 2),
+                conv1d.weight[:, 0],
+                conv1d.bias,
+                initial_states=tail.to(xBC.dtype).contiguous().transpose(1, 2),
+                activation="silu",
+            )
+            return out.transpose(1, 2), after
+        return convolve(xBC, tail, conv1d.weight, conv1d.bias, sequence_index), after
+
+    def scan(
+        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """With ``mamba_chunk_scan_combined``. Raises ``ValueError`` for more than `most_tokens`."""
+        x, dt, dt_bias, A, B, C, D = operands
+        most = self.most_tokens(config)
+        if x.shape[0] * x.shape[1] > most:
+            raise ValueError(
+                f"{x.shape[0] * x.shape[1]:,} tokens in one pass; expected at most {most:,}, beyond which "
+                "mamba-ssm's kernels give wrong numbers: use a smaller segment_tokens"
+            )
+        with _launching, _exact_products(x.dtype):
+            y, final_state = self._operators.mamba_chunk_scan_combined(
+                x,
+                dt,
+                A,
+                B,
+                C,
+                _chunk_tokens(config),
+                D=D,
+                dt_bias=dt_bias.float(),
+                initial_states=state,
+                seq_idx=sequence_index,
+                dt_softplus=True,
+                dt_limit=config.dt_limit,
+                return_final_states=True,
+            )
+        return y, final_state
+
+    def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
+        """With ``rmsnorm_fn``."""
+        if not y.numel():
+            return y
+        normed: Tensor = self._operators.rmsnorm_fn(
+            y,
+            norm.weight,
+            None,
+            z,
+            eps=norm.epsilon,
+            group_size=y.shape[-1] // norm.groups,
+            norm_before_gate=norm.norm_before_gate,
+        )
+        return normed
+
+    def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
+        """In plain torch."""
+        return TORCH_KERNELS.norm(norm, x)
+
+
+def _fits(xBC: Tensor, tail: Tensor) -> bool:
+    """Whether causal-conv1d supports the tensors: at most 4 taps, and rows aligned for reads of 8 numbers."""
+    aligned = (*xBC.stride()[:2], xBC.shape[2], xBC.storage_offset())
+    return xBC.is_cuda and 1 <= tail.shape[1] <= 3 and all(number % 8 == 0 for number in aligned)
+
+
+def _chunk_tokens(config: Mamba2Config) -> int:
+    """The checkpoint's chunk size, rounded down to a power of 2 within the supported range."""
+    power: int = 2 ** int(math.log2(config.chunk_size))
+    return min(max(power, SMALLEST_CHUNK), LARGEST_CHUNK)
+
+
+@contextmanager
+def _exact_products(dtype: torch.dtype) -> Iterator[None]:
+    """Multiply float32 numbers in float32, not TF32, in kernels that are compiled within this context."""
+    if dtype != torch.float32:
+        yield
+        return
+    import triton
+
+    with triton.knobs.language.scope():
+        triton.knobs.language.fp32_default = "ieee"
+        yield

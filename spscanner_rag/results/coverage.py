@@ -1,0 +1,124 @@
+"""Which evidence sentences the retrieved units cover, whatever these units are.
+
+An evidence sentence is found when at least half of its characters lie inside the retrieved units taken together,
+so chunks, sentences and windows are held to the same evidence. Where the units are the sentences themselves, this
+recall is that of `spscanner_rag.lab.evidence.metrics`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.lab.evidence.metrics import CUTOFFS, best_first, check_cutoffs
+from spscanner_rag.text.units import Unit
+
+NEVER = np.iinfo(np.int64).max
+"""The rank of a sentence that is not found: beyond every cut-off."""
+
+
+class Spans(NamedTuple):
+    """Character spans in one text."""
+
+    starts: NDArray[np.int64]  # (spans,)
+    ends: NDArray[np.int64]  # (spans,)
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> "Spans":
+        """The spans of units."""
+        starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T
+        return cls(starts, ends)
+
+
+def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) -> Spans:
+    """The sentences that overlap an evidence span."""
+    relevant = relevant_units(sentences.starts, sentences.ends, evidence)
+    return Spans(sentences.starts[relevant], sentences.ends[relevant])
+
+
+def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
+    """How many of the best units it takes until each evidence sentence lies at least half inside them.
+
+    Parameters
+    ----------
+    units : Spans
+        The ranked units: sentences, chunks or windows; they may overlap.
+    scores : (units,)
+        Higher is better; among equal scores the earlier unit comes first.
+    sentences : Spans
+        The evidence sentences.
+
+    Returns
+    -------
+    (sentences,)
+        The best unit has rank 1; `NEVER` for a sentence that all units together do not cover.
+
+    Raises
+    ------
+    ValueError
+        If there is not one score for each unit, a score is NaN, or a span is empty.
+    """
+    _check_spans(units, "unit")
+    _check_spans(sentences, "evidence sentence")
+    order = best_first(scores, len(units.starts))
+    starts, ends = units.starts[order], units.ends[order]
+    ranks = np.full(len(sentences.starts), NEVER)
+    for number, (start, end) in enumerate(zip(sentences.starts, sentences.ends, strict=True)):
+        held = np.zeros(end - start, bool)
+        for rank in np.flatnonzero((starts < end) & (ends > start)):
+            held[max(starts[rank] - start, 0) : ends[rank] - start] = True
+            if 2 * held.sum() >= len(held):
+                ranks[number] = rank + 1
+                break
+    return ranks
+
+
+def coverage_recall_at(
+    units: Spans, scores: NDArray[np.floating], sentences: Spans, cutoffs: Sequence[int] = CUTOFFS
+) -> dict[int, float]:
+    """Share of the evidence sentences that lie at least half inside the best k units, for each k.
+
+    Parameters
+    ----------
+    units, scores, sentences
+        As for `evidence_ranks`.
+    cutoffs : sequence of int, default (1, 5, 10, 50)
+        The numbers k, each at least 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no evidence sentence or a cut-off is below 1; see also `evidence_ranks`.
+    """
+    check_cutoffs(cutoffs)
+    check_evidence(sentences)
+    ranks = evidence_ranks(units, scores, sentences)
+    return {k: float((ranks <= k).mean()) for k in cutoffs}
+
+
+def check_evidence(sentences: Spans) -> None:
+    """Raise ``ValueError`` if there is no evidence sentence."""
+    if not len(sentences.starts):
+        raise ValueError("got no evidence sentence; recall needs at least one")
+
+
+def _check_spans(spans: Spans, what: str) -> None:
+    if spans.starts.shape != spans.ends.shape:
+        raise ValueError(
+            f"got {len(spans.starts)} starts and {len(spans.ends)} ends of {what}s; expected pairs"
+        )
+    empty = np.flatnonzero(spans.starts >= spans.ends)
+    if len(empty):
+        span = [int(edges[empty[0]]) for edges in spans]
+        raise ValueError(f"{what} {empty[0]} has the span {span}; expected start < end")
+
+
+def relevant_units(
+    starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
+) -> NDArray[np.bool_]:
+    """Which units overlap an evidence span: (units,)."""
+    relevant = np.zeros(len(starts), bool)
+    for start, end in evidence:
+        relevant |= (starts < end) & (ends > start)
+    return relevant

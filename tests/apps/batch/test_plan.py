@@ -1,0 +1,133 @@
+"""Which rows make each part."""
+
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.apps.batch import plan as plan_module
+from spscanner_rag.apps.batch.plan import Plan, plan_of
+from spscanner_rag.apps.batch.reading import RowReader
+from spscanner_rag.apps.batch.rows import Columns, Query, Row
+from tests.apps.batch.conftest import Rows, pairs
+
+ASKED = [Query("1", "Who?"), Query("2", "When?")]
+
+
+def planned(*inputs: object, rows: int = 4, queries: bool = False) -> Plan:
+    return plan_of([str(path) for path in inputs], Columns(), rows, queries)
+
+
+def rows_of(plan: Plan, queries: list[Query] | None = None) -> list[list[Row]]:
+    reader = RowReader(Columns(), queries or [])
+    return [reader.rows(chunk) for chunk in plan.chunks]
+
+
+@pytest.mark.parametrize("kind", ["json_lines", "parquet"])
+def test_every_row_is_in_one_part_in_order(kind: str, request: pytest.FixtureRequest) -> None:
+    write = request.getfixturevalue(kind)
+    plan = planned(write(pairs(10)), rows=4)
+    found = rows_of(plan)
+    assert [len(part) for part in found] == [4, 4, 2]
+    assert [row.id for part in found for row in part] == [f"row-{number}" for number in range(10)]
+    assert [chunk.number for chunk in plan.chunks] == [0, 1, 2]
+    assert found[2][1].document == pairs(10)[9]["text"]
+
+
+def test_chunks_are_read_alike_in_any_order(parquet: Rows) -> None:
+    plan = planned(parquet(pairs(1000), row_group_size=300), rows=90)
+    in_order = rows_of(plan)
+    reader = RowReader(Columns(), [])
+    assert [reader.rows(chunk) for chunk in reversed(plan.chunks)] == in_order[::-1]
+    reader.close()
+
+
+def test_long_rows_end_a_part_early(json_lines: Rows, parquet: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_module, "CHUNK_BYTES", 1000)
+    long = [{"query": "Who?", "text": f"{number} " * 300} for number in range(6)]
+    for path in (json_lines(long), parquet(long)):
+        plan = planned(path, rows=500)
+        assert len(plan.chunks) >= 3
+        assert [row.document for part in rows_of(plan) for row in part] == [each["text"] for each in long]
+
+
+def test_a_folder_is_its_tables_without_hidden_files(tmp_path: Path, json_lines: Rows) -> None:
+    for name in ("in/b.jsonl", "in/a/c.jsonl", "in/_meta.jsonl", "in/.hidden.jsonl", "in/_old/d.jsonl"):
+        json_lines(pairs(1), name)
+    paths = [chunk.paths[0] for chunk in planned(tmp_path / "in").chunks]
+    assert [Path(path).name for path in paths] == ["c.jsonl", "b.jsonl"]
+
+
+def test_documents_are_asked_every_question(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.md", "c.html"):
+        (tmp_path / name).write_text(f"Text of {name}.")
+    (tmp_path / "d.pdf").write_bytes(b"no PDF")
+    (part,) = rows_of(planned(tmp_path, queries=True), ASKED)
+    assert [(Path(row.id).name, row.query_id) for row in part[:3]] == [
+        ("a.txt", "1"),
+        ("a.txt", "2"),
+        ("b.md", "1"),
+    ]
+    assert [row.error is not None for row in part] == [False] * 6 + [True] * 2
+    assert "does not begin as PDF does" in str(part[-1].error)
+
+
+def test_an_address_is_read_through_pyarrow(parquet: Rows, json_lines: Rows, tmp_path: Path) -> None:
+    folder = Path(parquet(pairs(3), "there/rows.parquet")).parent
+    json_lines(pairs(2), "there/rows.jsonl")
+    found = rows_of(planned(f"file://{folder}", rows=9))
+    assert [len(part) for part in found] == [2, 3]
+    assert planned(f"file://{folder}").digests == planned(folder).digests
+
+
+def test_digests_follow_the_content(json_lines: Rows) -> None:
+    before = planned(json_lines(pairs(3))).digests
+    assert planned(json_lines(pairs(3), "other.jsonl")).digests == before
+    assert planned(json_lines(pairs(4))).digests != before
+
+
+def test_inputs_that_cannot_be_scanned_are_refused(tmp_path: Path, json_lines: Rows, parquet: Rows) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    cases = [
+        (tmp_path / "none.jsonl", "cannot be read"),
+        (empty, "nothing can be read"),
+        (json_lines([]), "got no row"),
+        (parquet([{"query": "q", "body": "t"}]), "expected a column of strings 'text'"),
+        (parquet([{"query": "q", "text": 3}], "numbers.parquet"), "text of type int64"),
+        (json_lines([], "false.parquet"), "got no Parquet file"),
+        (tmp_path / "a.txt", "without a question"),
+        ("nowhere://a/b.jsonl", "no file system of pyarrow"),
+    ]
+    for path, message in cases:
+        with pytest.raises(ValueError, match=message):
+            planned(path)
+
+
+def test_rows_that_cannot_be_read_have_the_reason(json_lines: Rows) -> None:
+    records = [
+        b"nonsense",
+        b"[1]",
+        b'{"query": "q", "text": "a", "text": "b"}',
+        b'{"text": "only"}',
+        b'{"query": 3, "text": "t"}',
+        b'{"query": "q", "text": null}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        {"id": 12, "query": "q", "text": "t"},
+    ]
+    (part,) = rows_of(planned(json_lines(records), rows=99))
+    reasons = ["no JSON", "a JSON list", "twice", "query: missing", "query: got int", "text: got NoneType"]
+    for row, reason in zip(part, [*reasons, "no JSON", "no JSON"], strict=False):
+        assert reason in str(row.error)
+    assert (part[0].id, part[-1].id, part[-1].error) == ("rows.jsonl:1", "12", None)
+
+
+def test_a_string_that_is_not_utf8_is_one_rows_error(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    import pyarrow.parquet as pq
+
+    texts = pa.array([b"good", b"\xff bad", b"good too"], pa.binary()).view(pa.string())
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"query": pa.array(["q"] * 3), "text": texts}), path)
+    (part,) = rows_of(planned(path))
+    assert [row.error is None for row in part] == [True, False, True]

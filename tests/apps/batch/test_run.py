@@ -1,0 +1,145 @@
+"""A run in a folder: parts, resuming, and what is refused."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag.apps.batch import run as run_module
+from spscanner_rag.apps.batch.plan import Chunk, plan_of
+from spscanner_rag.apps.batch.reading import RowReader
+from spscanner_rag.apps.batch.rows import Columns
+from spscanner_rag.apps.batch.run import IDENTITY, OtherRunError, Progress, run_batch
+from spscanner_rag.apps.batch.worker import Work
+from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
+from tests.apps.batch.conftest import Rows, pairs
+
+MakeWork = Callable[..., Work]
+
+
+def run(path: str, work: Work, out: Path, rows: int = 3, **options: Any) -> Progress:
+    return run_batch(plan_of([path], Columns(), rows, False), work, {"files": "a"}, out, **options)
+
+
+def rounded(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with its numbers in float32, as Parquet has them."""
+    return {key: np.float32(value) if isinstance(value, float) else value for key, value in record.items()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_parts_hold_every_row_once(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+    done = run(json_lines(pairs(7)), work_on(), tmp_path / "out")
+    assert (done.rows, done.errors, done.done, done.failures) == (7, 0, 3, [])
+    files = contents(tmp_path / "out")
+    assert list(files) == [IDENTITY, *(f"part-{number:06d}.jsonl" for number in range(3))]
+    lines = b"".join(content for name, content in files.items() if name != IDENTITY).splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [f"row-{number}" for number in range(7)]
+
+
+def test_parquet_parts_have_the_same_records(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    path = json_lines(pairs(5))
+    run(path, work_on(), tmp_path / "a")
+    run(path, replace(work_on(), form="parquet"), tmp_path / "b")
+    lines = [
+        line for part in sorted((tmp_path / "a").glob("part-*")) for line in part.read_text().splitlines()
+    ]
+    for expected, got in zip(map(json.loads, lines), pq.read_table(tmp_path / "b").to_pylist(), strict=True):
+        assert [rounded(each) for each in got.pop("sentences")] == [
+            rounded(each) for each in expected.pop("sentences")
+        ]
+        assert rounded(got) == rounded(expected)
+
+
+def test_an_interrupted_run_goes_on_and_reads_no_finished_row_again(
+    json_lines: Rows, work_on: MakeWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = json_lines(pairs(9))
+    run(path, work_on(), tmp_path / "whole")
+
+    def stop(progress: Progress) -> None:
+        if progress.done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(path, work_on(), tmp_path / "out", show=stop)
+    read: list[int] = []
+    right = RowReader.rows
+
+    def rows(self: RowReader, chunk: Chunk) -> Any:
+        read.append(chunk.number)
+        return right(self, chunk)
+
+    monkeypatch.setattr(RowReader, "rows", rows)
+    done = run(path, work_on(), tmp_path / "out")
+    assert (read, done.found, done.done) == ([2], 2, 1)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_part_that_was_being_written_is_made_again(
+    json_lines: Rows, work_on: MakeWork, tmp_path: Path
+) -> None:
+    path = json_lines(pairs(5))
+    run(path, work_on(), tmp_path / "out")
+    whole = contents(tmp_path / "out")
+    part = tmp_path / "out" / "part-000001.jsonl"
+    os.replace(part, part.with_name(f"{part.name}.part"))
+    run(path, work_on(), tmp_path / "out")
+    assert contents(tmp_path / "out") == whole
+
+
+def test_another_run_in_the_folder_is_refused(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+    path, out = json_lines(pairs(5)), tmp_path / "out"
+    run(path, work_on(), out)
+    before = contents(out)
+    others: list[Callable[[], object]] = [
+        lambda: run(json_lines(pairs(6), "other.jsonl"), work_on(), out),
+        lambda: run(path, work_on(top_k=3), out),
+        lambda: run(path, work_on(), out, rows=2),
+        lambda: run_batch(plan_of([path], Columns(), 3, False), work_on(), {"files": "b"}, out),
+    ]
+    for other in others:
+        with pytest.raises(OtherRunError, match="give the same again, or another --out"):
+            other()
+    assert contents(out) == before
+
+
+def test_parts_of_unknown_origin_are_refused(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+    path, out = json_lines(pairs(5)), tmp_path / "out"
+    run(path, work_on(), out)
+    for damage in (lambda: (out / IDENTITY).write_text("{"), lambda: (out / IDENTITY).unlink()):
+        damage()
+        with pytest.raises(OtherRunError, match="give another --out"):
+            run(path, work_on(), out)
+
+
+def test_two_runs_at_once_are_refused(json_lines: Rows, work_on: MakeWork, tmp_path: Path) -> None:
+    with folder_lock(tmp_path / "out"), pytest.raises(FolderInUseError, match="in use by another run"):
+        run(json_lines(pairs(2)), work_on(), tmp_path / "out")
+
+
+def test_a_part_that_cannot_be_read_leaves_the_others(
+    json_lines: Rows, work_on: MakeWork, tmp_path: Path
+) -> None:
+    first, second = json_lines(pairs(2), "a.jsonl"), json_lines(pairs(3), "b.jsonl")
+    plan = plan_of([first, second], Columns(), 10, False)
+    os.unlink(first)
+    done = run_batch(plan, work_on(), {}, tmp_path / "out")
+    assert (done.done, done.rows) == (1, 3)
+    assert "part 0: ValueError" in done.failures[0]
+
+
+def test_parts_whose_workers_died_are_told(
+    json_lines: Rows, work_on: MakeWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "_finished", lambda *given: iter(()))
+    done = run(json_lines(pairs(4)), work_on(), tmp_path / "out")
+    assert done.failures == ["part 0: its worker died each time", "part 1: its worker died each time"]

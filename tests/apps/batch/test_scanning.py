@@ -1,0 +1,84 @@
+"""Rows become records: equal to single scans, with errors where they belong."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spscanner_rag import files
+from spscanner_rag.apps.batch.rows import Row
+from spscanner_rag.apps.batch.scanning import Selection, scan_rows
+from spscanner_rag.scanner import Scanner
+from tests.apps.batch.conftest import pairs
+
+
+@pytest.fixture(scope="module")
+def scanner(tiny_checkpoint: Path) -> Scanner:
+    return Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32")
+
+
+def rows_of(records: Iterable[dict[str, str]]) -> list[Row]:
+    return [Row(each["id"], None, each["query"], each["text"]) for each in records]
+
+
+def test_records_are_those_of_single_scans(scanner: Scanner) -> None:
+    rows = rows_of(pairs(7))
+    for row, record in zip(rows, scan_rows(scanner, rows, Selection(top_k=2)), strict=True):
+        assert isinstance(row.document, str)
+        alone = scanner.scan(row.query, row.document)
+        best = np.sort(alone.logits)[::-1][:2]
+        np.testing.assert_allclose([each["logit"] for each in record["sentences"]], best, atol=1e-4)
+        assert record["id"] == row.id
+        assert record["sentence_count"] == len(alone.logits)
+        assert record["document_score"] == pytest.approx(alone.document_score(), abs=1e-4)
+        assert all(row.document[each["start"] : each["end"]] == each["text"] for each in record["sentences"])
+
+
+def test_threshold_and_texts(scanner: Scanner) -> None:
+    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None, threshold=1.0, texts=False))
+    assert record["sentences"] == []
+    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None, texts=False))
+    assert [each["text"] for each in record["sentences"]] == [None] * 3
+
+
+def test_a_document_has_sections(scanner: Scanner, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("# Harbour\n\nThe keeper signed it.\n")
+    (record,) = scan_rows(scanner, [Row("a", "1", "Who signed it?", files.read(path))], Selection())
+    assert {each["section"] for each in record["sentences"]} == {"Harbour"}
+
+
+def test_bad_rows_have_errors_and_the_others_do_not(scanner: Scanner) -> None:
+    rows = [
+        Row("a", None, "", "An empty question."),
+        Row("b", None, "Who?", "He signed it."),
+        Row("c", error="text: missing"),
+        Row("d", None, "Who?", " \n"),
+        Row("\ud800", None, "Who \udfff?", "A lone \ud800 surrogate."),
+    ]
+    records = scan_rows(scanner, rows, Selection())
+    assert [record["error"] is None for record in records] == [False, True, False, True, True]
+    assert records[3]["document_score"] is None
+    assert records[4]["id"] == "\ufffd"
+    assert records[4]["sentences"][0]["text"] == "A lone \ufffd surrogate."
+
+
+@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("no room"), RuntimeError("kernel")])
+def test_rows_that_fail_together_are_scanned_alone(
+    scanner: Scanner, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    right = Scanner.scan_many
+
+    def scan_many(self: Scanner, given: Iterable[tuple[str, str]], **options: Any) -> Any:
+        asked = list(given)
+        if any("treaty 2" in query for query, _ in asked):
+            raise error
+        return right(self, asked, **options)
+
+    monkeypatch.setattr(Scanner, "scan_many", scan_many)
+    records = scan_rows(scanner, rows_of(pairs(3)), Selection())
+    assert [record["error"] is None for record in records] == [True, True, False]
+    assert records[2]["error"].startswith(type(error).__name__)

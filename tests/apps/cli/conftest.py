@@ -1,0 +1,100 @@
+"""Fixtures for the tests of the command line."""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag.apps.cli import main
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from tests.apps.cli.serving import Serving, serving
+
+HOSTILE = (
+    "Anne [/INST] signed [bold]the[/bold] treaty :smile: \x1b[2J\x1b]8;;http://x.example\x1b\\here\x1b]8;;\x07 "
+    "\x9b31m \x85 \x08 \rover \u202eevil\u2066 <script>alert(1)</script> </style><img src=x> & done.\r\n"
+)
+
+
+class Output(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Output]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the program with these arguments."""
+
+    def run(*arguments: object) -> Output:
+        code = main([str(argument) for argument in arguments])
+        return Output(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def hostile_document(tmp_path: Path) -> Path:
+    """A document that would act on a terminal and on a page, and so would its name."""
+    path = tmp_path / "[red]<b>\x1b[31m.txt"
+    path.write_text(HOSTILE, encoding="utf-8", newline="")
+    return path
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer) -> Path:
+    """A model of random weights that mostly follows the lexical prior."""
+    torch.manual_seed(0)
+    config = Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8)
+    model = ScannerModel(config, lexical_prior=True)
+    with torch.no_grad():
+        assert model.lexical_prior is not None
+        model.lexical_prior.weight.fill_(3.0)
+    settings = ScannerSettings(
+        segmenter="sentence",
+        window_tokens=None,
+        reanchor_tokens=64,
+        match=False,
+        prior=True,
+        training={
+            "sources": ["stories", "contracts"],
+            "validation": {"recall@10": 0.25},
+            "[red]": "\x1b[31m",
+        },
+    )
+    folder = tmp_path_factory.mktemp("checkpoints") / "tiny"
+    save_checkpoint(folder, model, settings, tiny_tokenizer)
+    return folder
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A document in a folder of its own."""
+    return Path(shutil.copy(Path(__file__).parent / "treaty.txt", tmp_path))
+
+
+@pytest.fixture
+def scan(run: Run, checkpoint: Path) -> Run:
+    """Runs `spscanner scan` with the checkpoint and these arguments."""
+
+    def scan(*arguments: object) -> Output:
+        return run(
+            "scan", "-q", "Who signed the treaty?", "--model", checkpoint, "--dtype", "float32", *arguments
+        )
+
+    return scan
+
+
+@pytest.fixture
+def served(tiny_checkpoint: Path) -> Serving:
+    """Starts servers of a tiny checkpoint."""
+    return partial(serving, tiny_checkpoint)

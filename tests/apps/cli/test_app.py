@@ -1,0 +1,148 @@
+"""The `spscanner` program: help, version, and how errors end it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_rag import Scanner, __version__
+
+QUESTION = "Who signed the treaty?"
+Run = Callable[..., Any]  # code, out, err
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch's is named."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "spscanner: interrupted\n"),
+        (OutOfMemoryError("tried to allocate"), 1, "lower --segment-tokens"),
+        (ValueError("two\nlines \x1b[31m\ud800"), 2, "spscanner: two lines \\x1b[31m\\ud800\n"),
+        (ImportError('run `pip install "spscanner-rag[cuda]"`'), 2, 'pip install "spscanner-rag[cuda]"'),
+    ],
+)
+def test_how_a_scan_that_stops_ends(
+    scan: Run,
+    document: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    def stop(*arguments: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Scanner, "scan_units", stop)
+    ended = scan(document, "--out", tmp_path / "out.txt")
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
+
+
+def test_a_defect_keeps_its_traceback(scan: Run, document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def defect(*arguments: Any, **options: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Scanner, "scan_units", defect)
+    with pytest.raises(ZeroDivisionError):
+        scan(document)
+
+
+def test_help_and_version(run: Run) -> None:
+    assert run("--version") == (0, f"spscanner {__version__}\n", "")
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "scan" in out
+    assert "info" in out
+    help_of_scan = run("scan", "--help").out
+    assert '"score": float, "logit": float, "neighbour": bool, "text": str}]}]}' in help_of_scan
+    assert "byte order mark" in " ".join(help_of_scan.split())
+
+
+def test_no_command_shows_the_help(run: Run) -> None:
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert "Usage: spscanner" in err
+    assert len(err.splitlines()) > 5
+
+
+SECONDS = 240  # for a program to end, on a machine that has much else to do
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, **options)
+
+
+def test_help_loads_no_torch() -> None:
+    code = """
+import sys
+from spscanner_rag.apps.cli import main
+assert main(["scan", "--help"]) == 0
+heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hub"} & set(sys.modules)
+sys.exit(f"loaded {heavy}" if heavy else 0)
+"""
+    with start("-c", code, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr is not None
+        assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_is_no_error(document: Path, checkpoint: Path) -> None:
+    arguments = ["-m", "spscanner_rag.apps.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
+    with start(*arguments, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.wait(SECONDS), process.stderr.read()) == (141, b"")
+
+
+def test_ctrl_c_ends_a_scan_that_is_under_way(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    code = """
+import signal, sys
+from spscanner_rag.apps.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a parent may have switched off
+sys.exit(main(sys.argv[1:]))
+"""
+    with start("-c", code, "scan", tmp_path / "pipe", "-q", QUESTION, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with (tmp_path / "pipe").open("wb"):  # opens when the program does, which then waits for more
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 130
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"spscanner: interrupted\n")
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line(document: Path, checkpoint: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    arguments = ["-m", "spscanner_rag.apps.cli", "scan", document, "-q", QUESTION, "--model", checkpoint]
+    with open("/dev/full", "wb") as full, start(*arguments, stdout=full) as process:
+        assert process.stderr is not None
+        assert process.wait(SECONDS) == 2
+        assert process.stderr.read().count(b"\n") == 1
+
+
+def test_threads_do_not_spin(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """The program asks OpenMP for it before torch is imported, and keeps what the user has set."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    run("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    run("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    imported = "import sys, spscanner_rag.apps.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", imported], check=False).returncode == 0

@@ -1,0 +1,121 @@
+"""The command line of batches, in one process."""
+
+import json
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_rag.apps.batch import parts
+from spscanner_rag.apps.cli import batch as batch_command
+from tests.apps.cli.conftest import Run
+
+
+@pytest.fixture(autouse=True)
+def _as_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "default_form", lambda: "jsonl")
+
+
+@pytest.fixture
+def batch(run: Run, checkpoint: Path, tmp_path: Path) -> Run:
+    """Runs `spscanner batch` into the folder ``out``."""
+
+    def batch(*arguments: object) -> Any:
+        fixed = ("--out", tmp_path / "out", "--model", checkpoint, "--device", "cpu", "--dtype", "float32")
+        return run("batch", *arguments, *fixed)
+
+    return batch
+
+
+def records(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for part in sorted(out.glob("part-*")) for line in part.read_text().splitlines()]
+
+
+def written(path: Path, *values: object) -> Path:
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def test_pairs_with_columns_of_other_names(batch: Run, tmp_path: Path) -> None:
+    rows = written(
+        tmp_path / "rows.jsonl",
+        {"number": 5, "question": "Who signed it?", "body": "Anne signed it. The bell rang."},
+        {"number": 6, "question": "Who signed it?"},
+    )
+    columns = ("--id-column", "number", "--query-column", "question", "--text-column", "body")
+    done = batch(rows, *columns, "--top-k", 1, "--no-texts")
+    assert (done.code, done.err) == (0, "")
+    assert "2 rows, 1 of them with an error" in done.out
+    first, second = records(tmp_path / "out")
+    assert (first["id"], len(first["sentences"]), first["sentences"][0]["text"]) == ("5", 1, None)
+    assert second["error"] == "body: missing; expected a string"
+
+
+def test_questions_on_documents_of_several_kinds(batch: Run, tmp_path: Path, document: Path) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "a.html").write_text("<h1>Peace</h1><p>Anne signed the treaty.</p>")
+    (folder / "b.txt").write_bytes(b"")
+    questions = written(tmp_path / "questions.jsonl", {"id": "when", "query": "When was it?"})
+    done = batch(folder, document, "-q", "x", "--query", "Who?", "--queries", questions)
+    assert done.code == 2  # -q belongs to scan
+    done = batch(folder, document, "--query", "Who?", "--queries", questions)
+    assert done.code == 0
+    found = {(Path(each["id"]).name, each["query_id"]): each for each in records(tmp_path / "out")}
+    assert {name for name, _ in found} == {"a.html", "b.txt", "treaty.txt"}
+    assert {number for _, number in found} == {"1", "when"}
+    assert found["a.html", "1"]["sentences"][0]["section"] == "Peace"
+    assert "empty file" in found["b.txt", "when"]["error"]
+
+
+def test_the_same_command_goes_on_and_another_is_refused(batch: Run, tmp_path: Path) -> None:
+    rows = written(tmp_path / "rows.jsonl", *[{"query": "Who?", "text": f"He {n}."} for n in range(4)])
+    assert batch(rows, "--rows-per-part", 2).code == 0
+    (tmp_path / "out" / "part-000000.jsonl").unlink()
+    done = batch(rows, "--rows-per-part", 2)
+    assert "2 rows, " in done.out
+    assert "1 parts of an earlier run" in done.out
+    other = batch(rows, "--rows-per-part", 2, "--top-k", 3)
+    assert (other.code, other.err.count("\n")) == (2, 1)
+    assert "selection: top_k: 10, now 3" in other.err
+
+
+def test_without_ray_several_workers_are_one_process(
+    batch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_command, "find_spec", lambda name: None)
+    rows = written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
+    done = batch(rows, "--workers", 2)
+    assert (done.code, len(records(tmp_path / "out"))) == (0, 1)
+    assert 'pip install "spscanner-rag[ray]"' in done.err
+    assert 'pip install "spscanner-rag[ray]"' in batch(rows, "--ray-address", "auto").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.jsonl"], "cannot be read"),
+        (["rows.jsonl", "--top-k", "0"], "--top-k"),
+        (["rows.jsonl", "--threshold", "2"], "--threshold"),
+        (["rows.jsonl", "--query", " "], "--query"),
+        (["rows.jsonl", "--queries", "rows.jsonl", "--query-column", "missing"], "missing: missing"),
+        (["text.txt"], "without a question"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_in_one_line(
+    batch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
+    done = batch(*arguments)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert message in done.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(util.find_spec("ray") is None, reason="needs Ray")
+def test_one_gpu_cannot_be_for_several_workers(run: Run, tmp_path: Path) -> None:
+    rows = written(tmp_path / "rows.jsonl", {"query": "Who?", "text": "He."})
+    done = run("batch", rows, "--out", tmp_path / "out", "--workers", 2, "--device", "cuda:0")
+    assert "Ray gives each its own GPU" in done.err

@@ -1,0 +1,75 @@
+"""`spscanner info`: what runs here, and what a checkpoint holds."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag import Scanner, __version__
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scan.threads import usable_cores
+
+Run = Callable[..., Any]  # code, out, err
+
+
+def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
+    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32", "--threads", 1)
+    assert (code, err) == (0, "")
+    facts = {line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip() for line in out.splitlines()}
+    assert facts["spscanner-rag"] == __version__
+    assert facts["torch"] == torch.__version__
+    assert facts["device"] == "cpu (as asked for)"
+    assert facts["dtype"] == "float32 (as asked for)"
+    assert facts["backend"] == "numba (numba is installed)"
+    assert facts["threads"] == f"1 (this process may use {usable_cores()} physical cores)"
+    assert facts["source"] == str(checkpoint)
+    assert facts["layers"] == "1 of width 16, state 8"
+    assert facts["vocabulary"] == "384 tokens"
+    assert facts["windows"] == "none: one pass over any length"
+    assert facts["re-anchoring"] == "question repeated every 64 tokens"
+    assert facts["lexical channel"] == "BM25 prior"
+    assert facts["word vectors"] == "none"
+    assert facts["SHA-256"] == "checked: config.json, model.safetensors, tokenizer.json"
+    assert facts["sources"] == "stories, contracts"
+    assert facts["validation.recall@10"] == "0.25"
+    assert facts["[red]"] == "\\x1b[31m"
+    total = sum(p.numel() for p in Scanner.from_pretrained(checkpoint).checkpoint.model.parameters())
+    assert facts["parameters"] == f"{total:,} ({total - 384 * 16:,} without the embedding)"
+
+
+def test_info_tells_what_the_word_vectors_were_made_with(
+    run: Run, tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    parts = {"match_embedding": True, "lexical_prior": True, "surroundings": True, "soft": True}
+    model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), **parts)
+    table = WordVectors.of_vectors(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")
+    settings = ScannerSettings(match=True, prior=True, surroundings=True, soft=True)
+    save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=table)
+    code, out, _ = run("info", tmp_path / "soft", "--device", "cpu", "--dtype", "float32")
+    assert code == 0
+    assert "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)\n" in out
+    assert "BM25 of the surroundings, meaning of words\n" in out
+
+
+def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoint: Path) -> None:
+    old = shutil.copytree(checkpoint, tmp_path / "old")
+    config = json.loads((old / "config.json").read_text())
+    del config["spscanner"]["sha256"]
+    (old / "config.json").write_text(json.dumps(config))
+    code, out, _ = run("info", old, "--device", "cpu", "--dtype", "float32")
+    assert code == 0
+    assert [line.split()[1:] for line in out.splitlines() if "SHA-256" in line] == [["none", "to", "check"]]
+
+
+def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("info", tmp_path / "absent")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1

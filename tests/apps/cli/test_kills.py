@@ -1,0 +1,280 @@
+"""Programs that are killed, or run out of room, at any moment: nothing finished is lost, and they go on.
+
+Each program is a fork of the tests, which have imported everything, so that its time is that of its work.
+"""
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tqdm.auto
+
+from spscanner_rag.apps.cli import main
+from spscanner_rag.files.folder_lock import folder_lock
+from spscanner_rag.files.json_lines import complete_lines
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork"),
+]
+
+RECIPE = """
+steps = 6
+sequence_tokens = [128]
+sequences_per_step = 2
+learning_rate = 1e-3
+vocab_size = 300
+validate_every = 2
+validation_questions = 2
+final_validation_questions = 2
+save_every = 1
+keep_best = true
+dtype = "float32"
+"""
+SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
+MEASURED = {"seconds", "peak_megabytes", "hours", "tokens_per_second", "config"}
+"""What depends on the machine; "config" is the digest of a file with the hours."""
+
+Command = Callable[[Path], list[object]]
+
+
+class Program:
+    """A command in a process of its own; ``log`` gets what it writes to standard error."""
+
+    def __init__(
+        self, arguments: list[object], log: Path, before: Callable[[], object] = lambda: None
+    ) -> None:
+        self.log, self.begun = log, time.perf_counter()
+        self.process = os.fork()
+        if self.process == 0:
+            code = 99
+            try:
+                sys.stdout, sys.stderr = open(os.devnull, "w"), log.open("w", encoding="utf-8")  # noqa: SIM115
+                # tqdm shares its lock with all forks, and one that was killed while it held it keeps it
+                for bars in (tqdm.std.tqdm, tqdm.auto.tqdm):
+                    bars.set_lock(threading.RLock())
+                before()
+                code = main([str(argument) for argument in arguments])
+                sys.stderr.flush()
+            finally:
+                os._exit(code)
+
+    def kill(self) -> None:
+        os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+
+    def finish(self) -> tuple[int, str, float]:
+        """Exit code, what was written to standard error, seconds."""
+        try:
+            _, status = os.waitpid(self.process, 0)
+        except BaseException:  # such as the time limit of a test
+            self.kill()
+            raise
+        return (
+            os.waitstatus_to_exitcode(status),
+            self.log.read_text(encoding="utf-8"),
+            time.perf_counter() - self.begun,
+        )
+
+
+def lines(source: str, documents: int, first: int) -> Iterator[str]:
+    animals = "badger heron otter lynx marten stoat plover weasel".split()
+    for number in range(first, first + documents):
+        sentences = [f"On day {number} of {source} a {animal} crossed the road slowly." for animal in animals]
+        text, questions = " ".join(sentences), []
+        for animal, sentence in zip(animals[:3], sentences, strict=False):
+            start = text.index(sentence)
+            asked = {"qid": animal, "question": f"Where was the {animal}?"}
+            questions.append(asked | {"evidence": [[start, start + len(sentence)]]})
+        yield json.dumps(
+            {"doc_id": f"{source}-{number}", "source": source, "text": text, "questions": questions}
+        )
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+EXPECTED: dict[str, object] = {}
+"""What each command comes to when nothing goes wrong."""
+
+
+@pytest.fixture(autouse=True)
+def _imported(evaluating: Command, training: Command, comparing: Command, tmp_path: Path) -> None:
+    """Run each command once in this process, so that a fork of it need not import anything."""
+    if EXPECTED:
+        return
+    for name, command in (("comparing", comparing), ("evaluating", evaluating), ("training", training)):
+        assert main([str(argument) for argument in command(tmp_path / name)]) == 0
+    EXPECTED.update({name: outcome(tmp_path / name) for name, outcome in OUTCOMES.items()})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return written(tmp_path / "data.jsonl", "\n".join([*lines("walks", 5, 0), *lines("roads", 5, 0)]) + "\n")
+
+
+@pytest.fixture
+def evaluating(data: Path) -> Command:
+    return lambda out: ["eval", data, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", out]
+
+
+@pytest.fixture
+def training(data: Path, tmp_path: Path) -> Command:
+    recipe, shape = (
+        written(tmp_path / "recipe.toml", RECIPE),
+        written(tmp_path / "shape.json", json.dumps(SHAPE)),
+    )
+    dev = written(tmp_path / "dev.jsonl", "\n".join(lines("rivers", 1, 50)) + "\n")
+    return lambda out: ["train", recipe, "--config", shape, "--data", data, "--validation", dev, "--out", out]
+
+
+@pytest.fixture
+def comparing(tmp_path: Path) -> Command:
+    text = written(tmp_path / "text.txt", "An otter came. Then it left. Nobody saw it. " * 50)
+    return lambda out: [
+        "compare",
+        text,
+        "-q",
+        "Where was the otter?",
+        "--retrievers",
+        "bm25",
+        "--out",
+        f"{out}.html",
+    ]
+
+
+def unmeasured(value: Any) -> Any:
+    """JSON without what depends on the machine."""
+    if isinstance(value, dict):
+        return {name: unmeasured(part) for name, part in value.items() if name not in MEASURED}
+    return [unmeasured(part) for part in value] if isinstance(value, list) else value
+
+
+def evaluated(out: Path) -> object:
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+    rows = [row for row in json.loads((out / "results.json").read_bytes()) if row["metric"] not in MEASURED]
+    records = sorted(
+        json.dumps(unmeasured(json.loads(line))) for _, line in complete_lines(out / "records.jsonl")
+    )
+    return json.loads((out / "run.json").read_bytes()), rows, records
+
+
+def trained(out: Path) -> object:
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+    lines = [json.dumps(unmeasured(json.loads(line))) for _, line in complete_lines(out / "log.jsonl")]
+    log = list(dict.fromkeys(lines))  # a run that was killed after its last validation repeats it
+    config = unmeasured(json.loads((out / "config.json").read_bytes()))
+    return config, log, *((out / name).read_bytes() for name in ("model.safetensors", "tokenizer.json"))
+
+
+OUTCOMES: dict[str, Callable[[Path], object]] = {"evaluating": evaluated, "training": trained}
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_killed_run_goes_on_to_the_same_end(
+    tmp_path: Path, name: str, times: int, request: pytest.FixtureRequest
+) -> None:
+    """Kills at random moments, each in a folder of its own."""
+    command, log, draw = request.getfixturevalue(name), tmp_path / "log", random.Random(0)
+    code, error, seconds = Program(command(tmp_path / "whole"), log).finish()
+    assert code == 0, error
+    for number in range(times):
+        out = tmp_path / f"killed-{number}"
+        program = Program(command(out), log)
+        time.sleep(draw.uniform(0, seconds))
+        program.kill()
+        code, error, _ = Program(command(out), log).finish()
+        assert code == 0, error
+        assert OUTCOMES[name](out) == EXPECTED[name]
+
+
+@pytest.mark.slow
+def test_a_killed_comparison_leaves_the_old_page_or_the_new_one(tmp_path: Path, comparing: Command) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("old", encoding="utf-8")
+    *_, seconds = Program(comparing(tmp_path / "whole"), tmp_path / "log").finish()
+    draw = random.Random(0)
+    for _ in range(20):
+        program = Program(comparing(tmp_path / "page"), tmp_path / "log")
+        time.sleep(draw.uniform(0, 1.2 * seconds))
+        program.kill()
+        content = page.read_text(encoding="utf-8")
+        assert content == "old" or (content.startswith("<!doctype html>") and content.endswith("</html>\n"))
+
+
+def limited(size: int) -> Callable[[], object]:
+    """Let no file of a program grow beyond a size, as a disk that is full does."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "full"),
+    [
+        ("evaluating", 200, "run.json"),
+        ("evaluating", 4000, "records.jsonl"),
+        ("evaluating", 64_000, "results.json"),
+        ("training", 4000, ""),  # the texts of documents, in a file without a name
+        ("training", 40_000, "training_state.pt"),
+    ],
+)
+def test_a_full_disk_is_one_line_and_what_was_finished_stays(
+    tmp_path: Path, name: str, size: int, full: str, request: pytest.FixtureRequest
+) -> None:
+    command, out = request.getfixturevalue(name), tmp_path / "out"
+    code, error, _ = Program(command(out), tmp_path / "log", limited(size)).finish()
+    assert code == 2, error
+    assert f"spscanner: {out / full}: cannot be written (File too large); what it held before is" in error
+    records = len(list(complete_lines(out / "records.jsonl")))
+    assert (records > 0) == (full in ("records.jsonl", "results.json"))
+    code, error, _ = Program(command(out), tmp_path / "log").finish()
+    assert code == 0, error
+    assert (f"found {records:,} records of an earlier run, which are kept" in error) == (records > 0)
+    assert OUTCOMES[name](out) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_second_of_two_runs_is_refused(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
+    command, out = request.getfixturevalue(name), tmp_path / "out"
+    code, error, _ = Program(command(out), tmp_path / "log", limited(40_000)).finish()
+    assert code == 2, error
+    with folder_lock(out):
+        before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+        code, error, _ = Program(command(out), tmp_path / "other").finish()
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"{out}: in use by another run (process {os.getpid()})" in error
+        assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_folder_that_cannot_be_written_to(
+    tmp_path: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    command, out = request.getfixturevalue(name), tmp_path / "out"
+    out.mkdir()
+
+    def read_only() -> None:
+        opened = os.open
+
+        def refuse(path: Any, flags: int, *more: Any, **options: Any) -> int:
+            if str(path).startswith(str(out)) and flags & (os.O_WRONLY | os.O_RDWR):
+                raise OSError(30, "Read-only file system", str(path))
+            return opened(path, flags, *more, **options)
+
+        os.open = refuse
+
+    code, error, _ = Program(command(out), tmp_path / "log", read_only).finish()
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"{out}: cannot be written to (Read-only file system); expected a folder for results" in error
+    assert list(out.iterdir()) == []

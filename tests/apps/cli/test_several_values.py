@@ -1,0 +1,120 @@
+"""Options that take several values, in every command that has such options."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from spscanner_rag.apps.cli.app import app
+from spscanner_rag.apps.cli.several_values import SeveralValues
+
+
+def every_command(command: Any, name: str = "spscanner") -> Iterator[tuple[str, Any]]:
+    for part, inner in getattr(command, "commands", {}).items():
+        yield from every_command(inner, f"{name} {part}")
+    if not hasattr(command, "commands"):
+        yield name, command
+
+
+def repeatable(command: Any) -> list[Any]:
+    return [param for param in command.params if param.param_type_name == "option" and param.multiple]
+
+
+COMMANDS = dict(every_command(typer.main.get_command(app)))
+SEVERAL = {name: command for name, command in COMMANDS.items() if repeatable(command)}
+
+
+def test_which_commands_have_such_options() -> None:
+    assert {"spscanner train", "spscanner batch", "spscanner eval", "spscanner word-vectors"} < set(SEVERAL)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_every_option_that_may_be_repeated_takes_several_values_and_its_help_says_so(name: str) -> None:
+    command = SEVERAL[name]
+    assert isinstance(command, SeveralValues)
+    for option in repeatable(command):
+        assert option.metavar.endswith("..."), option.name
+        others = []
+        for param in command.params:
+            if param.required and param is not option:
+                others += [*param.opts[:1] * (param.param_type_name == "option"), "given.toml"]
+        context = command.make_context(name, [*others, option.opts[0], "a", "b"])
+        assert [str(value) for value in context.params[option.name]] == ["a", "b"]
+
+
+def parsed(*args: str) -> dict[str, Any]:
+    """What ``spscanner train`` understands."""
+    found: dict[str, Any] = COMMANDS["spscanner train"].make_context("train", ["--out", "o", *args]).params
+    return found
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("r.toml", "--data", "a", "b", "c", "--validation", "d", "e"),
+        ("--data", "a", "b", "c", "r.toml", "--validation", "d", "e"),
+        ("--data", "a", "r.toml", "b", "c", "--validation", "d", "e"),
+        ("--data", "a", "b", "--validation", "d", "--data", "c", "--validation", "e", "r.toml"),
+        ("--validation", "d", "e", "--progress", "r.toml", "--data=a", "--data", "b", "c"),
+        ("--data", "a", "b", "c", "--validation", "d", "e", "--", "r.toml"),
+    ],
+)
+def test_the_recipe_is_found_wherever_it_stands(args: tuple[str, ...]) -> None:
+    found = parsed(*args)
+    assert found["data"] == [Path("a"), Path("b"), Path("c")]
+    assert found["validation"] == [Path("d"), Path("e")]
+    assert found["recipe"] == Path("r.toml")
+
+
+def test_a_value_right_after_the_option_is_its_own() -> None:
+    assert parsed("--data", "a.toml", "b")["data"] == [Path("a.toml"), Path("b")]
+    assert parsed("--data", "-", "-")["data"] == [Path("-"), Path("-")]
+
+
+@pytest.mark.parametrize(
+    ("args", "surplus"),
+    [
+        (("r.toml", "x", "--data", "a"), "x"),
+        (("--data", "a", "r.toml", "s.toml"), "s.toml"),
+        (("r.toml", "--data=a", "b"), "b"),
+        (("r.toml", "--data", "a", "--seed", "b"), "--seed"),
+        (("r.toml", "--base", "m", "n", "--data", "a"), "n"),
+    ],
+)
+def test_other_surplus_words_are_refused(run: Any, args: tuple[str, ...], surplus: str) -> None:
+    ended = run("train", *args, "--out", "o")
+    assert ended.code == 2
+    assert surplus in ended.err
+    assert ended.err.count("\n") == 1
+    assert not Path("o").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "queries"),
+    [
+        ("a b --query p q --out o", ["a", "b"], ["p", "q"]),
+        ("a --out o --query p q", ["a"], ["p", "q"]),
+        ("--query p a b --out o", ["a", "b"], ["p"]),
+        ("--query p q --out o a b", ["a", "b"], ["p", "q"]),
+        ("--query p q --out o -- a b", ["a", "b"], ["p", "q"]),
+        ("a --query p", ["a"], ["p"]),
+        ("a -q p q --pair r s b", ["a", "b"], ["p", "q"]),
+    ],
+)
+def test_words_of_a_command_that_needs_some(line: str, files: list[str], queries: list[str]) -> None:
+    program, seen = typer.Typer(), []
+
+    @program.command(cls=SeveralValues)
+    def command(
+        inputs: Annotated[list[str], typer.Argument()],
+        query: Annotated[list[str], typer.Option("--query", "-q")],
+        out: str = "",
+        pair: tuple[str, str] = ("", ""),
+    ) -> None:
+        seen.append((inputs, query))
+
+    assert CliRunner().invoke(program, line.split()).exit_code == 0
+    assert seen == [(files, queries)]

@@ -1,0 +1,206 @@
+"""`spscanner synthesize`: files, exit codes, estimates, batches, the page, and training on the result."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.lab.evidence.questions import read_documents
+from spscanner_rag.lab.synthesis.scripted import scripted_reply
+
+from ..training.conftest import RECIPE, SHAPE
+from ..training.synthesis.conftest import story
+from .conftest import Run
+
+QUICK = ("--sizes", "400,800", "--language-probability", "0")
+PRICES = ("--price-prompt", "2.5", "--price-reply", "10")
+
+
+@pytest.fixture
+def stories(tmp_path: Path) -> Path:
+    path = tmp_path / "stories.jsonl"
+    lines = [{"doc_id": f"story-{number}", "source": "stories", "text": story(number)} for number in range(8)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_an_estimate_then_a_run_then_training_on_it(run: Run, stories: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = run("synthesize", stories, "--out", out, *QUICK, *PRICES, "--dry-run")
+    assert told.code == 0
+    assert "8 sub-documents of 8 documents, 29 requests" in told.out  # one finds no link
+    assert [path.name for path in out.iterdir()] == ["estimate.json"]
+    made = run("synthesize", stories, "--out", out, *QUICK, *PRICES, "--test-share", "0.3")
+    assert made.code == 0, made.err
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["examples"] == summary["files"]["train.jsonl"] + summary["files"]["test.jsonl"] == 7
+    assert summary["files"]["test.jsonl"] >= 1
+    assert summary["requests"] == summary["estimate"]["requests"] == 29
+    assert summary["prompt_tokens"] == pytest.approx(summary["estimate"]["prompt_tokens"], rel=0.05)
+    assert 0 < summary["cost"] <= summary["estimate"]["cost"] * 1.1
+    (tmp_path / "recipe.toml").write_text(RECIPE.replace("steps = 4", "steps = 2"))
+    (tmp_path / "config.json").write_text(json.dumps(SHAPE))
+    trained = run(
+        "train", tmp_path / "recipe.toml", "--data", out / "train.jsonl", "--validation", out / "test.jsonl",
+        "--config", tmp_path / "config.json", "--out", tmp_path / "model", "--device", "cpu", "--no-progress",
+    )  # fmt: skip
+    assert trained.code == 0, trained.err
+    assert (tmp_path / "model" / "model.safetensors").exists()
+    page = run("synthesize", "inspect", out / "train.jsonl")
+    assert page.code == 0
+    html = (out / "train.html").read_text()
+    assert "script" not in re.sub(r"scripted", "", html)
+    assert html.count("<article>") == summary["files"]["train.jsonl"]
+    assert html.count("<mark>") >= 2 * html.count("<article>")
+    assert "Units between the two sides" in html
+    assert "estimated" in html
+
+
+def test_exit_codes(run: Run, stories: Path, tmp_path: Path) -> None:
+    early = run(
+        "synthesize", stories, "--out", tmp_path / "early", *QUICK, "--max-requests", "12", "--workers", "1"
+    )
+    assert early.code == 3
+    assert "ended early: the limit of 12 requests is reached; the same command goes on" in early.out
+    assert run("synthesize", stories, "--out", tmp_path / "early", *QUICK).code == 0
+    (tmp_path / "refuse.py").write_text("def model(prompt):\n    return 'I am sorry, I cannot.'\n")
+    none = run(
+        "synthesize", stories, "--out", tmp_path / "none", *QUICK, "--llm", f"{tmp_path}/refuse.py:model"
+    )
+    assert none.code == 1
+    assert "link_connections: the model refused (8)" in none.out
+    (tmp_path / "short.txt").write_text("Too short.")
+    short = run("synthesize", tmp_path / "short.txt", "--out", tmp_path / "short", *QUICK)
+    assert short.code == 1
+    assert "documents left out: too short (1)" in short.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--llm", "gpt"], "language model 'gpt': expected PROVIDER:MODEL"),
+        (["--llm", "openai:gpt-4o-mini"], "pip install llama-index-llms-openai"),
+        (["--llm", "absent.py:model"], "absent.py: no such file"),
+        (["--strategy", "guess"], "strategy: got 'guess'"),
+        (["--sizes", "many"], "--sizes: got 'many'"),
+        (["--positions", "start-top"], "positions: got"),
+        (["--max-cost", "1"], "max_cost: got a limit without prices"),
+        (["--reply-form", "xml"], "reply form: got 'xml'"),
+        (["--against", "absent.jsonl"], "absent.jsonl: no such file"),
+        (["--prompts", "absent"], "absent: no such folder"),
+    ],
+)
+def test_bad_arguments(run: Run, stories: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    told = run("synthesize", stories, "--out", tmp_path / "out", *QUICK, *arguments)
+    assert told.code == 2
+    assert message in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_documents_that_share_text_with_tests(run: Run, stories: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text(story(3))
+    told = run("synthesize", stories, "--out", tmp_path / "out", *QUICK, "--against", tmp_path / "test.txt")
+    assert told.code == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["documents_left_out"] == {"shares text with a test document": 1}
+    assert summary["shared_with_test_documents"][0].startswith(
+        "story-3: 100.0% of its sentences, most with test-1"
+    )
+
+
+def test_prompts_of_the_user(run: Run, stories: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "link_question.txt").write_text("version: mine-2\n\nAsk what I want.\n===\nWrite it.\n")
+    assert run("synthesize", stories, "--out", tmp_path / "out", *QUICK, "--prompts", folder).code == 0
+    line = json.loads((tmp_path / "out" / "train.jsonl").read_text().splitlines()[0])
+    assert line["synthesis"]["prompts"]["link_question"] == "mine-2"
+    assert "Ask what I want." in (tmp_path / "out" / "replies.jsonl").read_text()
+    other = run("synthesize", stories, "--out", tmp_path / "out", *QUICK)
+    assert other.code == 2
+    assert "holds a run with other settings: prompts was" in other.err
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_batches_give_what_asking_gives(run: Run, stories: Path, tmp_path: Path, kind: str) -> None:
+    out, requests, results = tmp_path / "out", tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
+    command = ["synthesize", stories, "--out", out, *QUICK, "--write-batch", requests, "--batch-format", kind]
+    told = run(*command)
+    assert told.code == 0
+    assert "8 sub-documents wait for the replies of the batch" in told.out
+    for _ in range(4):
+        with results.open("w") as file:
+            for line in requests.read_text().splitlines():
+                request = json.loads(line)
+                body = request.get("body") or request["params"]
+                text = scripted_reply(body["messages"][0]["content"])
+                reply: dict[str, object] = {"custom_id": request["custom_id"]}
+                if kind == "openai":
+                    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+                    reply["response"] = {
+                        "body": {"choices": [{"message": {"content": text}}], "usage": usage}
+                    }
+                else:
+                    usage = {"input_tokens": 10, "output_tokens": 2}
+                    content = [{"type": "text", "text": text}]
+                    reply["result"] = {"type": "succeeded", "message": {"content": content, "usage": usage}}
+                file.write(json.dumps(reply) + "\n")
+        told = run(*command, "--read-batch", requests, results)
+        assert told.code == 0, told.err
+    assert "wait for" not in told.out
+    assert run("synthesize", stories, "--out", tmp_path / "asked", *QUICK).code == 0
+    assert (out / "train.jsonl").read_bytes() == (tmp_path / "asked" / "train.jsonl").read_bytes()
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["requests"], summary["prompt_tokens"], summary["reply_tokens"]) == (29, 290, 58)
+
+
+def test_a_result_of_another_batch(run: Run, stories: Path, tmp_path: Path) -> None:
+    requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
+    command = ["synthesize", stories, "--out", tmp_path / "out", *QUICK, "--write-batch", requests]
+    run(*command)
+    results.write_text('{"custom_id": "x", "response": null}\n')
+    told = run(*command, "--read-batch", requests, results)
+    assert told.code == 2
+    assert "results.jsonl, line 1: got the id 'x', expected one of" in told.err
+
+
+def test_a_page_of_hostile_examples(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    evil = "<script>alert(1)</script>\u202e"
+    line = {
+        "doc_id": evil, "source": "s", "title": evil, "text": f"{evil} text",
+        "questions": [{"qid": "q", "question": evil, "evidence": [[0, 8]], "answers": [evil]}],
+        "synthesis": {"connection": evil, "strategy": evil, "contexts": [[0, 8]], "labels": [[1, 2]]},
+    }  # fmt: skip
+    path.write_text(json.dumps(line) + "\n")
+    (tmp_path / "summary.json").write_text(json.dumps({"dropped": {evil: 3}, "requests": 4}))
+    assert run("synthesize", "inspect", path).code == 0
+    page = path.with_suffix(".html").read_text()
+    assert "<script" not in page
+    assert "\u202e" not in page
+    path.write_text("{}\n")
+    told = run("synthesize", "inspect", path)
+    assert told.code == 2
+    assert "x.jsonl, line 1: expected a document with its questions" in told.err
+
+
+def test_annotation_on_the_command_line(run: Run, stories: Path, tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(
+        "def empty(prompt):\n    return 'RELEVANT: NO\\nINDICES: NONE'\n"
+        "def first(prompt):\n"
+        "    if 'ANSWERABLE' in prompt:\n        return 'ANSWERABLE: YES\\nANSWER: the keeper'\n"
+        "    return 'RELEVANT: YES\\nINDICES: 0'\n"
+    )
+    data = tmp_path / "q.jsonl"
+    question = {"qid": "q", "question": "Who counts?", "answers": ["The keeper"]}
+    data.write_text(json.dumps({"doc_id": "d", "text": story(1, 30), "source": "s", "questions": [question]}))
+    names = ("--checker", f"{tmp_path}/models.py:first", "--llm", f"{tmp_path}/models.py:first")
+    told = run("synthesize", "annotate", data, "--out", tmp_path / "out", *names)
+    assert told.code == 0, told.err
+    (document,) = read_documents([tmp_path / "out" / "test.jsonl"])
+    assert len(document.questions[0].evidence) == 2  # the first sentence of each window of 20
+    names = ("--checker", f"{tmp_path}/models.py:first", "--llm", f"{tmp_path}/models.py:empty")
+    told = run("synthesize", "annotate", data, "--out", tmp_path / "none", *names)
+    assert told.code == 1
+    assert "no sentence is needed (1)" in told.out

@@ -1,0 +1,253 @@
+"""Retrievers on one question: what counts as a find, as evidence found, and as cost."""
+
+import copy
+import pickle
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from spscanner_rag.apps.compare import Comparison, compare
+from spscanner_rag.apps.compare.arguments import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
+from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
+from spscanner_rag.baselines.bm25 import BM25
+from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.text.units import Unit
+
+TEXT = "One is here. Two is there. Three is gone. Four came back. Five stayed. Six left."
+STARTS = [0, 13, 27, 42, 58, 71]
+
+
+class Prefers:
+    """Scores the units that begin at given offsets, the first of them best."""
+
+    def __init__(self, starts: Sequence[int], unit: str = "sentence") -> None:
+        self.starts, self.unit = list(starts), unit
+
+    def segment(self, text: str) -> list[Unit]:
+        return segmenter_of(self.unit).segment(text)  # type: ignore[arg-type]
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        order = {start: -float(place) for place, start in enumerate(self.starts)}
+        return np.array([order.get(unit.start, -99.0) for unit in units], np.float32)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:
+    comparison = compare("Who?", TEXT, {"a": Prefers([42, 0])}, top_k=2, count_tokens=words)
+    (retrieval,) = comparison.retrievals
+    assert [(pick.rank, pick.start, TEXT[pick.start : pick.end]) for pick in retrieval.picks] == [
+        (1, 42, "Four came back."),
+        (2, 0, "One is here."),
+    ]
+    assert retrieval.picks[0].score == pytest.approx(0.5)
+    assert (retrieval.units, retrieval.tokens, retrieval.only) == (6, 6, 0)  # with one, nothing is only its
+    assert retrieval.seconds > 0
+
+
+def test_what_only_one_found() -> None:
+    scorers = {"a": Prefers([0, 27]), "b": Prefers([27, 71]), "c": Prefers([0, 58])}
+    comparison = compare("Who?", TEXT, scorers, top_k=2, count_tokens=words)
+    alone = {r.name: [pick.start for pick in r.picks if pick.only] for r in comparison.retrievals}
+    assert alone == {"a": [], "b": [71], "c": [58]}
+    assert [r.only for r in comparison.retrievals] == [0, 1, 1]
+
+
+def test_a_sentence_in_a_chunk_is_the_same_find() -> None:
+    text = " ".join(f"Sentence number {number} stands here." for number in range(100))  # 500 words, 2 chunks
+    inside, outside = text.index("Sentence number 3 "), text.index("Sentence number 90 ")
+    scorers = {"s": Prefers([inside, outside]), "c": Prefers([0], "chunk")}
+    comparison = compare("Who?", text, scorers, top_k=[2, 1], count_tokens=words)
+    sentences, chunks = comparison.retrievals
+    assert {pick.start: pick.only for pick in sentences.picks} == {inside: False, outside: True}
+    assert [(pick.only, pick.tokens) for pick in chunks.picks] == [(False, 300)]
+    assert (sentences.units, chunks.units) == (100, 2)
+
+
+@given(st.lists(st.sets(st.sampled_from(STARTS), min_size=1), min_size=2, max_size=4))
+def test_only_is_what_no_other_set_holds(chosen: list[set[int]]) -> None:
+    scorers = {str(i): Prefers(sorted(starts)) for i, starts in enumerate(chosen)}
+    comparison = compare("Who?", TEXT, scorers, top_k=[len(s) for s in chosen], count_tokens=words)
+    for i, retrieval in enumerate(comparison.retrievals):
+        others = set().union(*(starts for j, starts in enumerate(chosen) if j != i))
+        assert {pick.start for pick in retrieval.picks if pick.only} == chosen[i] - others
+        assert {pick.start for pick in retrieval.picks} == chosen[i]
+
+
+def test_evidence_is_found_by_whole_sentences_whatever_the_units() -> None:
+    scorers = {"a": Prefers([27]), "b": Prefers([42]), "c": Prefers([0], "document")}
+    evidence = [(33, 35), (45, 50), (48, 56)]
+    comparison = compare("Who?", TEXT, scorers, top_k=1, evidence=evidence, count_tokens=words)
+    assert comparison.evidence == ((33, 35), (45, 56))
+    assert comparison.evidence_sentences == ((27, 41), (42, 57))
+    assert [r.found for r in comparison.retrievals] == [(True, False), (False, True), (True, True)]
+
+
+def test_the_scanner_and_bm25_in_both_settings(tiny_scanner: Scanner) -> None:
+    scorers = {"scanner": tiny_scanner, "bm25": BM25(), "bm25 (chunk)": BM25("chunk")}
+    turns: list[str] = []
+    comparison = compare("Who came back?", TEXT, scorers, top_k=[3, 3, 1], started=turns.append)
+    assert turns == ["scanner", "bm25", "bm25 (chunk)"]
+    scanner, sentences, chunks = comparison.retrievals
+    expected = tiny_scanner.scan("Who came back?", TEXT).select(top_k=3, order="score")
+    assert [(pick.start, pick.end, pick.score) for pick in scanner.picks] == [
+        (passage.start, passage.end, passage.score) for passage in expected
+    ]
+    assert sentences.picks[0].start == 42
+    assert (chunks.picks[0].start, chunks.picks[0].end) == (0, len(TEXT))
+    assert comparison.counted_by == "scanner"
+    assert chunks.tokens == tiny_scanner.count_tokens(TEXT)
+
+
+def test_who_counts_tokens() -> None:
+    scorers = {"a": Prefers([0])}
+    assert compare("Who?", TEXT, scorers).counted_by == "the bundled checkpoint"
+    assert compare("Who?", TEXT, scorers).retrievals[0].tokens > 0
+    assert compare("Who?", TEXT, scorers, count_tokens=len).retrievals[0].picks[0].tokens == 12
+
+
+def test_nothing_in_the_document() -> None:
+    comparison = compare("Who?", " \n", {"a": Prefers([0])}, count_tokens=words)
+    assert (comparison.retrievals[0].picks, comparison.retrievals[0].units) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"query": " \n"}, r"query: got ' \\n'; expected a question"),
+        ({"scorers": {}}, "got 0 retrievers to compare; expected 1 to 8"),
+        ({"scorers": {str(i): Prefers([0]) for i in range(MOST_RETRIEVERS + 1)}}, "got 9 retrievers"),
+        ({"top_k": 0}, "top_k: got 0; expected a whole number from 1 to 500"),
+        ({"top_k": MOST_PICKS + 1}, "top_k: got 501"),
+        ({"top_k": True}, "top_k: got True"),
+        ({"top_k": [1, 2]}, "got 2 numbers for 1 retrievers"),
+        ({"evidence": [(0, 81)]}, "got 0-81; expected START-END with 0 <= START < END <= 80"),
+        ({"evidence": [(-1, 5)]}, "got -1-5"),
+        ({"evidence": [(5, 5)]}, "got 5-5"),
+        ({"evidence": [(12, 13)]}, "got 12-13, which is white space"),
+        ({"count_tokens": "nope"}, "use one of"),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(options: dict[str, object], message: str) -> None:
+    class Untouched(Prefers):
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+            raise AssertionError("asked")
+
+    arguments = {"query": "Who?", "text": TEXT, "scorers": {"a": Untouched([0])}} | options
+    with pytest.raises(ValueError, match=message):
+        compare(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    class Broken(Prefers):
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+            return np.full(len(units), np.nan, np.float32)
+
+    with pytest.raises(ValueError, match=r"Broken\.score_units returned"):
+        compare("Who?", TEXT, {"a": Prefers([0]), "b": Broken([0])}, count_tokens=words)
+
+
+@given(st.lists(st.tuples(st.integers(0, 79), st.integers(1, 30)), max_size=8))
+def test_evidence_is_merged_and_covers_the_same_characters(spans: list[tuple[int, int]]) -> None:
+    evidence = [(start, min(80, start + length)) for start, length in spans]
+    evidence = [(start, end) for start, end in evidence if not TEXT[start:end].isspace()]
+    merged = check_evidence_spans(evidence, TEXT)
+    covered = {place for start, end in merged for place in range(start, end)}
+    assert covered == {place for start, end in evidence for place in range(start, end)}
+    assert all(left[1] < right[0] for left, right in pairwise(merged))
+
+
+def test_pickled_and_copied() -> None:
+    comparison = compare("Who?", TEXT, {"a": Prefers([0])}, top_k=1, evidence=[(0, 3)], count_tokens=words)
+    for other in (pickle.loads(pickle.dumps(comparison)), copy.copy(comparison), copy.deepcopy(comparison)):
+        assert other == comparison
+        assert type(other) is Comparison
+        assert other.page == comparison.page
+        assert other._repr_html_() == comparison._repr_html_()
+        assert repr(other) == repr(comparison) == "Comparison('Who?', characters=80, retrievers: a)"
+    assert replace(comparison, query="Why?").page != comparison.page
+    with pytest.raises(FrozenInstanceError):
+        comparison.query = "Why?"  # type: ignore[misc]
+
+
+# What is shown of a document
+
+
+def prose(sentences: int, ending: str = "\n") -> str:
+    return ending.join(
+        f"Sentence {n} of this story is about as long as others are." for n in range(sentences)
+    )
+
+
+@pytest.mark.parametrize("ending", ["\n", " ", "\r\n", "\n\n"])
+def test_the_stretches_are_the_document_and_hold_every_pick(ending: str) -> None:
+    text = prose(2000, ending)
+    starts = [text.index(f"Sentence {n} ") for n in (3, 1000, 1001, 1999)]
+    comparison = compare(
+        "Who?", text, {"a": Prefers(starts)}, top_k=4, evidence=[(60000, 60020)], count_tokens=words
+    )
+    layout = lay_out(comparison, Breaks(text))
+    edges = [0, *(stretch.end for stretch in layout.stretches)]
+    assert [stretch.start for stretch in layout.stretches] == edges[:-1]
+    assert edges[-1] == len(text)
+    shown = [stretch for stretch in layout.stretches if stretch.shown]
+    for start in (*starts, 60000):
+        (stretch,) = [each for each in shown if each.start <= start < each.end]
+        assert layout.shows(start)
+        assert start - stretch.start >= 100 or stretch.start == 0
+    assert sum(each.end - each.start for each in layout.stretches if not each.shown) > 0.9 * len(text)
+    assert not layout.shows(30000)
+    assert layout.lowest_rank is None
+
+
+def test_a_short_document_is_shown_whole() -> None:
+    comparison = compare("Who?", TEXT, {"a": Prefers([0])}, top_k=1, count_tokens=words)
+    (stretch,) = lay_out(comparison, Breaks(TEXT)).stretches
+    assert (stretch.start, stretch.end, stretch.shown) == (0, len(TEXT), True)
+
+
+def test_of_a_huge_pick_the_ends_are_shown() -> None:
+    text = prose(30_000)
+    comparison = compare("Who?", text, {"a": Prefers([0], "document")}, top_k=1, count_tokens=words)
+    layout = lay_out(comparison, Breaks(text))
+    assert sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown) < 2 * LONGEST
+    assert layout.shows(0)
+    assert layout.shows(len(text) - 1)
+    assert layout.kept_per_gap <= KEPT
+
+
+def test_low_ranks_are_left_out_where_they_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = prose(5000)
+    starts = [text.index(f"Sentence {n} ") for n in range(10, 4000, 40)]
+    scorers = {str(i): Prefers(starts[i::2]) for i in range(2)}
+    comparison = compare("Who?", text, scorers, top_k=40, count_tokens=words)
+    assert lay_out(comparison, Breaks(text)).lowest_rank is None
+    monkeypatch.setattr("spscanner_rag.apps.compare.layout.SHOWN", 40_000)
+    layout = lay_out(comparison, Breaks(text))
+    shown = sum(stretch.end - stretch.start for stretch in layout.stretches if stretch.shown)
+    assert 2 * shown < 60_000
+    assert layout.lowest_rank is not None
+    for retrieval in comparison.retrievals:
+        assert all(layout.shows(pick.start) for pick in retrieval.picks[: layout.lowest_rank])
+    assert not layout.shows(comparison.retrievals[0].picks[layout.lowest_rank].start)
+
+
+def test_breaks_that_wrap_a_paragraph_are_told_from_others() -> None:
+    line = "words " * 11 + "end"
+    text = f"Title\n\n{line}\n{line}\nshort last.\n\n{line}\n{line}\n  indented\n{line}\n12. item\n{line}\n- item"
+    breaks = Breaks(text)
+    soft = [place for place, character in enumerate(text) if character == "\n" and breaks.is_soft(place)]
+    first = text.index(line)
+    second = text.index(line, text.index("short"))
+    length = len(line)
+    assert soft == [first + length, first + 2 * length + 1, second + length]
+    assert not any(Breaks("a\nb\nc\nd\ne\nf").is_soft(place) for place in (1, 3, 5))

@@ -1,0 +1,111 @@
+"""The comparison as text: what a terminal, a pipe and an ASCII-only output get."""
+
+import io
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.apps.compare import Comparison, compare
+from spscanner_rag.apps.compare.terminal import LONGEST, render_text, retriever_progress
+from spscanner_rag.text.units import Unit
+
+HOSTILE = (
+    "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
+    " \u202etfel \ud800."
+)
+
+
+class Backwards:
+    """The last unit is the best."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        return np.arange(len(units), dtype=np.float32)
+
+
+class Forwards:
+    """The first unit is the best."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        return -np.arange(len(units), dtype=np.float32)
+
+
+def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a.txt") -> Comparison:
+    scorers = {name: Forwards(), "last": Backwards()}
+    return compare(
+        "Who?",
+        text,
+        scorers,
+        top_k=top_k,
+        evidence=[(0, 3)],
+        count_tokens=lambda text: len(text.split()),
+        path=path,
+    )
+
+
+def test_a_pipe_gets_a_table_of_fixed_width() -> None:
+    comparison = comparison_of("One is here. Two is there.\nThree is gone. Four came back.")
+    lines = render_text([comparison], io.StringIO()).splitlines()
+    assert lines[0] == "a.txt 57 characters, tokens as counted by the counter given"
+    assert lines[1].split() == "retriever picks of units only it evidence tokens seconds".split()
+    assert lines[2].split()[:-1] == "first 2 4 2 1 of 1 6".split()
+    assert lines[3].split()[:-1] == "last 2 4 2 0 of 1 6".split()
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    assert cells == [
+        ["1", "0.500  1:1  only  evidence", "0.953  2:16  only"],
+        ["", "One is here.", "Four came back."],
+        ["2", "0.269  1:14  only", "0.881  2:1  only"],
+        ["", "Two is there.", "Three is gone."],
+    ]
+    assert lines[-2:] == ["evidence 1:1  found by first  missed by last", "  One is here."]
+
+
+def test_unequal_numbers_of_picks_and_long_ones() -> None:
+    text = "One is here. " + "Many words are in this one, " * 40 + "and it ends."
+    comparison = compare("Who?", text, {"a": Forwards(), "b": Backwards()}, top_k=[1, 2], count_tokens=len)
+    shown = render_text([comparison], io.StringIO())
+    longest = max(comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start)
+    assert longest.end - longest.start > LONGEST
+    assert str(longest.end - longest.start) in re.findall(r"\[(\d+)", shown)
+    assert re.search(r"│ 2 │ +│ 0\.\d{3}  1:", shown)
+
+
+def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> None:
+    comparison = comparison_of("One is here. Two is there. " + "Many words are in this sentence " * 9 + ".")
+    shown = render_text([comparison], terminal)
+    assert "\x1b[" in shown
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+    assert max(map(len, plain.splitlines())) <= 60
+
+
+def test_a_document_and_a_name_stay_text(terminal: io.StringIO) -> None:
+    comparison = comparison_of(f"Big {HOSTILE} Small {HOSTILE}", top_k=9, name=HOSTILE, path=HOSTILE)
+    for stream in (terminal, io.StringIO()):
+        shown = render_text([comparison, comparison], stream)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)  # rich's own colours
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", plain)
+        joined = re.sub(r"[\s│]", "", plain)
+        for part in ("[bold]loud[/bold]", ":smile:", r"\x1b]8;;http://x.example\x07here"):
+            assert part in joined or stream is terminal
+
+
+def test_any_output_can_hold_it() -> None:
+    class Ascii(io.StringIO):
+        encoding = "ascii"
+
+    shown = render_text([comparison_of("Café 東京 naïve. Ωμέγα.", name="é", path="é.txt")], Ascii())
+    shown.encode("ascii")
+    assert "Caf\\xe9 \\u6771" in shown
+
+
+def test_progress_names_the_retriever_at_work(terminal: io.StringIO) -> None:
+    with retriever_progress(True, 2, terminal) as started:
+        assert started is not None
+        started("[red]evil\x1b[31m")
+        started("bm25")
+    shown = terminal.getvalue()
+    assert "[red]evil\\x1b[31m" in shown
+    assert "1/2" in shown
+    with retriever_progress(False, 2, terminal) as nothing:
+        assert nothing is None

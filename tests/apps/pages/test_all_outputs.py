@@ -1,0 +1,214 @@
+"""Names and texts from files have no effect in any output: every writer, with hostile ones."""
+
+import csv
+import io
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.apps.compare.page import render_comparisons
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.apps.compare.terminal import render_text
+from spscanner_rag.apps.pages.report import render_report
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.terminal import print_facts, render_documents
+from spscanner_rag.checkpoint import ScannerSettings
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.report.output import show_result, write_result
+from spscanner_rag.lab.evaluation.report.result import Result
+from spscanner_rag.lab.evaluation.report.rows import differences_of, rows_of
+from spscanner_rag.lab.evaluation.report.tables import Table
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.training.loop import StepReport
+from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
+from spscanner_rag.lab.training.stages.stage import Validation
+from spscanner_rag.lab.training.view import TrainingView
+from spscanner_rag.results import ScanResult
+from spscanner_rag.scanner import Scanner
+
+HOSTILE = [
+    "one\ntwo\r\n## three\r| four |",
+    "<img src=x onerror=alert(1)><script>alert(2)</script>",
+    "\x1b]0;title\x07\x1b[31mred\x9b2J",
+    "a\u202eevil\u2066b\u200bc\u00add\u034fe\u3164f\U000e0100g",
+    '=HYPERLINK("http://x","y")',
+    "@SUM(1)",
+    "+1+1",
+    "-2+3",
+    "\t=1",
+    "\r=2",
+    "[/bold] [red]x[/] [link=http://x]y[/link] :smile:",
+    "[link](javascript:alert(1)) ![image](http://x/y.png) `code",
+    "\ud800 lone",
+]
+INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066\u200b\xad\u034f\u3164\U000e0100\ud800]")
+
+
+def results(name: str) -> Result:
+    settings = [Setting(f"scanner:{name}", "sentence"), Setting(name, "sentence")]
+    records = [
+        Record(
+            *setting.key,
+            name,
+            name,
+            name,
+            "q",
+            90,
+            {"recall@10": 0.5, "mrr": 0.5},
+            {"5": 9},
+            {"10": [0.5] * 10},
+        )
+        for setting in settings
+    ]
+    table = Table(name, f"About {name}.", ["source", name], [[name, name]])
+    differences = differences_of(records, [(settings[0], settings[1])])
+    return Result(rows_of(records, settings), differences, settings, tables=[table])
+
+
+def check_plain(text: str, name: str) -> None:
+    """A text for a terminal or a Markdown file: nothing invisible, no line that begins in a name."""
+    assert not INVISIBLE.search(text)
+    if name == HOSTILE[0]:
+        assert not re.search(r"^(two|## three|\| four)", text, re.MULTILINE)
+
+
+def check_markdown(text: str, name: str) -> None:
+    check_plain(text, name)
+    assert "<img" not in text
+    assert "<script" not in text
+    assert not re.search(r"(?<!\\)\]\((javascript|http)", text)
+    tables = [line for line in text.splitlines() if line.startswith("| ")]
+    for line, rule in pairwise(tables):
+        if rule.startswith("| ---"):  # as many cells as the head
+            assert len(re.findall(r"(?<!\\)\|", line)) == len(re.findall(r"\|", rule))
+
+
+class Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.attributes: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append(tag)
+        self.attributes += [attribute for attribute, _ in attrs]
+
+
+def check_page(page: str, scripts: int = 0) -> None:
+    assert not INVISIBLE.search(page)
+    elements = Elements()
+    elements.feed(page)
+    assert elements.found.count("script") == scripts
+    assert "img" not in elements.found
+    assert not any(attribute.startswith("on") for attribute in elements.attributes)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_files_of_an_evaluation(name: str, tmp_path: Path) -> None:
+    write_result(results(name), tmp_path, {name: name})
+    check_markdown((tmp_path / "results.md").read_text(encoding="utf-8"), name)
+    check_page((tmp_path / "results.html").read_text(encoding="utf-8"))
+    for file in ("results.json", "differences.json"):
+        assert (tmp_path / file).read_bytes().isascii()
+    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            for cell in (row["source"], row["split"], row["retriever"]):
+                assert not INVISIBLE.search(cell)
+                assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+                assert "\n" not in cell
+            float(row["value"])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_terminal_of_an_evaluation(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show_result(results(name), Path("out") / name.replace("\0", ""))
+    check_plain(capsys.readouterr().out, name)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_terminal_of_training(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    view = TrainingView(1000, enabled=True)
+    with view.bar:
+        view.preparing(f"reading {name}")
+        view.step(StepReport(20, 0.5, 1.25, 1e-3, 8192, 2710.4))
+        view.validated(20, Validation(0.5, {}, (f"recall  @1  50.0  {name}",)))
+    shown = capsys.readouterr().err
+    check_plain(shown, name)
+    assert len(shown.splitlines()) == 3
+    if "[/bold]" in name:
+        assert name in shown
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("stage", ["evidence", "language-model"])
+def test_model_card(name: str, stage: str, tiny_scanner: Scanner, tmp_path: Path) -> None:
+    folder = tmp_path / re.sub(r"[/\0\ud800]", "", name).strip()
+    folder.mkdir()
+    measured = (
+        {"questions_by_source": {name: 3}, "validation_recall": {name: {"1": 0.5}}}
+        if stage == "evidence"
+        else {"tokens_by_source": {name: 3}, "validation_loss": {name: {"nats": 1.0, "perplexity": 2.7}}}
+    )
+    training = {
+        "stage": stage,
+        "steps": 3,
+        "hours": 0.1,
+        "hardware": name,
+        "started_from": name,
+        "left_out": 1,
+        "recipe": {"teacher": name, name: [name]},
+        **measured,
+    }
+    settings: ScannerSettings = replace(tiny_scanner.checkpoint.settings, training=training)
+    write_model_card(folder, tiny_scanner.checkpoint.model, settings)
+    card = (folder / MODEL_CARD).read_text(encoding="utf-8")
+    title, usage, rest = re.split("```(?:python|sh)?\n", card)
+    check_plain(card, name)
+    assert usage.count("\n") in (1, 3)
+    check_markdown(
+        title + re.sub("(`+)(?!`).*?(?<!`)\\1(?!`)", "", rest), name
+    )  # in code, no markup has an effect
+
+
+def scanned(name: str) -> ScannedDocument:
+    text = f"A sentence {name} ends. Another."
+    result = ScanResult(
+        "?", text, [0, len(text) - 8], [len(text) - 9, len(text)], [0.5, -1.0], count_tokens=len
+    )  # type: ignore[arg-type]
+    picks = result.select(top_k=2, order="score")
+    return ScannedDocument(TextFile(name, text), result, picks, picks)
+
+
+def compared(name: str) -> Retrievals:
+    text = f"A sentence {name} ends. Another."
+    pick = Pick(0, len(text) - 9, 0.5, 1, 3, False)
+    return Retrievals(
+        name,
+        text,
+        (Retrieval(name, 2, (pick,), 0.1, ()), Retrieval("b", 2, (pick,), 0.1, ())),
+        (),
+        (),
+        name,
+        name,
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_pages(name: str) -> None:
+    check_page(render_report(name, name, [scanned(name), scanned(name)]), scripts=1)
+    check_page(scanned(name).result._repr_html_())
+    check_page(render_comparisons([compared(name), compared(name)]), scripts=1)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_terminals(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    check_plain(render_documents([scanned(name)], 1, io.StringIO()), name)
+    check_plain(render_text([compared(name)], io.StringIO()), name)
+    print_facts("Facts", [(name, name)], sys.stdout)
+    check_plain(capsys.readouterr().out, name)

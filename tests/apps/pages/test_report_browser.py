@@ -1,0 +1,184 @@
+"""The HTML page in a real browser."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag.apps.pages.report import render_report
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.results import ScanResult
+from spscanner_rag.text.escaping import one_line, visible
+
+
+def scanned(sentences: list[str], best: list[int], path: str = "a.txt") -> ScannedDocument:
+    text, starts = "", []
+    for sentence in sentences:
+        starts.append(len(text))
+        text += f"{sentence}\n"
+    ends = [start + len(sentence) for start, sentence in zip(starts, sentences, strict=True)]
+    logits = np.full(len(sentences), -5.0, dtype=np.float32)
+    logits[best] = np.linspace(4, 2, num=len(best))
+    result = ScanResult("Who?", text, starts, ends, logits)
+    picks = result.select(top_k=len(best), order="score")
+    return ScannedDocument(TextFile(path, text), result, picks, picks)
+
+
+@pytest.fixture
+def hostile_page(tmp_path: Path, hostile_markup: str) -> Path:
+    sentences = [f"Sentence {number} is like the others." for number in range(300)]
+    sentences[250] = hostile_markup
+    page = render_report(hostile_markup, hostile_markup, [scanned(sentences, [250, 30], path=hostile_markup)])
+    write_whole(tmp_path / "report.html", page)
+    return tmp_path / "report.html"
+
+
+def test_a_hostile_document_stays_text(visit: Any, hostile_page: Path, hostile_markup: str) -> None:
+    opened = visit(hostile_page)
+    opened.page.wait_for_timeout(200)
+    assert opened.page.title() == one_line(hostile_markup)[:200]
+    assert (
+        opened.page.locator("img, iframe, link, a[href^=javascript], style + style, script + script").count()
+        == 0
+    )
+    shown = opened.page.locator("#d1-250").text_content()
+    assert shown == visible(hostile_markup)
+    assert opened.page.locator("article").is_visible()
+    opened.finish()
+
+
+def test_the_policy_stops_what_would_run_and_load(visit: Any, tmp_path: Path) -> None:
+    page = render_report("Who?", "m", [scanned(["One.", "Two."], [1])])
+    injected = page.replace("</main>", "<script>document.title='owned'</script><img src='data:,x'></main>")
+    write_whole(tmp_path / "report.html", injected)
+    opened = visit(tmp_path / "report.html")
+    assert opened.page.title() == "Who?"
+    assert sum("Content Security Policy" in trouble for trouble in opened.troubles) >= 2
+    opened.context.close()
+
+
+def wait_until_seen(opened: Any, selector: str) -> None:
+    """Wait until an element is in view, and not under the bar at the top: the page settles in the next frame."""
+    opened.page.wait_for_function(
+        """selector => {
+          const element = document.querySelector(selector), box = element.getClientRects()[0];
+          const top = document.elementFromPoint(box.x + 3, box.y + box.height / 2);
+          return element.contains(top);
+        }""",
+        arg=selector,
+        timeout=10_000,
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_opens_at_the_best_sentence(visit: Any, hostile_page: Path, width: int) -> None:
+    opened = visit(hostile_page, viewport={"width": width, "height": 800})
+    assert opened.page.locator("mark.here").get_attribute("id") == "d1-250"
+    wait_until_seen(opened, "#d1-250")
+    assert opened.page.locator(".at").text_content().startswith("1 of 2 · score 0.982 · line 251 · ")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.finish()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_keys_and_buttons_go_from_pick_to_pick(visit: Any, hostile_page: Path, width: int) -> None:
+    opened = visit(hostile_page, viewport={"width": width, "height": 800})
+    for key, pick in (
+        ("k", 30),
+        ("k", 30),
+        ("j", 250),
+        ("j", 250),
+        ("p", 30),
+        ("n", 250),
+        ("k", 30),
+        ("b", 250),
+    ):
+        opened.page.keyboard.press(key)
+        assert opened.page.locator("mark.here").get_attribute("id") == f"d1-{pick}"
+        wait_until_seen(opened, f"#d1-{pick}")
+    assert opened.page.url.endswith("#d1-250")
+    opened.page.locator("button[data-step='-1']").click()
+    wait_until_seen(opened, "#d1-30")
+    opened.page.keyboard.press("Control+j")
+    assert opened.page.locator("mark.here").get_attribute("id") == "d1-30"
+    assert opened.page.locator("svg a.here").get_attribute("href") == "#d1-30"
+    opened.finish()
+
+
+def test_a_click_on_the_strip_goes_there(visit: Any, hostile_page: Path) -> None:
+    opened = visit(hostile_page, viewport={"width": 1280, "height": 800})
+    box = opened.page.locator("svg.strip").bounding_box()
+    opened.page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + 20)
+    shown = "document.elementFromPoint(700, 420).textContent"
+    opened.until(lambda: "Sentence 18" in opened.page.evaluate(shown))
+    opened.page.locator('svg a[href="#d1-30"] .reach').click()
+    wait_until_seen(opened, "#d1-30")
+    opened.until(lambda: float(opened.page.locator("svg .now").get_attribute("x")) < 200)
+    opened.finish()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_click_on_the_list_shows_the_sentence_and_back(visit: Any, hostile_page: Path, width: int) -> None:
+    opened = visit(hostile_page, viewport={"width": width, "height": 800})
+    if width < 760:
+        opened.page.locator("nav summary").click()
+    for target in ("d1-250", "d1-30"):
+        opened.page.locator(f'nav a[href="#{target}"]').click()
+        wait_until_seen(opened, f"#{target}")
+        assert opened.style(f"#{target}", "outlineStyle") == "solid"
+    opened.page.go_back()
+    opened.page.wait_for_function("document.querySelector('mark.here').id === 'd1-250'")
+    opened.page.locator('a.back[href="#l1-250"]').click()
+    opened.until(lambda: -1 < opened.top_of("#l1-250") < 800)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.finish()
+
+
+def test_without_its_script_the_links_work(visit: Any, hostile_page: Path) -> None:
+    opened = visit(hostile_page, viewport={"width": 1280, "height": 800}, java_script_enabled=False)
+    opened.page.locator('nav a[href="#d1-250"]').click()
+    opened.until(lambda: 100 < opened.top_of("#d1-250") < 700)
+    opened.finish()
+
+
+def test_a_printed_page_shows_everything(visit: Any, hostile_page: Path) -> None:
+    opened = visit(hostile_page, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.brightness("body", "backgroundColor") > 0.9
+    assert opened.page.evaluate("document.documentElement.scrollHeight") > 3000
+    assert not opened.page.locator(".bar").is_visible()
+    opened.finish()
+
+
+def test_light_and_dark(visit: Any, hostile_page: Path) -> None:
+    for scheme, is_dark in (("light", False), ("dark", True)):
+        opened = visit(hostile_page, color_scheme=scheme)
+        ink, paper = (opened.brightness("body", name) for name in ("color", "backgroundColor"))
+        assert (ink > paper) == is_dark
+        assert abs(ink - paper) > 0.6
+        assert opened.style("#d1-250", "backgroundColor") != opened.style("#d1-30", "backgroundColor")
+        opened.finish()
+
+
+@pytest.mark.slow
+def test_a_document_of_three_million_characters(visit: Any, tmp_path: Path) -> None:
+    sentence = "A sentence of some words stands here, and it is about as long as most are, in a book"
+    sentences = [f"{sentence} {number}." for number in range(33_000)]
+    for name, page in (
+        ("lines", scanned(sentences, [32_000, 5, 17_000])),
+        (
+            "paragraphs",
+            scanned([" ".join(sentences[i : i + 9]) for i in range(0, 33_000, 9)], [3000, 5, 2000]),
+        ),
+    ):
+        assert len(page.document.text) > 2_900_000
+        write_whole(tmp_path / f"{name}.html", render_report("Who?", "m", [page]))
+        opened = visit(tmp_path / f"{name}.html")
+        for passage in page.picks:
+            target = f"d1-{page.number(passage)}"
+            opened.page.locator(f'nav a[href="#{target}"]').click()
+            wait_until_seen(opened, f"#{target}")
+        opened.finish()

@@ -1,0 +1,154 @@
+"""The text view: what a terminal, a pipe and an ASCII-only output get."""
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.terminal import print_facts, render_documents, scan_progress
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.results import ScanResult
+
+HOSTILE = (
+    "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
+    " \u202etfel \ud800."
+)
+
+
+def view(
+    text: str,
+    top_k: int = 1,
+    context: int = 1,
+    path: str = "a.txt",
+    logits: Sequence[float] | None = None,
+    **options: Any,
+) -> ScannedDocument:
+    spans = [match.span() for match in re.finditer(r"[^\s|][^|]*[^\s|]", text)]
+    logits = [-float(number) for number in range(len(spans))] if logits is None else logits
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    result = ScanResult("Who?", text, starts, ends, logits)
+    passages = result.select(top_k=top_k, context=context, order="score", **options)
+    best = {passage.start for passage in result.select(top_k=top_k, order="score", **options)}
+    picks = tuple(passage for passage in passages if passage.start in best)
+    return ScannedDocument(TextFile(path, text), result, passages, picks)
+
+
+def test_a_pipe_gets_one_line_a_sentence() -> None:
+    long = "The fourth " + "goes on and on and " * 20 + "ends."
+    scanned = view(f"First one. |\nSecond one.|\r\n Third\n one. |{long}", logits=[-1, -2, 5, 0.5])
+    assert render_documents([scanned], 1, io.StringIO()).splitlines() == [
+        f"a.txt {len(scanned.document.text)} characters, 4 sentences",
+        "",
+        "  1  0.993  3:2",
+        "     Second one.",
+        "   > Third one.",
+        f"     {long}",
+    ]
+
+
+def test_neighbours_stop_at_the_ends_and_at_what_was_not_selected() -> None:
+    words = view(
+        "One. |Two. |Three. |Four.",
+        top_k=2,
+        context=2,
+        logits=[3, 0, 0, 2],
+        max_tokens=3,
+        count_tokens=lambda text: len(re.findall(r"\w+", text)),
+    )
+    lines = render_documents([words], 2, io.StringIO()).splitlines()
+    assert [line for line in lines if line.startswith("   ")] == ["   > One.", "     Two.", "   > Four."]
+
+
+def test_the_last_line_says_how_much_is_kept_of_what_was_read() -> None:
+    document = TextFile("a.txt", "One two. Three.")
+    scored = ScanResult("?", document.text, [0, 9], [8, 15], [1.0, 0.0], lambda text: len(text.split()))  # type: ignore[arg-type]
+    picks = scored.select(top_k=1)
+    shown = [ScannedDocument(document, scored, picks, picks)] * 2
+    assert render_documents(shown, 0, io.StringIO()).endswith("\n\n4 of 6 tokens kept (66.7 %)\n")
+    counted = [ScannedDocument(document, replace(scored, tokens_read=40), picks, picks)]
+    assert render_documents(counted, 0, io.StringIO()).endswith("\n\n2 of 40 tokens kept (5.0 %)\n")
+
+
+def test_ranks_follow_the_score_in_any_order() -> None:
+    scanned = view("One. |Two. |Three.", top_k=3, context=0, logits=[1, 3, 2])
+    in_document_order = ScannedDocument(
+        scanned.document, scanned.result, scanned.result.select(), scanned.result.select()
+    )
+    lines = render_documents([in_document_order], 0, io.StringIO()).splitlines()
+    assert [line.split()[0] for line in lines if re.match(r" *\d", line)] == ["3", "1", "2"]
+
+
+def test_nothing_selected_and_nothing_to_select() -> None:
+    nothing = view("One. |Two.", threshold=0.9, path="-")
+    shown = render_documents([nothing, view(" ")], 1, io.StringIO())
+    assert shown.splitlines() == [
+        "standard input 10 characters, 2 sentences",
+        "No sentence was selected; the best score is 0.500.",
+        "",
+        "a.txt 1 characters, 0 sentences",
+        "No sentence was selected; it has none.",
+    ]
+
+
+def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.StringIO) -> None:
+    scanned = view("Before. |" + "Many words are in this sentence. " * 5 + "|After.", logits=[0, 5, 0])
+    shown = render_documents([scanned], 1, terminal)
+    assert "\x1b[2mBefore." in shown
+    assert "\x1b[2mAfter." in shown
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+    assert max(map(len, plain.splitlines())) <= 60
+    (first, *rest) = [line for line in plain.splitlines() if "words" in line or "sentence." in line]
+    assert first.startswith("   > Many words")
+    assert rest
+    assert all(line.startswith("     ") for line in rest)
+
+
+def test_a_document_stays_text_in_a_terminal(terminal: io.StringIO) -> None:
+    scanned = view(f"{HOSTILE} |{HOSTILE}", path=HOSTILE)
+    shown = render_documents([scanned], 1, terminal)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)  # rich's own colours
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", plain)
+    joined = "".join(plain.split())
+    for part in (
+        "[bold]loud[/bold]",
+        "[/INST]",
+        ":smile:",
+        r"\x1b]8;;http://x.example\x07here",
+        r"\u202etfel",
+    ):
+        assert joined.count(part.replace(" ", "")) == 3, part
+
+
+def test_any_output_can_hold_it() -> None:
+    class Ascii(io.StringIO):
+        encoding = "ascii"
+
+    shown = render_documents([view("Café 東京 naïve. |Ωμέγα.", path="é\udcff.txt")], 1, Ascii())
+    shown.encode("ascii")
+    assert "Caf\\xe9 \\u6771\\u4eac na\\xefve." in shown
+
+
+def test_facts_are_text_too() -> None:
+    stream = io.StringIO()
+    print_facts("Title", [("[red]name", "[bold]value\x1b[0m"), ("b", "two\nlines")], stream)
+    assert stream.getvalue() == "Title\n  [red]name  [bold]value\\x1b[0m\n  b          two lines\n"
+
+
+def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
+    with scan_progress(True, terminal) as start:
+        report = start("[red]evil\x1b[31m.txt")
+        assert report is not None
+        report(1, 4)
+        report(4, 4)
+    shown = terminal.getvalue()
+    assert "[red]evil\\x1b[31m.txt" in shown
+    assert "4/4" in shown
+
+
+def test_no_progress_means_no_callback() -> None:
+    stream = io.StringIO()
+    with scan_progress(False, stream) as start:
+        assert start("a.txt") is None
+    assert stream.getvalue() == ""

@@ -1,0 +1,63 @@
+"""A real server on this machine, with a tiny scanner."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from spscanner_rag import Scanner
+from spscanner_rag.apps.serving.app import create_app
+from spscanner_rag.apps.serving.limits import Limits
+
+
+@contextmanager
+def running(app: FastAPI) -> Iterator[str]:
+    """Run an application until the block ends; yields its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+        assert thread.is_alive()
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def address(tiny_scanner: Scanner) -> Iterator[str]:
+    """A server with the usual limits; a test that asks it is marked ``allow_hosts(["127.0.0.1"])``."""
+    with running(create_app(tiny_scanner)) as url:
+        yield url
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[httpx.Client]:
+    """A client of that server."""
+    with httpx.Client(base_url=address, timeout=30) as asking:
+        yield asking
+
+
+@pytest.fixture
+def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., httpx.Client]]:
+    """Start a server with limits of its own."""
+    stack = []
+
+    def start(token: str | None = None, **limits: float) -> httpx.Client:
+        server = running(create_app(tiny_scanner, token=token, limits=Limits(**limits)))  # type: ignore[arg-type]
+        client = httpx.Client(base_url=server.__enter__(), timeout=60)
+        stack.append((server, client))
+        return client
+
+    yield start
+    for server, client in stack:
+        client.close()
+        server.__exit__(None, None, None)

@@ -1,0 +1,170 @@
+"""The page at `/` in a real browser: files, keys, progress, hostile documents, a token, a telephone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from spscanner_rag.text.escaping import visible
+
+pytestmark = [pytest.mark.slow, pytest.mark.allow_hosts(["127.0.0.1"])]
+
+TEXT = "It rained. The keeper left. She stayed. " * 40
+
+
+@contextmanager
+def opened(browser: Any, address: str, troubles: list[str], **context: Any) -> Iterator[Any]:
+    """The page at an address; what it logs, and any request to another host, is trouble."""
+    window = browser.new_context(**context)
+    page = window.new_page()
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message))
+    page.on(
+        "request",
+        lambda request: request.url.startswith((address, f"blob:{address}")) or troubles.append(request.url),
+    )
+    page.goto(address)
+    try:
+        yield page
+    finally:
+        window.close()
+
+
+@pytest.fixture
+def visited(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
+    """Opens the page with the options of a browser context; nothing may go wrong in it."""
+    troubles: list[str] = []
+    yield lambda **context: opened(browser, address, troubles, **context)
+    assert troubles == []
+
+
+def report(page: Any) -> Any:
+    """The document that is shown."""
+    page.wait_for_selector("iframe")
+    frame = page.frame_locator("iframe")
+    frame.locator("mark.here").wait_for()
+    return frame
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_keyboard_is_enough(visited: Callable[..., Any], width: int) -> None:
+    with visited(viewport={"width": width, "height": 800}) as page:
+        page.keyboard.press("Tab")
+        page.keyboard.type("Who left?")
+        page.keyboard.press("Enter")
+        assert "no document" in page.locator("[role=alert]").text_content()
+        for _ in range(2):  # past Find and the summary
+            page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.insert_text(TEXT)
+        assert page.locator("#named").text_content() == f"pasted text, {len(TEXT):,} characters"
+        page.keyboard.press("Control+Enter")
+        frame = report(page)
+        assert page.locator("[role=alert]").is_hidden()
+        assert frame.locator("mark").count() == 10
+        first = frame.locator("mark.here").get_attribute("id")
+        page.wait_for_function("document.activeElement.matches('iframe')")  # the keyboard is in the report
+        page.keyboard.press("j")
+        frame.locator(f"mark.here:not(#{first})").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_file_is_chosen_and_taken_back(visited: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "log.md"
+    path.write_text("# Spring\n\nThe keeper left.\n\nShe stayed.\n", encoding="utf-8")
+    with visited() as page:
+        page.set_input_files("#file", path)
+        assert page.locator("#named").text_content() == "log.md"
+        assert page.locator("#text").is_hidden()
+        page.fill("#query", "Who left?")
+        page.click("#go")
+        assert report(page).locator("article h2").text_content() == "log.md"
+        assert page.locator("[role=status]").text_content().startswith("Read in")
+        page.locator("summary").click()
+        page.click("#clear")
+        assert page.locator("#named").text_content() == "none yet"
+        assert page.locator("#text").is_visible()
+
+
+def test_a_dropped_file_is_taken(visited: Callable[..., Any]) -> None:
+    drop = """() => {
+        const carried = new DataTransfer();
+        carried.items.add(new File(["The keeper left. She stayed."], "dropped.txt"));
+        const options = { dataTransfer: carried, bubbles: true, cancelable: true };
+        document.body.dispatchEvent(new DragEvent("drop", options));
+    }"""
+    with visited() as page:
+        page.evaluate(drop)
+        assert page.locator("#named").text_content() == "dropped.txt"
+        page.fill("#query", "Who left?")
+        page.keyboard.press("Enter")
+        assert report(page).locator("mark").count() == 2
+
+
+def test_a_hostile_document_stays_text(visited: Callable[..., Any], hostile_markup: str) -> None:
+    markup = hostile_markup.replace("\ud800", "").replace("\0", "")
+    with visited() as page:
+        page.fill("#query", f"Who {markup.replace(chr(27), '')}?")
+        page.fill("#text", f"It rained.\n\n{markup} {'word' * 5000}\n\nShe stayed.\n")
+        page.click("#go")
+        frame = report(page)
+        assert frame.locator("img, iframe, link, script + script").count() == 0
+        assert visible("\x1b") in frame.locator("article").text_content()
+        assert page.title() == "spscanner"
+
+
+def test_the_report_cannot_reach_the_page_or_the_server(visited: Callable[..., Any]) -> None:
+    with visited() as page:
+        page.fill("#query", "Who left?")
+        page.fill("#text", TEXT)
+        page.click("#go")
+        report(page)
+        frame = next(frame for frame in page.frames if frame.url.startswith("blob:"))
+        assert frame.evaluate("origin") == "null"
+        assert frame.evaluate(
+            "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
+        ) == ("SecurityError")
+
+
+def test_labels_are_there_for_screen_readers(visited: Callable[..., Any]) -> None:
+    with visited() as page:
+        assert page.get_by_role("textbox", name="Question").count() == 1
+        assert page.get_by_role("textbox", name="Text of the document").count() == 1
+        assert page.get_by_role("button", name="Find").count() == 1
+        assert page.get_by_label("Choose a file").count() == 1
+        assert page.get_by_role("main", name="Result").count() == 1
+
+
+def test_a_wrong_token_is_told(browser: Any, serve: Callable[..., httpx.Client]) -> None:
+    address = str(serve(token="secret").base_url)
+    with opened(browser, address, []) as page:
+        page.fill("#query", "Who left?")
+        page.fill("#text", TEXT)
+        page.fill("#token", "wrong")
+        page.click("#go")
+        page.locator("[role=alert]", has_text="send the server's token").wait_for()
+        page.fill("#token", "secret")
+        page.click("#go")
+        assert report(page).locator("mark").count() == 10
+
+
+def test_a_server_that_is_gone_is_told(browser: Any, address: str) -> None:
+    with opened(browser, address, []) as page:
+        page.context.set_offline(True)
+        page.fill("#query", "Who left?")
+        page.fill("#text", TEXT)
+        page.click("#go")
+        page.locator("[role=alert]", has_text="cannot be reached").wait_for()
+        assert page.locator("#go").is_enabled()
+
+
+def test_colours_follow_the_system(visited: Callable[..., Any]) -> None:
+    script = "getComputedStyle(document.body).backgroundColor"
+    with visited(color_scheme="dark") as page:
+        assert page.evaluate(script) == "rgb(22, 23, 26)"
+    with visited(color_scheme="light") as page:
+        assert page.evaluate(script) == "rgb(251, 250, 247)"

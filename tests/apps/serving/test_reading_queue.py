@@ -1,0 +1,237 @@
+"""The queue in front of the model: nothing is lost or mixed up, short jobs go first, a bad one fails alone."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import wait
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spscanner_rag import Scanner
+from spscanner_rag.apps.serving.jobs import Job
+from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.reading_queue import LONG_LANES, LONG_PASSES, ReadingQueue, _LaneMeter
+from spscanner_rag.apps.serving.turns import Turns
+from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scorers import ScanCancelled
+
+
+@pytest.fixture
+def queue(tiny_scanner: Scanner) -> Iterator[ReadingQueue]:
+    made = ReadingQueue(tiny_scanner.pipeline, Limits())
+    yield made
+    made.close()
+
+
+def job(
+    pipeline: Pipeline, *texts: str, client: str = "a", seconds: float = 60, query: str = "Who left?"
+) -> Job:
+    return Job([pipeline.request(query, text) for text in texts], client, seconds)
+
+
+def wait_until_idle(queue: ReadingQueue) -> None:
+    """Wait until nothing waits or is read: a job gets its answer shortly before its thread counts it as done."""
+    end = time.monotonic() + 10
+    while (queue.waiting, queue.characters) != (0, 0):
+        assert time.monotonic() < end, f"still {queue.waiting} jobs and {queue.characters} characters"
+        time.sleep(0.002)
+
+
+def test_every_job_gets_its_own_answer(queue: ReadingQueue, tiny_scanner: Scanner) -> None:
+    texts = [
+        [f"The keeper {number} left. It rained on day {number}." + " He came back." * (number % 7)]
+        * (1 + number % 3)
+        for number in range(60)
+    ]
+    queries = [f"Who left on day {number}?" for number in range(60)]
+    jobs = [
+        job(queue.pipeline, *own, client=str(number % 5), query=query)
+        for number, (own, query) in enumerate(zip(texts, queries, strict=True))
+    ]
+    threads = [threading.Thread(target=queue.submit, args=(each,)) for each in jobs]
+    for thread in threads:
+        thread.start()
+    for each, own, query in zip(jobs, texts, queries, strict=True):
+        expected = tiny_scanner.scan_many([(query, text) for text in own], together=True)
+        for got, result in zip(each.future.result(30), expected, strict=True):
+            np.testing.assert_allclose(got.logits, result.logits, atol=1e-4)
+    wait_until_idle(queue)
+
+
+def test_a_queue_whose_threads_have_ended_is_not_alive(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits())
+    assert queue.alive
+    queue.close()
+    assert not queue.alive
+
+
+def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
+    long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
+    queue.submit(long)
+    while queue.waiting:
+        time.sleep(0.005)
+    for number in range(5):
+        short = job(queue.pipeline, "He left.", client=str(number))
+        queue.submit(short)
+        short.future.result(30)
+        assert not long.future.done()
+    long.cancel()
+    with pytest.raises(ScanCancelled):
+        long.future.result(30)
+
+
+def test_clients_that_gave_up_while_they_waited_do_not_stop_the_queue(
+    queue: ReadingQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    for text in ("He left. She stayed.", "The keeper left the island in winter. " * 60_000):  # short and long
+        for _ in range(LONG_LANES):
+            given_up = job(queue.pipeline, text)
+            given_up.cancel()
+            assert given_up.future.cancel()
+            queue.submit(given_up)
+        late = job(queue.pipeline, text, seconds=0)
+        queue.submit(late)
+        with pytest.raises(ScanCancelled):
+            late.future.result(30)
+    for text in ("He left. She stayed.", "The keeper left. " * (queue.full_characters // 17 + 2)):
+        waits = job(queue.pipeline, text)
+        queue.submit(waits)
+        assert len(waits.future.result(60)) == 1
+    wait_until_idle(queue)
+    assert caplog.records == []
+
+
+def test_a_job_that_gets_late_while_it_is_taken_has_an_outcome(queue: ReadingQueue) -> None:
+    times = iter([0.0, 0.0])  # when it is made, and when the queue first asks whether it is late
+    late = Job([queue.pipeline.request("Who left?", "He left.")], "a", 60, clock=lambda: next(times, 100.0))
+    queue.submit(late)
+    with pytest.raises(ScanCancelled):
+        late.future.result(10)
+
+
+def test_a_client_that_gives_up_while_it_is_read_leaves_no_trace(
+    queue: ReadingQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
+    queue.submit(long)
+    while not long.future.running():
+        time.sleep(0.001)
+    long.future.cancel()
+    long.cancel()
+    with pytest.raises(ScanCancelled):
+        long.future.result(30)
+    assert caplog.records == []
+
+
+def test_a_job_that_breaks_the_model_fails_alone(
+    queue: ReadingQueue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Pipeline.run
+
+    def breaking(self: Pipeline, requests: Any, *options: Any) -> Any:
+        requests = list(requests)
+        if any("poison" in request.text for request in requests):
+            raise RuntimeError("the model broke")
+        return run(self, requests, *options)
+
+    monkeypatch.setattr(Pipeline, "run", breaking)
+    hold = job(queue.pipeline, "He left.")
+    with queue._turns.held("long"):  # so that all of them are read together
+        jobs = [hold, *(job(queue.pipeline, text) for text in ("It rained.", "A poison.", "She stayed."))]
+        for each in jobs:
+            queue.submit(each)
+        time.sleep(0.05)
+    wait([each.future for each in jobs], timeout=30)
+    broken = [each.future.exception() for each in jobs]
+    assert [type(error) for error in broken] == [type(None), type(None), RuntimeError, type(None)]
+    again = job(queue.pipeline, "He left.")
+    queue.submit(again)
+    assert len(again.future.result(30)) == 1
+
+
+def test_jobs_that_nobody_waits_for_are_not_read(tiny_scanner: Scanner) -> None:
+    read: list[int] = []
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(), read.append)
+    late = job(queue.pipeline, "He left.", seconds=-1)
+    gone = job(queue.pipeline, "He left.")
+    gone.cancel()
+    for each in (late, gone):
+        queue.submit(each)
+        with pytest.raises(ScanCancelled):
+            each.future.result(30)
+    assert read == []
+    queue.close()
+
+
+def test_closing_answers_what_waits_and_refuses_the_rest(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits())
+    jobs = [job(queue.pipeline, "He left. " * 500, client=str(number)) for number in range(10)]
+    for each in jobs:
+        queue.submit(each)
+    queue.close()
+    assert all(each.future.done() for each in jobs)
+    with pytest.raises(RefusedError) as refused:
+        queue.submit(job(queue.pipeline, "He left."))
+    assert refused.value.status == 503
+    assert not any(thread.name.startswith("spscanner-short") for thread in threading.enumerate())
+
+
+def test_a_full_queue_refuses(tiny_scanner: Scanner) -> None:
+    queue = ReadingQueue(tiny_scanner.pipeline, Limits(waiting_requests=2))
+    with queue._turns.held("long"):
+        held = job(queue.pipeline, "He left.")
+        queue.submit(held)
+        while queue.waiting:  # taken, but its turn does not come
+            time.sleep(0.005)
+        for _ in range(2):
+            queue.submit(job(queue.pipeline, "He left."))
+        with pytest.raises(RefusedError) as refused:
+            queue.submit(job(queue.pipeline, "He left."))
+    assert (refused.value.status, refused.value.retry_after) == (429, 1)
+    queue.close()
+    assert held.future.done()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"documents": 0}, {"seconds": float("inf")}, {"body_bytes": 1.5}, {"documents": True}, {"seconds": "1"}],
+)
+def test_limits_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"expected a (whole )?number above 0"):
+        Limits(**wrong)
+
+
+def test_nobody_waits_for_another_turn_after_the_last_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, passed, counted = Turns(), [], []
+    monkeypatch.setattr(turns, "pass_on", passed.append)
+    meter = _LaneMeter(turns=turns, kind="short", count=counted.append)
+    meter.check()  # before a text is prepared
+    meter.total = 10
+    meter.after_step(6)
+    assert passed == ["short"] * 2
+    meter.after_step(4)
+    assert passed == ["short"] * 2
+    meter.check()  # before another text is prepared
+    assert passed == ["short"] * 3
+    assert counted == [6, 4]
+
+
+def test_long_jobs_are_read_in_shorter_passes_with_the_same_result(tiny_scanner: Scanner) -> None:
+    passes: list[int] = []
+    pipeline = replace(tiny_scanner.pipeline, segment_tokens=64)
+    queue = ReadingQueue(pipeline, Limits(), passes.append)
+    short, long = "The keeper left. " * 8, "The keeper left the island in winter. " * 300
+    try:
+        for text, most in ((short, 64), (long, 64 // LONG_PASSES)):
+            passes.clear()
+            asked = job(pipeline, text)
+            queue.submit(asked)
+            (got,) = asked.future.result(30)
+            assert most // 2 < max(passes) <= most
+            expected = tiny_scanner.scan("Who left?", text)
+            np.testing.assert_allclose(got.logits, expected.logits, atol=1e-4)
+    finally:
+        queue.close()

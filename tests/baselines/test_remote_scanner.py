@@ -1,0 +1,209 @@
+"""A remote scanner equals the local one, waits for a busy server, and says what went wrong."""
+
+import asyncio
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+import uvicorn
+
+from spscanner_rag import RemoteScanner, Scanner
+from spscanner_rag.apps.serving.app import create_app
+from spscanner_rag.baselines.remote_scanner import RemoteError
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.scorers import ScanCancelled, Scorer
+
+pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+
+QUERY = "Who signed the treaty?"
+TEXTS = [
+    "The bell rang. It rained for a week.",
+    "The keeper wrote the date in the book. The captain signed the treaty and left.",
+    "The well was dry. The treaty was never signed by the keeper. He left \udfff.",
+]
+TOKEN = "a-token"
+
+
+@pytest.fixture(scope="module")
+def address(tiny_scanner: Scanner) -> Iterator[str]:
+    app = create_app(tiny_scanner, token=TOKEN)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def remote(address: str) -> RemoteScanner:
+    return RemoteScanner(address, token=TOKEN)
+
+
+def cut(scanner: Scanner) -> list[tuple[str, str, Any]]:
+    return [(QUERY, text, scanner.segment(text)) for text in TEXTS]
+
+
+def test_it_scores_as_the_scanner_behind_it(remote: RemoteScanner, tiny_scanner: Scanner) -> None:
+    assert isinstance(remote, Scorer)
+    for text in TEXTS:
+        units = tiny_scanner.segment(text)
+        assert remote.segment(text) == units
+        np.testing.assert_allclose(
+            remote.score_units(QUERY, text, units), tiny_scanner.score_units(QUERY, text, units), atol=1e-4
+        )
+        assert remote.count_tokens(text) == tiny_scanner.count_tokens(text)
+    assert remote.uses_collection == tiny_scanner.uses_collection
+
+
+@pytest.mark.parametrize("batch_texts", [500, 1])
+@pytest.mark.parametrize("kind", ["apart", "together", "collection"])
+def test_collections_are_those_of_the_scanner(
+    remote: RemoteScanner, tiny_scanner: Scanner, kind: str, batch_texts: int
+) -> None:
+    remote.batch_texts = batch_texts
+    requests = cut(tiny_scanner)
+    options: dict[str, Any] = {"together": kind == "together"}
+    if kind == "collection":
+        others = [
+            unit.model_text for unit in tiny_scanner.segment("Treaties are signed. Captains are not keepers.")
+        ]
+        options["collection"] = CollectionIndex.of(
+            [others, *([u.model_text for u in units] for _, _, units in requests)]
+        )
+    expected = tiny_scanner.score_units_many(requests, **options)
+    got = remote.score_units_many(requests, **options)
+    assert len(got) == len(expected) == 3
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_it_is_awaited_without_a_thread_for_each_request(
+    remote: RemoteScanner, tiny_scanner: Scanner
+) -> None:
+    requests = cut(tiny_scanner)
+    expected = tiny_scanner.score_units_many(requests)
+
+    async def many() -> list[list[Any]]:
+        before = threading.active_count()
+        tasks = [asyncio.ensure_future(remote.ascore_units_many(requests)) for _ in range(20)]
+        await asyncio.sleep(0)
+        started = threading.active_count() - before
+        answers = await asyncio.gather(*tasks)
+        assert started <= 1
+        return answers
+
+    for answer in asyncio.run(many()):
+        for one, other in zip(answer, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_a_pickle_has_no_token(remote: RemoteScanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = pickle.dumps(remote)
+    assert TOKEN.encode() not in stored
+    assert TOKEN not in repr(remote)
+    with pytest.raises(RemoteError, match="401"):
+        pickle.loads(stored).uses_collection  # noqa: B018
+    monkeypatch.setenv("SPSCANNER_TOKEN", TOKEN)
+    assert pickle.loads(stored).uses_collection is True
+
+
+Answer = Callable[[int], tuple[int, dict[str, str], bytes]]
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[tuple[str, list[float]]]:
+    """A server that gives the n-th request an answer; yields its address and the times of requests."""
+    times: list[float] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            times.append(time.monotonic())
+            status, headers, body = answer(len(times) - 1)
+            self.send_response(status)
+            for name, value in {**headers, "content-length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", times
+        server.shutdown()
+        thread.join()
+
+
+MODEL = b'{"data": [{"segmenter": "sentence", "uses_collection": false}]}'
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_is_asked_again(status: int) -> None:
+    busy = (status, {}, b'{"message": "busy"}')
+    with answering(lambda n: busy if n < 2 else (200, {}, MODEL)) as (url, times):
+        assert RemoteScanner(url).uses_collection is False
+    assert len(times) == 3
+    assert times[1] - times[0] >= 0.2
+    assert times[2] - times[1] >= 0.4
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 500, 502, 504])
+def test_nothing_else_is_sent_again(status: int) -> None:
+    with (
+        answering(lambda n: (status, {}, b'{"message": "the reason"}')) as (url, times),
+        pytest.raises(RemoteError, match=f"/v1/models answered {status}: the reason"),
+    ):
+        RemoteScanner(url).uses_collection  # noqa: B018
+    assert len(times) == 1
+
+
+def test_a_server_that_stays_busy_is_given_up() -> None:
+    with (
+        answering(lambda n: (429, {}, b"no JSON")) as (url, times),
+        pytest.raises(RemoteError, match="429: no JSON"),
+    ):
+        RemoteScanner(url, retries=1).uses_collection  # noqa: B018
+    assert len(times) == 2
+
+
+def test_cancelling_ends_the_wait() -> None:
+    release = threading.Event()
+
+    def slow(n: int) -> tuple[int, dict[str, str], bytes]:
+        release.wait(20)
+        return 200, {}, b'{"logits": [[0.0]]}'
+
+    with answering(slow) as (url, _):
+        remote = RemoteScanner(url)
+        started = time.monotonic()
+        asked = iter([False, False, True])
+        with pytest.raises(ScanCancelled):
+            remote.score_units_many([("a", "b", [])], cancelled=lambda: next(asked))
+        assert time.monotonic() - started < 10
+        release.set()
+
+
+def test_no_server_is_one_clear_line() -> None:
+    with pytest.raises(
+        RemoteError, match=r"http://127.0.0.1:9/v1/models: .*is `spscanner serve` running there"
+    ):
+        RemoteScanner("http://127.0.0.1:9").uses_collection  # noqa: B018
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://a", ""])
+def test_an_address_must_be_one(url: str) -> None:
+    with pytest.raises(ValueError, match="expected an address such as"):
+        RemoteScanner(url)

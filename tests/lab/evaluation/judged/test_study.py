@@ -1,0 +1,192 @@
+"""Judged corpora: BEIR's folders, TREC's files, and the same numbers by ir-measures."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines import BM25
+from spscanner_rag.lab.evaluation.judged.beir import is_beir, read_beir
+from spscanner_rag.lab.evaluation.judged.study import document_ranking_metrics, judged_study_of
+from spscanner_rag.lab.evaluation.judged.trec import read_qrels, read_run, write_run
+from spscanner_rag.lab.evaluation.records import RecordFile
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evidence.questions import DataError
+from spscanner_rag.text.units import Unit
+
+ir_measures = pytest.importorskip("ir_measures")
+CUTOFFS = (1, 2, 5, 10, 20)
+ANIMALS = "otter heron badger fox raven adder toad mole".split()
+
+
+def folder_of(path: Path, **changes: object) -> Path:
+    """A small folder in BEIR's layout; the grades are those of nearness in the list of animals."""
+    told = {
+        "corpus": [
+            {"_id": f"d{i}", "title": name, "text": f"The {name} lives here. It rests. {ANIMALS[i - 1]} too."}
+            for i, name in enumerate(ANIMALS)
+        ],
+        "queries": [
+            {"_id": f"q{i}", "text": f"Where does the {name} live?"} for i, name in enumerate(ANIMALS)
+        ],
+        "qrels": [(f"q{i}", f"d{i}", 2) for i in range(7)]
+        + [(f"q{i}", f"d{i + 1}", 1) for i in range(6)]
+        + [("q7", "d7", 0)],
+        **changes,
+    }
+    (path / "qrels").mkdir(parents=True)
+    for name in ("corpus", "queries"):
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told[name]))
+    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, line)) for line in told["qrels"])]
+    (path / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
+    return path
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.permutations(range(12)), st.lists(st.integers(0, 3), min_size=12, max_size=12), st.integers(0, 12))
+def test_metrics_agree_with_ir_measures(order: list[int], grades: list[int], kept: int) -> None:
+    if not any(grades):
+        grades[0] = 1
+    judged = {f"d{i}": grade for i, grade in enumerate(grades)}
+    ranking = [f"d{i}" for i in order[:kept]]
+    names = {"ndcg": "nDCG", "recall": "R", "precision": "P", "success": "Success", "mrr": "RR"}
+    theirs = {f"{name}@{k}": getattr(ir_measures, own) @ k for name, own in names.items() for k in CUTOFFS}
+    theirs |= {"map": ir_measures.AP, "mrr": ir_measures.RR}
+    run = {"q": {document: -float(rank) for rank, document in enumerate(ranking)}}
+    expected = ir_measures.calc_aggregate(theirs.values(), {"q": judged}, run)
+    found = document_ranking_metrics(ranking, judged, CUTOFFS)
+    assert found.keys() == theirs.keys()
+    for name, measure in theirs.items():
+        assert found[name] == pytest.approx(expected[measure] if ranking else 0, abs=1e-6), name
+
+
+@pytest.mark.parametrize("scores", [[3.0, 1.0, 1.0 + 1e-9, 1.0, 0.0, -1e30], [0.0] * 12, [-1.0, -1.0, -1.0]])
+def test_a_run_keeps_its_order_in_their_tools(scores: list[float], tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    found = [(f"d{i:02}", score) for i, score in enumerate(sorted(scores, reverse=True))]
+    write_run(path, {"q": found}, "ours and more")
+    assert [name for name, _ in read_run(path)["q"]] == [name for name, _ in found]
+    for place, (name, _) in enumerate(found, 1):
+        run = ir_measures.read_trec_run(str(path))
+        (rank,) = ir_measures.iter_calc([ir_measures.RR], {"q": {name: 1}}, run)
+        assert rank.value == pytest.approx(1 / place)
+
+
+@pytest.mark.parametrize("first_stage", ["none", "bm25"])
+@pytest.mark.parametrize("aggregation", ["max", "sum", "first", "logsumexp"])
+def test_our_numbers_are_those_of_ir_measures_on_our_run_files(
+    tmp_path: Path, first_stage: str, aggregation: str
+) -> None:
+    judged = read_beir(folder_of(tmp_path / "animals"))
+    assert (len(judged.documents), len(judged.queries), judged.left_out) == (8, 7, 1)
+    retriever = Setting("bm25") if first_stage == "none" else Setting("scanner")
+    study = judged_study_of(
+        [retriever],
+        judged,
+        first_stages=[first_stage],
+        read_documents=3,
+        cutoffs=CUTOFFS,
+        aggregation=aggregation,
+    )
+    file = RecordFile(tmp_path / "out", study.arguments)
+    (ask,) = study.asks
+    ask.run({retriever: BM25()}, {}, len, file)
+    qrels = str(tmp_path / "animals" / "qrels" / "trec")
+    Path(qrels).write_text(
+        "".join(f"{q} 0 {d} {grade}\n" for q, own in judged.qrels.items() for d, grade in own.items())
+    )
+    assert read_qrels(Path(qrels)) == judged.qrels
+    (run,) = (tmp_path / "out").glob("*.trec")
+    names = {"ndcg@10": ir_measures.nDCG @ 10, "map": ir_measures.AP, "recall@2": ir_measures.R @ 2}
+    theirs = list(
+        ir_measures.iter_calc(
+            names.values(), ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(str(run))
+        )
+    )
+    for name, measure in names.items():
+        per_query = {value.query_id: value.value for value in theirs if value.measure == measure}
+        for record in file.records.values():
+            assert record.metrics[name] == pytest.approx(per_query[record.qid], abs=1e-6)
+    result = study.result(list(file.records.values()))
+    row = result.find(ask.setting, "ndcg", 10, "animals")
+    assert row is not None
+    assert row["value"] == pytest.approx(
+        np.mean([record.metrics["ndcg@10"] for record in file.records.values()]), abs=1e-9
+    )
+    assert all(
+        record.documents_read == (8 if first_stage == "none" else 3) for record in file.records.values()
+    )
+    assert result.tables[0].head[-1] == "index MB"
+
+
+class Fails:
+    """A scorer that fails after some questions."""
+
+    name = "bm25"
+
+    def __init__(self, left: int) -> None:
+        self.left, self.asked = left, 0
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        self.asked += 1
+        if self.asked > self.left:
+            raise KeyboardInterrupt
+        return np.arange(len(units), dtype=np.float32)
+
+
+def test_an_interrupted_run_resumes_and_loses_nothing(tmp_path: Path) -> None:
+    judged = read_beir(folder_of(tmp_path / "animals"))
+    setting = Setting("mamba:x")
+    study = judged_study_of([setting], judged, first_stages=["none"])
+    (ask,) = study.asks
+    with pytest.raises(KeyboardInterrupt):
+        ask.run({setting: Fails(3 * 8 + 2)}, {}, len, RecordFile(tmp_path / "out", study.arguments))
+    file = RecordFile(tmp_path / "out", study.arguments)
+    assert len(file.records) == 3
+    rest = Fails(10**6)
+    ask.run({setting: rest}, {}, len, file)
+    assert rest.asked == 4 * 8
+    (run,) = (tmp_path / "out").glob("*.trec")
+    assert len(read_run(run)) == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"corpus": []}, "the corpus has no document"),
+        ({"corpus": [{"_id": "d0", "text": "a"}] * 2}, "line 2: got the id 'd0' twice"),
+        ({"corpus": [{"_id": 3, "text": "a"}]}, "got the id 3 that is no string"),
+        ({"corpus": [{"text": "a"}]}, "expected a JSON object with _id and text"),
+        ({"qrels": [("q0", "d99", 1)]}, "the judgements name the document 'd99', which is not there"),
+        ({"qrels": [("q99", "d1", 1)]}, "the judgements name the query 'q99'"),
+        ({"qrels": [("q0", "d1", 1), ("q0", "d1", 2)]}, "document 'd1' is judged twice for query 'q0'"),
+        ({"qrels": [("q0", "d1", "high")]}, "line 2: got 'q0 d1 high'; expected query, document, grade"),
+        ({"qrels": [("q0", "d1", 0)]}, "no query of 'test' has a relevant document"),
+        ({"qrels": []}, "got no judgement"),
+    ],
+)
+def test_bad_folders(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    folder = folder_of(tmp_path / "animals", **changes)
+    assert is_beir(folder)
+    with pytest.raises(DataError, match=message):
+        read_beir(folder)
+
+
+def test_other_refusals(tmp_path: Path) -> None:
+    judged = read_beir(folder_of(tmp_path / "animals"))
+    with pytest.raises(ValueError, match='--aggregation: got "long" for units'):
+        judged_study_of([Setting("bm25")], judged, aggregation="long")
+    judged_study_of([Setting("bm25", "document")], judged, aggregation="long")
+    with pytest.raises(DataError, match="no such file; expected BEIR's"):
+        read_beir(tmp_path / "animals", "train")
+    assert not is_beir(tmp_path)
+    with pytest.raises(ValueError, match="got the id 'a b'; expected one without white space"):
+        write_run(tmp_path / "run", {"q": [("a b", 1.0)]}, "t")
+    (tmp_path / "bad").write_text("q Q0 d 1 x tag\n")
+    with pytest.raises(DataError, match="expected query, Q0, document, rank, score, tag"):
+        read_run(tmp_path / "bad")

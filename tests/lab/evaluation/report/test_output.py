@@ -1,0 +1,69 @@
+"""What a result writes and shows."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.report.output import show_result, write_result
+from spscanner_rag.lab.evaluation.report.result import Result
+from spscanner_rag.lab.evaluation.report.rows import row_of, rows_of
+from spscanner_rag.lab.evaluation.report.tables import Table
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.statistics import Estimate
+
+SETTING = Setting("bm25", "sentence")
+RECORDS = [
+    Record(
+        *SETTING.key,
+        source,
+        "dev",
+        "d",
+        "q",
+        90,
+        {"recall@1": 0.25, "mrr": 0.5},
+        {"5": 9},
+        {"10": [0.5] * 10},
+    )
+    for source in ("a", "b\x1b[31m")
+]
+FURTHER = row_of(SETTING, "a", ["dev"], "further", 3, Estimate(0.5, None, None, 1, 1))
+TABLE = Table("A table", "About it.\x1b", ["source", "name", "number"], [["a", "[bold]x", "1.0"]])
+RESULT = Result(
+    rows_of(RECORDS, [SETTING]), [], [SETTING], [FURTHER], [TABLE], {"further.json": {"threshold": 0.5}}
+)
+
+
+def test_files(tmp_path: Path) -> None:
+    write_result(RESULT, tmp_path, {"Command": "spscanner eval"})
+    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert rows == [*RESULT.rows, FURTHER]
+    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["metric"] for row in csv.DictReader(file)] == [row["metric"] for row in rows]
+    assert json.loads((tmp_path / "further.json").read_text(encoding="utf-8")) == {"threshold": 0.5}
+    assert json.loads((tmp_path / "differences.json").read_text(encoding="utf-8")) == []
+    for name in ("results.md", "results.html"):
+        assert "About it." in (tmp_path / name).read_text(encoding="utf-8")
+    assert "spscanner eval" in (tmp_path / "results.html").read_text(encoding="utf-8")
+
+
+def test_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    show_result(RESULT, Path("some") / "folder")
+    printed = capsys.readouterr().out
+    lines = [line.split() for line in printed.splitlines()]
+    assert ["a", "bm25", "25.0", "-", "-", "-", "-", "50.0", "-"] in lines
+    assert ["a", "[bold]x", "1.0"] in lines  # names are no markup
+    assert "\x1b" not in printed
+    assert printed.index("macro") < printed.index("A table") < printed.index("About it.")
+    assert printed.endswith(f"written to {Path('some') / 'folder'}\n")
+
+
+def test_numbers_are_whole_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    show_result(RESULT, Path("out"))
+    assert "25.0" in capsys.readouterr().out

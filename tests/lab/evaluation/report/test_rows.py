@@ -1,0 +1,137 @@
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.report.rows import differences_of, paired_samples, rows_of, to_csv
+from spscanner_rag.lab.evaluation.settings import Setting
+
+SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
+
+
+def record(
+    setting: Setting, source: str, doc: str, qid: str, recall: float, characters: int = 5_000
+) -> Record:
+    return Record(
+        *setting.key,
+        source=source,
+        split="dev",
+        doc_id=doc,
+        qid=qid,
+        characters=characters,
+        metrics={"recall@10": recall, "ndcg@10": recall / 2, "mrr": recall}
+        | {f"recall_at_tokens@{budget}": recall for budget in (1000, 2000)},
+        tokens={"10": 100},
+        positions={"10": [recall, *[None] * 9]},
+        seconds=2.0,
+    )
+
+
+RECORDS = [
+    record(SETTINGS[0], "a", "d1", "q1", 1.0),
+    record(SETTINGS[0], "a", "d1", "q2", 0.0),
+    record(SETTINGS[0], "a", "d2", "q3", 1.0, 50_000),
+    record(SETTINGS[0], "b", "d3", "q4", 0.0),
+    record(SETTINGS[1], "a", "d1", "q1", 0.5),
+    record(SETTINGS[1], "a", "d1", "q2", 0.0),
+    record(SETTINGS[1], "a", "d2", "q3", 0.5),
+    record(SETTINGS[1], "b", "d3", "q4", 0.0),
+]
+
+
+def value(metric: str, k: int | None, source: str, retriever: str = "scanner") -> float:
+    found = [
+        row["value"]
+        for row in rows_of(RECORDS, SETTINGS)
+        if (row["metric"], row["k"], row["source"], row["retriever"]) == (metric, k, source, retriever)
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_means() -> None:
+    assert value("recall", 10, "a") == pytest.approx(2 / 3)
+    assert value("recall", 10, "b") == 0
+    assert value("recall", 10, "macro") == pytest.approx(1 / 3)
+    assert value("recall", 10, "micro") == pytest.approx(1 / 2)
+    assert value("recall", 10, "micro", "bm25") == pytest.approx(1 / 4)
+    assert value("mrr", None, "a") == pytest.approx(2 / 3)
+    assert value("tokens", 10, "macro") == 100
+    assert value("seconds", None, "macro") == 2
+    assert value("recall_by_length", 0, "a") == pytest.approx(1 / 2)
+    assert value("recall_by_length", 40_000, "a") == 1
+    assert value("recall_by_position@10", 1, "a") == pytest.approx(2 / 3)
+
+
+def test_rows_say_what_they_rest_on() -> None:
+    for row in rows_of(RECORDS, SETTINGS):
+        assert row["split"] == "dev"
+        assert (
+            row["ci_low"] is None or row["ci_high"] is None or row["ci_low"] <= row["value"] <= row["ci_high"]
+        )
+        if row["source"] == "a" and row["metric"] == "recall":
+            assert (row["questions"], row["documents"]) == (3, 2)
+
+
+def test_order_of_records_changes_nothing() -> None:
+    assert rows_of(RECORDS[::-1], SETTINGS) == rows_of(RECORDS, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("unit", "metrics"),
+    [("sentence", ["recall@10", "ndcg@10"]), ("chunk", ["recall_at_tokens@1000", "recall_at_tokens@2000"])],
+)
+def test_differences_on_the_questions_both_were_asked(unit: str, metrics: list[str]) -> None:
+    other = Setting("bm25", unit)
+    records = [*RECORDS[:4], *(replace(r, unit=unit) for r in RECORDS[4:-1])]
+    found = differences_of(records, [(SETTINGS[0], other)])
+    assert [(row["metric"], row["questions"]) for row in found] == [(metric, 3) for metric in metrics]
+    assert found[0]["difference"] == pytest.approx(1 / 3)
+    assert 0 < float(str(found[0]["p_value"])) <= 1
+    assert differences_of(RECORDS[:4], [(SETTINGS[0], SETTINGS[1])]) == []
+
+
+def test_differences_of_given_pairs() -> None:
+    found = differences_of(RECORDS, [(SETTINGS[1], SETTINGS[0])])
+    forth = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
+    assert [row["first"] for row in found] == ["bm25, chunks"] * 2
+    assert [row["difference"] for row in found] == [-float(str(row["difference"])) for row in forth]
+    assert differences_of(RECORDS, []) == []
+
+
+def test_paired_samples_are_of_the_questions_both_were_asked() -> None:
+    first, second = paired_samples(RECORDS[:-1], *SETTINGS, "recall@10")
+    assert list(first) == list(second) == ["a"]
+    assert first["a"].values.tolist() == [1.0, 0.0, 1.0]
+    assert second["a"].values.tolist() == [0.5, 0.0, 0.5]
+    assert first["a"].documents == second["a"].documents == ("d1", "d1", "d2")
+
+
+def test_a_metric_without_a_value_counts_as_zero() -> None:
+    without = Record(
+        *SETTINGS[0].key, "a", "dev", "d1", "q9", 9, {"recall@10": 1.0}, {"10": 1}, {"10": [1.0] * 10}
+    )
+    means = {row["metric"]: row["value"] for row in rows_of([RECORDS[0], without], SETTINGS)}
+    assert (means["recall"], means["mrr"]) == (1.0, 0.5)
+
+
+def test_csv_holds_the_rows() -> None:
+    rows = rows_of(RECORDS, SETTINGS)
+    read = list(csv.DictReader(io.StringIO(to_csv(rows))))
+    assert len(read) == len(rows)
+    assert float(read[0]["value"]) == rows[0]["value"]
+    assert list(read[0]) == [
+        "source",
+        "split",
+        "retriever",
+        "unit",
+        "metric",
+        "k",
+        "value",
+        "ci_low",
+        "ci_high",
+        "questions",
+        "documents",
+    ]

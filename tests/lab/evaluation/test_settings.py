@@ -1,0 +1,31 @@
+from spscanner_rag.lab.evaluation.settings import Setting, settings_of
+
+
+def test_the_scanner_has_sentences_only() -> None:
+    found = settings_of(["scanner", "scanner:folder", "bm25"], ["sentence", "chunk"])
+    assert found == [
+        Setting("scanner", "sentence"),
+        Setting("scanner:folder", "sentence"),
+        Setting("bm25", "sentence"),
+        Setting("bm25", "chunk"),
+    ]
+    assert [setting.label for setting in found[2:]] == ["bm25", "bm25, chunks"]
+
+
+def test_a_varied_setting() -> None:
+    varied = Setting("bm25", "chunk").varied("one").varied("two")
+    assert varied.key == ("bm25, one, two", "chunk")
+    assert varied.label == "bm25, one, two, chunks"
+    assert varied != Setting("bm25, one, two", "chunk")  # which is another retriever
+
+
+def test_which_settings_have_probabilities() -> None:
+    names = ["scanner", "scanner:folder", "bm25", "dense", "mamba:x", "hybrid:scanner+bm25"]
+    assert [Setting(name).has_probabilities for name in names] == [True, True, False, False, False, False]
+    assert Setting("scanner").varied("sentence alone").has_probabilities
+
+
+def test_which_settings_have_an_index() -> None:
+    indexed = ["bm25", "dense", "dense:x", "hybrid:bm25+dense:x"]
+    others = ["scanner", "crossencoder:bm25", "hybrid:bm25+scanner", "mamba:dense"]
+    assert [Setting(name).has_index for name in [*indexed, *others]] == [True] * 4 + [False] * 4

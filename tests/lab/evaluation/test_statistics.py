@@ -1,0 +1,356 @@
+"""Means, bootstrap intervals and the paired test, by hand and against scipy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from spscanner_rag.lab.evaluation.statistics import (
+    Average,
+    Estimate,
+    Sample,
+    estimate,
+    paired_ratio,
+    paired_test,
+)
+
+SMALL = Sample([0.0, 1.0, 1.0, 0.5], ["a", "a", "b", "c"])
+LARGE = Sample([1.0] * 10, [f"d{n}" for n in range(10)])
+
+
+def of_one(sample: Sample, **options: Any) -> Estimate:
+    """The mean over one source's questions."""
+    return estimate({"": sample}, **options)
+
+
+def random_sample(questions: int, documents: int, seed: int = 0) -> Sample:
+    """Values that depend on the document as well as on the question."""
+    random = np.random.default_rng(seed)
+    places = random.integers(documents, size=questions)
+    values = (random.random(documents)[places] + random.random(questions)) / 2
+    return Sample(values, [f"d{place}" for place in places])
+
+
+# Means
+
+
+def test_means() -> None:
+    found = of_one(SMALL)
+    assert (found.value, found.questions, found.documents) == (0.625, 4, 3)
+    both = {"small": SMALL, "large": LARGE}
+    macro, micro = estimate(both), estimate(both, "micro")
+    assert macro.value == pytest.approx((0.625 + 1) / 2)
+    assert micro.value == pytest.approx(12.5 / 14)
+    assert (macro.questions, macro.documents) == (micro.questions, micro.documents) == (14, 13)
+
+
+def test_one_source_is_its_own_average() -> None:
+    alone = {"": SMALL}
+    assert of_one(SMALL) == estimate(alone) == estimate(alone, "micro")
+
+
+def test_documents_of_one_name_in_two_sources_are_two() -> None:
+    assert estimate({"x": SMALL, "y": SMALL}, "micro").documents == 6
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from("abcd")), min_size=2, max_size=20))
+def test_interval_within_the_documents_means(pairs: list[tuple[float, str]]) -> None:
+    sample = Sample([value for value, _ in pairs], [document for _, document in pairs])
+    found = of_one(sample, resamples=100)
+    assert found.value == pytest.approx(np.mean(sample.values))
+    assert found.low is not None
+    assert found.high is not None
+    assert min(sample.values) - 1e-12 <= found.low <= found.high <= max(sample.values) + 1e-12
+
+
+# Intervals
+
+
+def test_same_seed_same_interval() -> None:
+    sample = random_sample(60, 12)
+    assert of_one(sample, seed=3) == of_one(sample, seed=3)
+    assert of_one(sample, seed=3) != of_one(sample, seed=4)
+
+
+def test_order_of_questions_and_sources_does_not_matter() -> None:
+    first, second = random_sample(60, 12), random_sample(40, 9, seed=1)
+    order = np.random.default_rng(0).permutation(60)
+    shuffled = Sample(first.values[order], [first.documents[place] for place in order])
+    averages: list[Average] = ["macro", "micro"]
+    for average in averages:
+        assert estimate({"x": first, "y": second}, average) == estimate({"y": second, "x": shuffled}, average)
+
+
+def test_a_source_is_resampled_alike_beside_any_other() -> None:
+    # a constant source moves the mean, and leaves the width to the other
+    sample = random_sample(60, 12)
+    alone = estimate({"x": sample})
+    beside = estimate({"x": sample, "constant": LARGE})
+    assert alone.low is not None
+    assert alone.high is not None
+    assert [beside.low, beside.high] == pytest.approx([(alone.low + 1) / 2, (alone.high + 1) / 2])
+
+
+def test_documents_are_what_is_resampled() -> None:
+    # two documents, one all right and one all wrong: a resample is 0, 0.5 or 1 however many questions there are
+    certain = Sample([1.0] * 500 + [0.0] * 500, ["a"] * 500 + ["b"] * 500)
+    found = of_one(certain)
+    assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
+    as_if_independent = of_one(Sample(certain.values, [str(n) for n in range(1000)]))
+    assert as_if_independent.low is not None
+    assert as_if_independent.low > 0.45
+
+
+def test_documents_count_by_their_questions() -> None:
+    # the mean of a resample is over its questions, not over its documents
+    found = of_one(Sample([1.0] * 9 + [0.0], ["a"] * 9 + ["b"]), level=0.4)
+    assert (found.value, found.low, found.high) == (0.9, 0.9, 0.9)
+
+
+def test_questions_of_a_single_document_are_resampled() -> None:
+    values = (np.arange(200) % 2).astype(float)
+    found = of_one(Sample(values, ["only"] * 200))
+    assert found.documents == 1
+    assert found.low is not None
+    assert found.high is not None
+    assert 0.4 < found.low < 0.5 < found.high < 0.6
+
+
+def test_no_interval_from_a_single_question() -> None:
+    found = of_one(Sample([0.5], ["a"]))
+    assert (found.value, found.low, found.high) == (0.5, None, None)
+
+
+def test_level() -> None:
+    sample = random_sample(100, 20)
+    narrow, wide = of_one(sample, level=0.5), of_one(sample, level=0.99)
+    assert narrow.low is not None
+    assert narrow.high is not None
+    assert wide.low is not None
+    assert wide.high is not None
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+
+
+def test_equals_scipy_where_every_question_has_its_own_document() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(0).random(80)
+    found = of_one(Sample(values, [str(n) for n in range(80)]), resamples=20_000)
+    reference = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert [found.low, found.high] == pytest.approx([reference.low, reference.high], abs=0.002)
+
+
+def test_equals_a_plain_cluster_bootstrap() -> None:
+    sample = random_sample(300, 15)
+    found = of_one(sample, resamples=10_000)
+    names = np.array(sample.documents)
+    groups = [sample.values[names == name] for name in np.unique(names)]
+    random = np.random.default_rng(5)
+    means = [
+        np.concatenate([groups[g] for g in random.integers(len(groups), size=len(groups))]).mean()
+        for _ in range(10_000)
+    ]
+    assert [found.low, found.high] == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.006)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    held = 0
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        documents = np.repeat(random.normal(size=40), 5)
+        sample = Sample(documents + random.normal(size=200), [str(n // 5) for n in range(200)])
+        found = of_one(sample, resamples=500, seed=seed)
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 0 <= found.high
+    assert 0.90 <= held / 300 <= 0.98
+
+
+# Paired test
+
+
+def test_no_difference() -> None:
+    found = paired_test({"x": SMALL}, {"x": SMALL})
+    assert found.p_value == 1.0
+    assert (found.difference.value, found.difference.low, found.difference.high) == (0.0, 0.0, 0.0)
+
+
+def test_by_hand() -> None:
+    # three documents, each better by the first: two of the eight ways to swap are as extreme
+    worse = Sample(SMALL.values - 0.25, SMALL.documents)
+    found = paired_test({"x": SMALL}, {"x": worse})
+    assert found.difference.value == pytest.approx(0.25)
+    assert found.p_value == 0.25
+    back = paired_test({"x": worse}, {"x": SMALL})
+    assert (back.difference.value, back.p_value) == (pytest.approx(-0.25), 0.25)
+
+
+def differences(questions: int, shift: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    random = np.random.default_rng(2)
+    first = random.random(questions)
+    return first, first + random.normal(scale=0.2, size=questions) - shift
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("questions", [8, 13, 40])
+def test_equals_scipy(questions: int, shift: float) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    first, second = differences(questions, shift)
+    documents = [str(n) for n in range(questions)]
+    found = paired_test({"x": Sample(first, documents)}, {"x": Sample(second, documents)})
+    reference = stats.permutation_test(
+        (first, second),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**questions if questions < 14 else 20_000,
+        rng=np.random.default_rng(3),
+    )
+    assert found.p_value == pytest.approx(reference.pvalue, abs=1e-12 if questions < 14 else 0.015)
+    assert found.difference.value == pytest.approx(reference.statistic)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_exact_over_documents_of_two_sources(average: Average) -> None:
+    # every way to swap whole documents, by plain loops
+    first = {"x": random_sample(9, 4), "y": random_sample(5, 3, seed=1)}
+    shifts = np.random.default_rng(4)
+    second = {
+        name: Sample(sample.values - shifts.normal(0.1, 0.3, sample.questions), sample.documents)
+        for name, sample in first.items()
+    }
+    swaps = [(name, document) for name in first for document in sorted(set(first[name].documents))]
+    statistics = []
+    for pattern in range(2 ** len(swaps)):
+        swapped = {swap for place, swap in enumerate(swaps) if pattern >> place & 1}
+        signed = {
+            name: [
+                (a - b) * (-1 if (name, document) in swapped else 1)
+                for a, b, document in zip(
+                    first[name].values, second[name].values, first[name].documents, strict=True
+                )
+            ]
+            for name in first
+        }
+        if average == "macro":
+            statistics.append(np.mean([np.mean(values) for values in signed.values()]))
+        else:
+            statistics.append(np.mean(np.concatenate(list(signed.values()))))
+    found = paired_test(first, second, average)
+    assert found.difference.value == pytest.approx(statistics[0])
+    expected = np.mean(np.abs(statistics) >= abs(statistics[0]) - 1e-12)
+    assert found.p_value == pytest.approx(expected)
+
+
+def test_seeded_and_never_zero() -> None:
+    first, second = differences(60, 1.0)
+    documents = [str(n) for n in range(60)]
+    samples = {"x": Sample(first, documents)}, {"x": Sample(second, documents)}
+    assert paired_test(*samples, flips=99).p_value == 0.01
+    middling = {"x": Sample(differences(60, 0.02)[1], documents)}
+    assert paired_test(samples[0], middling, seed=1) == paired_test(samples[0], middling, seed=1)
+    assert paired_test(samples[0], middling, seed=1) != paired_test(samples[0], middling, seed=2)
+
+
+def test_questions_on_one_document_do_not_make_it_certain() -> None:
+    # forty questions on two documents are two observations
+    documents = ["a"] * 20 + ["b"] * 20
+    first, second = {"x": Sample([1.0] * 40, documents)}, {"x": Sample([0.0] * 40, documents)}
+    assert paired_test(first, second).p_value == 0.5
+
+
+# Errors
+
+
+def test_samples_that_are_none() -> None:
+    with pytest.raises(ValueError, match="got no question"):
+        Sample([], [])
+    with pytest.raises(ValueError, match=r"shape \(2,\) and 1 documents"):
+        Sample([0.0, 1.0], ["a"])
+    with pytest.raises(ValueError, match="value of question 1 is nan"):
+        Sample([0.0, np.nan], ["a", "b"])
+
+
+def test_a_sample_keeps_its_own_values() -> None:
+    values = np.array([0.0, 1.0])
+    sample = Sample(values, ["a", "b"])
+    values[0] = 5.0
+    assert sample.values.tolist() == [0.0, 1.0]
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="got no source"):
+        estimate({})
+    with pytest.raises(ValueError, match="resamples is 0"):
+        of_one(SMALL, resamples=0)
+    with pytest.raises(ValueError, match="level is 95"):
+        of_one(SMALL, level=95)
+    with pytest.raises(ValueError, match="seed is -1"):
+        of_one(SMALL, seed=-1)
+    with pytest.raises(ValueError, match="flips is 0"):
+        paired_test({"x": SMALL}, {"x": SMALL}, flips=0)
+    with pytest.raises(ValueError, match="average is 'mean'"):
+        paired_test({"x": SMALL}, {"x": SMALL}, "mean")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"got the sources \['x'\] and \['y'\]"):
+        paired_test({"x": SMALL}, {"y": SMALL})
+    with pytest.raises(ValueError, match="source 'x': got 4 and 10 questions"):
+        paired_test({"x": SMALL}, {"x": LARGE})
+
+
+# Ratio of two retrievers
+
+
+def test_ratio_of_means() -> None:
+    first = {"x": Sample([1.0, 1.0, 0.5], "aab"), "y": Sample([0.5], "c")}
+    second = {"x": Sample([0.5, 1.0, 0.25], "aab"), "y": Sample([0.5], "c")}
+    macro, micro = paired_ratio(first, second), paired_ratio(first, second, "micro")
+    assert macro is not None
+    assert micro is not None
+    assert macro.value == pytest.approx((1.75 / 3 + 0.5) / (2.5 / 3 + 0.5))
+    assert micro.value == pytest.approx(2.25 / 3)
+    assert (macro.questions, macro.documents) == (4, 3)
+
+
+@settings(max_examples=20)
+@given(st.floats(0.1, 2), st.integers(1, 9), st.sampled_from(["macro", "micro"]))
+def test_a_constant_ratio_has_no_spread(factor: float, documents: int, average: Average) -> None:
+    # the same documents are drawn for both, even where the questions of a single one are
+    first = {"x": random_sample(20, documents), "y": random_sample(9, 3, seed=1)}
+    second = {name: Sample(factor * sample.values, sample.documents) for name, sample in first.items()}
+    found = paired_ratio(first, second, average, resamples=50)
+    assert found is not None
+    assert (found.low, found.value, found.high) == pytest.approx((factor, factor, factor))
+
+
+def test_ratio_interval_is_that_of_the_drawn_means() -> None:
+    first, second = random_sample(60, 12), random_sample(60, 12, seed=1)
+    second = Sample(second.values, first.documents)
+    found = paired_ratio({"": first}, {"": second}, resamples=500)
+    random = np.random.default_rng(7)
+    groups = [[i for i, name in enumerate(first.documents) if name == own] for own in set(first.documents)]
+    ratios = []
+    for _ in range(2000):
+        drawn = [i for pick in random.integers(len(groups), size=len(groups)) for i in groups[pick]]
+        ratios.append(second.values[drawn].mean() / first.values[drawn].mean())
+    assert found is not None
+    assert [found.low, found.high] == pytest.approx(np.quantile(ratios, [0.025, 0.975]).tolist(), abs=0.03)
+
+
+def test_ratio_to_nothing() -> None:
+    nothing, some = Sample([0.0, 0.0], "ab"), Sample([0.0, 1.0], "ab")
+    assert paired_ratio({"x": nothing}, {"x": some}) is None
+    found = paired_ratio({"x": some}, {"x": some})
+    assert found is not None
+    assert (found.value, found.low, found.high) == (1.0, None, None)  # a resample may hold document a only
+    alone = paired_ratio({"x": Sample([0.5], "a")}, {"x": Sample([0.25], "a")})
+    assert alone is not None
+    assert (alone.value, alone.low) == (0.5, None)
+    with pytest.raises(ValueError, match="the same questions in the same order"):
+        paired_ratio({"x": some}, {"x": Sample([0.0, 1.0], "ac")})
+    with pytest.raises(ValueError, match="average is 'mean'"):
+        paired_ratio({"x": some}, {"x": some}, "mean")  # type: ignore[arg-type]

@@ -1,0 +1,195 @@
+"""Calibration error, AUROC and Platt scaling, by hand and against scikit-learn and scipy."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from spscanner_rag.lab.evidence.calibration import BINS, Bins, auroc, fit_platt
+from spscanner_rag.results.selection import sigmoid
+
+sentences = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
+few_scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=20)
+
+
+def arrays(pairs: list[tuple[float, bool]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    return np.array([value for value, _ in pairs]), np.array([mark for _, mark in pairs], bool)
+
+
+# Calibration error
+
+
+def test_calibration_error_by_hand() -> None:
+    bins = Bins.of([0.1, 0.2, 0.9, 0.7], [False, True, True, False], bins=2)
+    # below a half: mean 0.15 against 1/2 relevant; above: 0.8 against 1/2
+    assert bins.calibration_error() == pytest.approx((2 * 0.35 + 2 * 0.3) / 4)
+    low, high = bins.reliability()
+    assert low == (0, 0.5, pytest.approx(0.15), 0.5, 2)
+    assert high == (0.5, 1, pytest.approx(0.8), 0.5, 2)
+
+
+def test_edges_of_bins() -> None:
+    bins = Bins.of([0.0, 0.25, 0.5, 1.0], [False] * 4, bins=4)
+    assert bins.counts.tolist() == [1, 1, 1, 1]
+    empty = Bins.of([0.9], [True]).reliability()[0]
+    assert (empty.probability, empty.relevant, empty.sentences) == (None, None, 0)
+
+
+@given(sentences, st.integers(1, 20))
+def test_calibration_error_against_one_written_otherwise(pairs: list[tuple[float, bool]], bins: int) -> None:
+    error = 0.0
+    for number in range(bins):
+        inside = [(p, mark) for p, mark in pairs if number == min(int(p * bins), bins - 1)]
+        if inside:
+            error += abs(
+                sum(p for p, _ in inside) / len(inside) - sum(m for _, m in inside) / len(inside)
+            ) * (len(inside) / len(pairs))
+    assert Bins.of(*arrays(pairs), bins).calibration_error() == pytest.approx(error, abs=1e-12)
+
+
+@settings(max_examples=50)
+@given(sentences)
+def test_reliability_against_scikit_learn(pairs: list[tuple[float, bool]]) -> None:
+    calibration_curve = pytest.importorskip("sklearn.calibration").calibration_curve
+    p, relevant = arrays(pairs)
+    assume(relevant.any() and not relevant.all())
+    assume(not np.isin(p, np.linspace(0, 1, BINS + 1)[1:-1]).any())  # which bin an edge is in differs
+    shares, means = calibration_curve(relevant, p, n_bins=BINS)
+    filled = [cell for cell in Bins.of(p, relevant).reliability() if cell.sentences]
+    np.testing.assert_allclose([cell.relevant for cell in filled], shares)
+    np.testing.assert_allclose([cell.probability for cell in filled], means)
+
+
+@given(st.lists(sentences, min_size=1, max_size=5))
+def test_bins_of_questions_add_up_and_are_kept(questions: list[list[tuple[float, bool]]]) -> None:
+    total = Bins.of([], [])
+    for pairs in questions:
+        total += Bins.from_filled(json.loads(json.dumps(Bins.of(*arrays(pairs)).filled())))
+    whole = Bins.of(*arrays(list(itertools.chain(*questions))))
+    assert total.counts.tolist() == whole.counts.tolist()
+    assert total.relevant.tolist() == whole.relevant.tolist()
+    np.testing.assert_allclose(total.sums, whole.sums)
+
+
+def test_errors_of_bins() -> None:
+    with pytest.raises(ValueError, match="got 0 bins"):
+        Bins.of([0.5], [True], bins=0)
+    with pytest.raises(ValueError, match="expected one for each mark"):
+        Bins.of([0.5], [True, False])
+    for bad in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="not from 0 to 1"):
+            Bins.of([bad], [True])
+    with pytest.raises(ValueError, match="got no sentence"):
+        Bins.of([], []).calibration_error()
+    with pytest.raises(ValueError, match="got 15 and 3 bins"):
+        Bins.of([], []) + Bins.of([], [], bins=3)
+
+
+# AUROC
+
+
+@given(few_scores, few_scores)
+def test_auroc_counts_pairs(positive: list[float], negative: list[float]) -> None:
+    pairs = [(p > n) + (p == n) / 2 for p in positive for n in negative]
+    assert auroc(positive, negative) == pytest.approx(np.mean(pairs))
+    assert auroc(negative, positive) == pytest.approx(1 - np.mean(pairs))
+
+
+@settings(max_examples=30)
+@given(few_scores, few_scores)
+def test_auroc_against_scikit_learn(positive: list[float], negative: list[float]) -> None:
+    roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score
+    marks = [1] * len(positive) + [0] * len(negative)
+    assert auroc(positive, negative) == pytest.approx(roc_auc_score(marks, positive + negative))
+
+
+def test_errors_of_auroc() -> None:
+    with pytest.raises(ValueError, match="got 1 positive and 0 negative scores"):
+        auroc([0.5], [])
+    with pytest.raises(ValueError, match="NaN"):
+        auroc([0.5], [float("nan")])
+
+
+# Platt scaling
+
+
+def random_logits(seed: int, a: float, b: float, count: int = 400) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Logits and marks for which (a, b) is right."""
+    random = np.random.default_rng(seed)
+    logits = random.normal(-2, 3, count)
+    return logits, random.random(count) < sigmoid(a * logits + b)
+
+
+def log_loss(a: float, b: float, logits: NDArray, relevant: NDArray[np.bool_]) -> float:
+    z = a * logits + b
+    return float(np.mean(np.where(relevant, np.logaddexp(0, -z), np.logaddexp(0, z))))
+
+
+def test_platt_finds_what_the_data_were_made_by() -> None:
+    logits, relevant = random_logits(0, 0.5, 1.0, 200_000)
+    assert fit_platt(logits, relevant) == pytest.approx((0.5, 1.0), abs=0.03)
+    error = Bins.of(sigmoid(logits), relevant).calibration_error()
+    a, b = fit_platt(logits, relevant)
+    assert Bins.of(sigmoid(a * logits + b), relevant).calibration_error() < 0.005 < 0.1 < error
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 1000), st.floats(-2, 2), st.floats(-3, 3), st.floats(0.01, 100), st.floats(-50, 50))
+def test_platt_is_the_minimum(seed: int, a: float, b: float, scale: float, shift: float) -> None:
+    logits, relevant = random_logits(seed, a, b)
+    overlap = relevant.any() and not relevant.all()
+    assume(overlap and logits[~relevant].max() > logits[relevant].min())
+    assume(logits[relevant].max() > logits[~relevant].min())
+    x = scale * logits + shift
+    fitted = fit_platt(x, relevant)
+    assert np.mean(sigmoid(fitted[0] * x + fitted[1])) == pytest.approx(relevant.mean(), abs=1e-8)
+    residual = sigmoid(fitted[0] * x + fitted[1]) - relevant
+    assert np.mean(residual * logits) == pytest.approx(0, abs=1e-7)  # the slope of the loss
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.floats(-2, 2), st.floats(-2, 2))
+def test_platt_against_scipy_and_scikit_learn(seed: int, a: float, b: float) -> None:
+    minimize = pytest.importorskip("scipy.optimize").minimize
+    linear = pytest.importorskip("sklearn.linear_model")
+    logits, relevant = random_logits(seed, a, b)
+    assume(10 < relevant.sum() < 390)
+    fitted = fit_platt(logits, relevant)
+    found = minimize(lambda ab: log_loss(*ab, logits, relevant), [1.0, 0.0], method="BFGS")
+    np.testing.assert_allclose(fitted, found.x, rtol=1e-3, atol=1e-4)
+    assert log_loss(*fitted, logits, relevant) <= found.fun + 1e-12
+    regression = linear.LogisticRegression(C=np.inf, tol=1e-8).fit(logits[:, None], relevant)
+    np.testing.assert_allclose(
+        fitted, (regression.coef_[0, 0], regression.intercept_[0]), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_platt_with_few_relevant_sentences() -> None:
+    random = np.random.default_rng(0)
+    logits = np.concatenate([random.normal(-8, 2, 100_000), random.normal(-3, 2, 100)]).astype(np.float32)
+    relevant = np.arange(len(logits)) >= 100_000
+    a, b = fit_platt(logits, relevant)
+    assert sigmoid(a * logits + b).sum() == pytest.approx(100, rel=1e-6)  # as many as there are
+    assert a > 0
+
+
+@pytest.mark.parametrize(
+    ("logits", "relevant", "message"),
+    [
+        ([0.0, 1.0], [True, True], "got 2 relevant of 2 sentences"),
+        ([0.0, 1.0], [False, False], "got 0 relevant of 2 sentences"),
+        ([0.0, 1.0], [True], "expected a finite logit for each mark"),
+        ([0.0, float("inf")], [True, False], "expected a finite logit for each mark"),
+        ([0.0, 1.0, 2.0], [False, False, True], "the classes are perfectly separable"),
+        ([0.0, 1.0, 1.0], [False, False, True], "the classes are perfectly separable"),
+        ([0.0, 1.0, 1.0], [True, True, False], "the classes are perfectly separable"),
+        ([1.0, 1.0], [True, False], "the classes are perfectly separable"),
+    ],
+)
+def test_errors_of_platt(logits: list[float], relevant: list[bool], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit_platt(logits, relevant)

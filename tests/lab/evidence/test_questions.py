@@ -1,0 +1,346 @@
+"""Question-answering files: what is read from them, and the line that every error names."""
+
+import gzip
+import json
+import lzma
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spscanner_rag.lab.evidence import questions
+from spscanner_rag.lab.evidence.questions import DataError, Document, Question, numbered_lines, read_documents
+
+RECORD: dict[str, Any] = {
+    "doc_id": "d1",
+    "source": "made",
+    "license": "none",
+    "split": "dev",
+    "title": "A title",
+    "text": "It rained. The treaty was signed.",
+    "questions": [{"qid": "q1", "question": "Signed?", "answers": ["yes"], "evidence": [[11, 33]]}],
+}
+
+
+def write(path: Path, *records: object) -> Path:
+    lines = "".join(record if isinstance(record, str) else json.dumps(record) + "\n" for record in records)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(lines.encode()))
+    else:
+        path.write_text(lines, encoding="utf-8")
+    return path
+
+
+def with_question(**keys: Any) -> dict[str, Any]:
+    return RECORD | {"questions": [RECORD["questions"][0] | keys]}
+
+
+def without(record: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != key}
+
+
+def read(path: Path) -> list[Document]:
+    return list(read_documents([path]))
+
+
+# What is read
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz"])
+def test_documents(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, RECORD, "\n", "  \r\n", RECORD | {"doc_id": "d2", "questions": []})
+    first, second = read(path)
+    assert first == Document(
+        doc_id="d1",
+        source="made",
+        title="A title",
+        text="It rained. The treaty was signed.",
+        questions=(Question("q1", "Signed?", ((11, 33),), answers=("yes",)),),
+        split="dev",
+    )
+    assert (second.doc_id, second.questions) == ("d2", ())
+
+
+def test_several_files_in_order(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{name}.jsonl", RECORD | {"doc_id": name}) for name in "bca"]
+    assert [document.doc_id for document in read_documents(paths)] == ["b", "c", "a"]
+
+
+def test_one_document_at_a_time(tmp_path: Path) -> None:
+    documents = read_documents([write(tmp_path / "data.jsonl", RECORD, "broken\n")])
+    assert next(documents).doc_id == "d1"
+    with pytest.raises(DataError):
+        next(documents)
+
+
+def test_empty_file(tmp_path: Path) -> None:
+    assert read(write(tmp_path / "data.jsonl")) == []
+
+
+def test_optional_keys(tmp_path: Path) -> None:
+    record = {"doc_id": "d", "text": "t", "questions": [{"qid": "q", "question": "why"}]}
+    (document,) = read(write(tmp_path / "data.jsonl", record))
+    assert (document.source, document.title, document.split) == ("", "", "")
+    assert document.questions == (Question("q", "why", (), answerable=True, ambiguous=False),)
+
+
+def test_title_null_is_no_title(tmp_path: Path) -> None:
+    (document,) = read(write(tmp_path / "data.jsonl", RECORD | {"title": None, "source": None}))
+    assert (document.source, document.title) == ("", "")
+
+
+def test_answers_and_choices(tmp_path: Path) -> None:
+    record = with_question(answers=["yes"], choices=["no", "yes"])
+    (question,) = read(write(tmp_path / "data.jsonl", record))[0].questions
+    assert (question.answers, question.choices) == (("yes",), ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "answerable", "ambiguous"),
+    [
+        ({"answerable": False}, False, False),
+        ({"answerable": True}, True, False),
+        ({"evidence_ambiguous": True}, True, True),
+        ({"evidence_ambiguous": False}, True, False),
+    ],
+)
+def test_marks(tmp_path: Path, keys: dict[str, Any], answerable: bool, ambiguous: bool) -> None:
+    (document,) = read(write(tmp_path / "data.jsonl", with_question(**keys)))
+    assert (document.questions[0].answerable, document.questions[0].ambiguous) == (answerable, ambiguous)
+
+
+def test_evidence_counts_characters_not_bytes(tmp_path: Path) -> None:
+    text = "Ωμέγα 🚢\u2028 \ud800."
+    record = RECORD | {
+        "text": text,
+        "questions": [{"qid": "q", "question": "?", "evidence": [[0, len(text)]]}],
+    }
+    (document,) = read(write(tmp_path / "data.jsonl", record))
+    assert document.text == text
+    assert document.questions[0].evidence == ((0, len(text)),)
+
+
+def test_line_separators_inside_a_line(tmp_path: Path) -> None:
+    # valid unescaped inside a JSON string; str.splitlines would cut there
+    path = tmp_path / "data.jsonl"
+    record = RECORD | {"text": "one\u2028two\u0085three", "questions": []}
+    path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert read(path)[0].text == "one\u2028two\u0085three"
+
+
+def test_last_line_without_end(tmp_path: Path) -> None:
+    assert len(read(write(tmp_path / "data.jsonl", RECORD, json.dumps(RECORD)))) == 2
+
+
+# Errors
+
+BAD_LINES = [
+    ('{"doc_id": "d1", "doc_id": "d2"}', "expected one JSON object, got the key 'doc_id' twice"),
+    (
+        json.dumps(RECORD | {"source": "\ud800"}),
+        r"got '\\ud800' under 'source', expected text that UTF-8 can hold",
+    ),
+    (json.dumps(RECORD | {"split": "\ud800"}), r"got '\\ud800' under 'split'"),
+    ("{broken", "expected one JSON object"),
+    ('{"doc_id": "d1"} {"doc_id": "d2"}', "expected one JSON object"),
+    ("[1, 2]", "expected a JSON object, got list"),
+    ("null", "expected a JSON object, got NoneType"),
+    ("1" * 5000, "expected one JSON object"),
+    ("[" * 100_000, "expected one JSON object"),
+    (json.dumps(without(RECORD, "doc_id")), "expected a string under 'doc_id', got None"),
+    (json.dumps(without(RECORD, "text")), "expected a string under 'text', got None"),
+    (json.dumps(RECORD | {"text": 5}), "expected a string under 'text', got 5"),
+    (json.dumps(without(RECORD, "questions")), "expected 'questions' to be a list of objects, got None"),
+    (json.dumps(RECORD | {"questions": {}}), "expected 'questions' to be a list of objects"),
+    (json.dumps(RECORD | {"questions": ["why"]}), "expected 'questions' to be a list of objects"),
+    (json.dumps(with_question(qid=1)), "expected a string under 'qid', got 1"),
+    (json.dumps(with_question(question=None)), "expected a string under 'question', got None"),
+    (json.dumps(with_question(answers=None)), "question q1: expected 'answers' to be a list of strings"),
+    (json.dumps(with_question(answers=["a", 1])), "question q1: expected 'answers' to be a list of strings"),
+    (json.dumps(with_question(choices="ab")), "question q1: expected 'choices' to be a list of strings"),
+    (json.dumps(with_question(choices=["no"])), "question q1: got an answer that is not among the choices"),
+    (json.dumps(with_question(answers=[], choices=["x"] * 27)), "got 27 choices, expected at most 26"),
+    (json.dumps(with_question(evidence=None)), "question q1: expected 'evidence' to be a list"),
+    (json.dumps(with_question(evidence={"0": 1})), "question q1: expected 'evidence' to be a list"),
+    *(
+        (
+            json.dumps(with_question(evidence=[[0, 2], span])),
+            "question q1: got evidence .*the length of the text",
+        )
+        for span in (
+            [5, 5],
+            [6, 5],
+            [-1, 5],
+            [0, 34],
+            [0],
+            [0, 1, 2],
+            [0.0, 5],
+            [False, True],
+            ["0", "5"],
+            5,
+            None,
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz"])
+@pytest.mark.parametrize(("line", "message"), BAD_LINES)
+def test_errors_name_file_and_line(tmp_path: Path, line: str, message: str, name: str) -> None:
+    path = write(tmp_path / name, RECORD, "\n", line + "\n", RECORD)
+    with pytest.raises(DataError, match=message) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}, line 3")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400 + len(str(path))
+
+
+def test_error_in_the_second_file(tmp_path: Path) -> None:
+    good, bad = write(tmp_path / "good.jsonl", RECORD), write(tmp_path / "bad.jsonl", "{\n")
+    with pytest.raises(DataError, match=r"bad\.jsonl, line 1: "):
+        list(read_documents([good, bad]))
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.jsonl.gz"])
+def test_not_utf8(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    content = json.dumps(RECORD).encode() + b"\n" + b'{"text": "\xff"}\n'
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    with pytest.raises(DataError, match=r"line 2: expected UTF-8") as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}, ")
+
+
+def test_gzip_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl.gz"
+    path.write_text(json.dumps(RECORD))
+    with pytest.raises(DataError, match=r"line 1: .*gzip") as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}, ")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("line", [b" " * 20_000_000, b" " * 999 + b"\n"])
+def test_a_small_file_that_expands_to_a_huge_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Any, line: bytes
+) -> None:
+    monkeypatch.setattr(questions, "LEAST_LIMIT", 3_000_000)
+    path = tmp_path / f"data.jsonl.{'gz' if pack is gzip.compress else 'xz'}"
+    path.write_bytes(pack(line * (20_000_000 // len(line))))
+    tracemalloc.start()
+    with pytest.raises(
+        DataError, match=r"expands to more than .*decompress it and give the result"
+    ) as caught:
+        for _ in numbered_lines(path):
+            pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert str(caught.value).startswith(f"{path}: got a compressed file of {path.stat().st_size:,} bytes")
+    assert peak < 20_000_000
+    errors: list[DataError] = []
+    assert list(read_documents([path], errors.append)) == []
+    assert len(errors) == 1
+
+
+def test_text_that_shrinks_well_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.jsonl.gz", *[RECORD] * 20_000)
+    assert len(read(path)) == 20_000
+
+
+@pytest.mark.parametrize("name", ["macro", "micro"])
+def test_a_source_has_no_name_of_a_mean_where_results_are_kept(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "data.jsonl", RECORD, RECORD | {"doc_id": "d2", "source": name})
+    with pytest.raises(DataError, match=f"line 2: got the source '{name}', the name of a mean over sources"):
+        list(read_documents([path], distinct=True))
+    errors: list[DataError] = []
+    assert len(list(read_documents([path], errors.append, distinct=True))) == 1
+    assert len(read(path)) == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
+    content = gzip.compress(
+        "".join(json.dumps(RECORD | {"doc_id": str(n)}) + "\n" for n in range(2000)).encode()
+    )
+    middle = len(content) // 2
+    bad = content[:middle] if damage == "cut" else content[:middle] + b"\x00" * 40 + content[middle + 40 :]
+    path = tmp_path / "data.jsonl.gz"
+    path.write_bytes(bad)
+    with pytest.raises(DataError, match=r"line \d+: ") as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}, ")
+
+
+def test_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.jsonl"):
+        read(tmp_path / "nowhere.jsonl")
+
+
+# Bad lines left out
+
+
+def test_bad_lines_left_out_and_counted(tmp_path: Path) -> None:
+    lines = [RECORD, "{broken\n", "\n", with_question(evidence=[[0, 34]]), RECORD | {"doc_id": "d2"}]
+    first, second = write(tmp_path / "a.jsonl", *lines), write(tmp_path / "b.jsonl", "[]\n", RECORD)
+    bad: list[DataError] = []
+    documents = list(read_documents([first, second], bad.append))
+    assert [document.doc_id for document in documents] == ["d1", "d2", "d1"]
+    assert [str(error).split(":")[0].split(", question")[0] for error in bad] == [
+        f"{first}, line 2",
+        f"{first}, line 4",
+        f"{second}, line 1",
+    ]
+
+
+def test_damage_ends_its_file_only(tmp_path: Path) -> None:
+    content = gzip.compress(
+        "".join(json.dumps(RECORD | {"doc_id": str(n)}) + "\n" for n in range(2000)).encode()
+    )
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(content[: len(content) // 2])
+    bad: list[DataError] = []
+    documents = list(read_documents([cut, write(tmp_path / "good.jsonl", RECORD)], bad.append))
+    names = [document.doc_id for document in documents]
+    assert names[:-1] == [str(n) for n in range(len(names) - 1)]
+    assert 100 < len(names) < 2000
+    assert names[-1] == "d1"
+    assert [str(error).startswith(f"{cut}, line {len(names)}") for error in bad] == [True]
+
+
+def test_a_missing_file_is_never_left_out(tmp_path: Path) -> None:
+    bad: list[DataError] = []
+    with pytest.raises(FileNotFoundError):
+        list(read_documents([tmp_path / "nowhere.jsonl"], bad.append))
+    assert bad == []
+
+
+# Questions twice
+
+
+def test_a_question_twice(tmp_path: Path) -> None:
+    first = write(
+        tmp_path / "a.jsonl",
+        RECORD,
+        with_question(qid="q2"),
+        RECORD | {"source": "other"},
+        RECORD | {"doc_id": "d2"},
+    )
+    second = write(tmp_path / "b.jsonl", "\n", RECORD)
+    assert len(list(read_documents([first], distinct=True))) == 4
+    assert len(list(read_documents([first, second]))) == 5
+    with pytest.raises(
+        DataError, match="got question 'q1' of document 'd1' of source 'made' again"
+    ) as caught:
+        list(read_documents([first, second], distinct=True))
+    assert str(caught.value).startswith(f"{second}, line 2: ")
+    assert f"first in {first}, line 1; expected each once" in str(caught.value)
+    bad: list[DataError] = []
+    assert len(list(read_documents([first, second, second], bad.append, distinct=True))) == 4
+    assert len(bad) == 2
+
+
+def test_a_question_twice_in_a_document(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", RECORD | {"questions": RECORD["questions"] * 2})
+    with pytest.raises(DataError, match=r"line 1: got question 'q1' .* again, first in .*, line 1"):
+        list(read_documents([path], distinct=True))

@@ -1,0 +1,154 @@
+"""Which questions are asked."""
+
+import hashlib
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.sampling import by_document, is_held_out, only_held_out, sample_questions
+
+
+def document(number: int, source: str = "made", questions: int = 4) -> Document:
+    asked = tuple(Question(f"q{n}", f"Question {n}?", ((0, 1),)) for n in range(questions))
+    return Document(f"{source}-{number}", source, "", "A text.", asked)
+
+
+DOCUMENTS = [document(number, source) for source in ("b", "a") for number in range(5)]
+
+
+def ids(sample: list[tuple[Document, Question]]) -> list[tuple[str, str]]:
+    return [(document.doc_id, question.qid) for document, question in sample]
+
+
+def test_so_many_of_each_source() -> None:
+    sample = sample_questions([*DOCUMENTS, document(0, "c", questions=2)], 7)
+    assert {source: len(pairs) for source, pairs in sample.items()} == {"a": 7, "b": 7, "c": 2}
+    assert list(sample) == ["a", "b", "c"]
+    assert len(sample_questions(DOCUMENTS)["a"]) == 20
+
+
+def test_the_documented_rule() -> None:
+    found = ids(sample_questions(DOCUMENTS, seed=3)["a"])
+    keys = [hashlib.sha256(f"3\n{doc_id}\n{qid}".encode()).hexdigest() for doc_id, qid in found]
+    assert keys == sorted(keys)
+    assert len(set(found)) == 20
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 25), st.integers(0, 5), st.randoms(use_true_random=False))
+def test_stable(per_source: int, seed: int, shuffle: random.Random) -> None:
+    sample = sample_questions(DOCUMENTS, per_source, seed)
+    shuffled = DOCUMENTS.copy()
+    shuffle.shuffle(shuffled)
+    assert sample_questions(shuffled, per_source, seed) == sample
+    larger = sample_questions(DOCUMENTS, per_source + 1, seed)
+    assert all(larger[source][:per_source] == sample[source] for source in sample)
+    assert sample_questions([d for d in DOCUMENTS if d.source == "a"], per_source, seed)["a"] == sample["a"]
+
+
+def test_seeds_differ() -> None:
+    assert ids(sample_questions(DOCUMENTS, 5, 0)["a"]) != ids(sample_questions(DOCUMENTS, 5, 1)["a"])
+
+
+def test_two_questions_of_one_id() -> None:
+    first, second = Question("q", "One?", ((0, 1),)), Question("q", "Two?", ((0, 1),))
+    for questions in ((first, second), (second, first)):
+        sample = sample_questions([Document("d", "made", "", "A text.", questions)])
+        assert [question for _, question in sample["made"]] == [first, second]
+
+
+def test_python_hash_seed_does_not_matter() -> None:
+    code = (
+        "from spscanner_rag.lab.evidence.questions import Document, Question\n"
+        "from spscanner_rag.lab.evidence.sampling import sample_questions\n"
+        "questions = tuple(Question(str(n), '?', ((0, 1),)) for n in range(50))\n"
+        "sample = sample_questions([Document('d', s, '', 'text', questions) for s in 'yx'], 5)\n"
+        "print({source: [q.qid for _, q in pairs] for source, pairs in sample.items()})\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert outputs.pop().startswith("{'x': [")
+
+
+def test_only_answerable_questions_with_evidence() -> None:
+    questions = (
+        Question("none", "?", ()),
+        Question("unanswerable", "?", ((0, 1),), answerable=False),
+        Question("ambiguous", "?", ((0, 1),), ambiguous=True),
+        Question("plain", "?", ((0, 1),)),
+    )
+    sample = sample_questions([Document("d", "made", "", "A text.", questions)])
+    assert {question.qid for _, question in sample["made"]} == {"ambiguous", "plain"}
+    assert sample_questions([Document("d", "made", "", "A text.", questions[:2])]) == {}
+
+
+def test_unanswerable_questions_by_the_same_rule() -> None:
+    def asked(number: int) -> tuple[Question, ...]:
+        own = (
+            Question(f"n{number}", "?", (), answerable=False),
+            Question(f"s{number}", "?", ((0, 1),), False),
+        )
+        return (*own, Question(f"y{number}", "?", ((0, 1),)), Question(f"e{number}", "?", ()))
+
+    documents = [Document(f"d{n}", "made", "", "A text.", asked(n)) for n in range(5)]
+    found = ids(sample_questions([*documents, DOCUMENTS[0]], seed=2, answerable=False)["made"])
+    assert {qid for _, qid in found} == {f"{kind}{n}" for kind in "ns" for n in range(5)}
+    keys = [hashlib.sha256(f"2\n{doc_id}\n{qid}".encode()).hexdigest() for doc_id, qid in found]
+    assert keys == sorted(keys)
+    assert ids(sample_questions(documents, 3, 2, answerable=False)["made"]) == found[:3]
+
+
+def test_odd_ids() -> None:
+    odd = Document("\ud800", "made", "", "A text.", (Question("\udfff", "?", ((0, 1),)),))
+    assert len(sample_questions([odd], 1)["made"]) == 1
+    assert is_held_out("\ud800") in (True, False)
+
+
+def test_by_document() -> None:
+    pairs = sample_questions(DOCUMENTS, 12)["a"]
+    gathered = list(by_document(pairs))
+    assert len({id(document) for document, _ in gathered}) == len(gathered)
+    assert sorted(ids([(d, q) for d, questions in gathered for q in questions])) == sorted(ids(pairs))
+    assert gathered[0][0] is pairs[0][0]
+
+
+# Documents that training held out
+
+
+def test_held_out_is_the_dev_rule_of_the_data() -> None:
+    names = [f"name-{n}" for n in range(2000)]
+    expected = [int(hashlib.sha1(name.encode()).hexdigest(), 16) % 10 == 0 for name in names]
+    assert [is_held_out(name) for name in names] == expected
+    assert 150 < sum(expected) < 250
+
+
+def test_only_the_held_out_documents_of_the_named_sources() -> None:
+    # that training leaves out these, by the same function, is tested with the training
+    documents = [document(number, source) for source in ("a", "b") for number in range(60)]
+    held_out = [d for d in documents if d.source == "a" and is_held_out(d.doc_id)]
+    assert 0 < len(held_out) < 60
+    kept = list(only_held_out(documents, ["a"]))
+    assert [d for d in kept if d.source == "a"] == held_out
+    assert [d for d in kept if d.source == "b"] == [d for d in documents if d.source == "b"]
+    assert list(only_held_out(documents, [])) == documents
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="got 0 questions per source"):
+        sample_questions(DOCUMENTS, 0)
+    with pytest.raises(ValueError, match=r"expected a list, such as \['a'\]"):
+        only_held_out(DOCUMENTS, "a")

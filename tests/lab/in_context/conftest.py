@@ -1,0 +1,45 @@
+"""A tiny random Qwen3 model with the layout of in-context retrieval."""
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
+
+TEXTS = [
+    "The keeper signed the treaty.",
+    "A heron stood in the reeds until the rain began to fall again.",
+    "It rained.",
+    "The captain left with three ships on 14 May.",
+    "Nobody answered the letter that the council had sent.",
+]
+SHAPE = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "tie_word_embeddings": True,
+}
+
+
+@pytest.fixture(scope="session")
+def digit_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
+    made = Tokenizer.from_str(tiny_tokenizer.to_str())
+    made.add_special_tokens(["<|begin|>", "<|end|>"])
+    return made
+
+
+@pytest.fixture(scope="session")
+def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
+    """With attention that is far from even, so that every difference shows."""
+    ids = [digit_tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>")]
+    shape = SHAPE | {"bos_token_id": ids[0], "eos_token_id": ids[1]}
+    made = BlockSearchModel.new(digit_tokenizer, shape, ReadingSettings(2)).eval()
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        for parameter in made.decoder.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.3)
+    return made

@@ -1,0 +1,227 @@
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from spscanner_rag.lab.in_context.attention import query_attention, routing_scores
+from spscanner_rag.lab.in_context.document_keys import DocumentKeys
+from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
+from spscanner_rag.lab.in_context.model import (
+    SETTINGS_FILE,
+    SSMAX_START,
+    BlockSearchModel,
+    ReadingSettings,
+)
+from tests.lab.in_context.conftest import SHAPE, TEXTS
+
+QUERY = "Who signed the treaty?"
+CODES = [7421, 3, 9999, 120, 4567]
+
+
+@pytest.fixture
+def model(model: BlockSearchModel) -> BlockSearchModel:
+    """The model of all tests in float64: in float32, rounding alone is 1e-5 on some processors."""
+    return copy.deepcopy(model).double()
+
+
+def logits(model: BlockSearchModel, documents: DocumentKeys, query: str = QUERY) -> Tensor:
+    with torch.inference_mode():
+        return model.read_queries(model.query_ids(query), documents).logits[0]
+
+
+@torch.inference_mode()
+def with_explicit_mask(model: BlockSearchModel, texts: list[str], codes: list[int]) -> Tensor:
+    """One row of all documents and the query, read by transformers with a four-dimensional mask: (tokens, 10)."""
+    rows = [model.layout.document(text, code).ids for text, code in zip(texts, codes, strict=True)]
+    query = model.layout.query(QUERY)
+    lengths = [*map(len, rows), len(query)]
+    total, place = sum(lengths), 0
+    seen = torch.zeros(total, total, dtype=torch.bool)
+    positions = []
+    for length in lengths:
+        end = place + length
+        seen[place:end, place:end] = torch.ones(length, length, dtype=torch.bool).tril()
+        positions.append(torch.arange(length))
+        place = end
+    seen[total - len(query) :, : total - len(query)] = True
+    positions[-1] = positions[-1] + DOCUMENT_TOKENS
+    mask = torch.zeros(total, total, dtype=model.decoder.dtype).masked_fill(~seen, -torch.inf)[None, None]
+    ids = torch.cat([torch.from_numpy(row) for row in [*rows, query]])[None]
+    out = model.decoder(
+        input_ids=ids, attention_mask=mask, position_ids=torch.cat(positions)[None], use_cache=False
+    )
+    found: Tensor = out.logits[0, -len(query) :, list(model.layout.digits)]
+    return found
+
+
+def test_documents_as_rows_equal_an_explicit_mask_over_all_tokens(model: BlockSearchModel) -> None:
+    plain = model.with_settings(ssmax=None)
+    documents = plain.read_documents(TEXTS, CODES)
+    expected = with_explicit_mask(plain, TEXTS, CODES)
+    assert expected.std() > 0.1
+    torch.testing.assert_close(logits(plain, documents).double(), expected, rtol=0, atol=1e-5)
+
+
+def test_the_order_of_documents_does_not_matter(model: BlockSearchModel) -> None:
+    order = [3, 0, 4, 2, 1]
+    first = logits(model, model.read_documents(TEXTS, CODES))
+    second = logits(model, model.read_documents([TEXTS[n] for n in order], [CODES[n] for n in order]))
+    torch.testing.assert_close(first, second, rtol=0, atol=1e-5)
+    other_codes = logits(model, model.read_documents(TEXTS, CODES[::-1]))
+    assert (first - other_codes).abs().max() > 1e-3  # the comparison can fail
+
+
+def test_ssmax_is_plain_attention_where_its_factor_is_one(model: BlockSearchModel) -> None:
+    documents = model.read_documents(TEXTS, CODES)
+    plain = logits(model.with_settings(ssmax=None), documents)
+    scaled = model.with_settings(ssmax="documents")
+    assert torch.allclose(scaled.ssmax.float(), torch.full((4,), SSMAX_START))
+    assert (logits(scaled, documents) - plain).abs().max() > 1e-3
+    scaled.ssmax = torch.nn.Parameter(torch.full((4,), 1 / math.log(len(TEXTS))))
+    torch.testing.assert_close(logits(scaled, documents), plain, rtol=0, atol=1e-5)
+
+
+def test_ssmax_by_the_number_of_keys(model: BlockSearchModel) -> None:
+    by_keys = model.with_settings(ssmax="keys")
+    documents = model.read_documents(TEXTS, CODES)
+    keys = int(documents.lengths.sum()) + len(model.layout.query(QUERY))
+    by_keys.ssmax = torch.nn.Parameter(torch.full((4,), 1 / math.log(keys)))
+    expected = logits(model.with_settings(ssmax=None), documents)
+    torch.testing.assert_close(logits(by_keys, documents), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("best", [5, 6, 1000])
+def test_as_many_best_documents_as_there_are_is_no_routing(model: BlockSearchModel, best: int) -> None:
+    documents = model.read_documents(TEXTS, CODES)
+    routed = model.with_settings(best_documents=best, routing_layer=1)
+    dense = model.with_settings(routing_layer=3)
+    torch.testing.assert_close(logits(routed, documents), logits(dense, documents), rtol=0, atol=0)
+
+
+def test_above_the_routing_layer_only_the_best_documents_are_keys(model: BlockSearchModel) -> None:
+    documents = model.read_documents(TEXTS, CODES)
+    routed = model.with_settings(best_documents=2, routing_layer=1)
+    with torch.inference_mode():
+        read = routed.read_queries(routed.query_ids(QUERY), documents)
+    assert read.selected is not None
+    assert read.selected.tolist() == sorted(read.routing[0].topk(2).indices.tolist())
+    changed = documents.tokens_of(torch.tensor([n for n in range(5) if n not in read.selected.tolist()]))
+    noise = [layer.clone() for layer in documents.values]
+    for layer in (2, 3):
+        noise[layer][:, changed] += 1.0
+    others = DocumentKeys(documents.keys, tuple(noise), documents.lengths, documents.codes)
+    torch.testing.assert_close(logits(routed, others), read.logits[0], rtol=0, atol=0)
+    dense = model.with_settings(routing_layer=3)
+    assert (logits(dense, others) - logits(dense, documents)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("ssmax", ["documents", "keys", None])
+def test_several_queries_are_each_read_with_their_own_best_documents(
+    model: BlockSearchModel, ssmax: Literal["documents", "keys"] | None
+) -> None:
+    routed = model.with_settings(best_documents=2, routing_layer=1, ssmax=ssmax)
+    documents = routed.read_documents(TEXTS, CODES)
+    queries = [
+        routed.query_ids(query)[0] for query in (QUERY, "What fell again and again, and where?", "Left?")
+    ]
+    last = torch.tensor([len(query) - 1 for query in queries])
+    rows, given = pad_sequence(queries, batch_first=True), torch.tensor([[0, 1], [2, 4], [1, 3]])
+    with torch.inference_mode():
+        routed_together = routed.read_queries(rows, documents, asking=last)
+        together = routed.read_queries(rows, documents, selected=given, asking=last)
+        for row, query in enumerate(queries):
+            alone = routed.read_queries(query[None], documents)
+            assert routed_together.selected is not None
+            assert alone.selected is not None
+            assert routed_together.selected[row].tolist() == alone.selected.tolist()
+            torch.testing.assert_close(routed_together.routing[row], alone.routing[0], rtol=0, atol=1e-5)
+            alone = routed.read_queries(query[None], documents, selected=given[row])
+            found = together.logits[row, : len(query)]
+            torch.testing.assert_close(found, alone.logits[0], rtol=0, atol=1e-5)
+
+
+def test_routing_is_the_sum_over_heads_of_the_best_token() -> None:
+    scores = torch.tensor([[[1.0, 5.0, 2.0, -3.0], [0.0, 1.0, 7.0, -1.0]]])  # (1, 2 heads, 4 tokens)
+    found = routing_scores(scores, torch.tensor([0, 0, 1, 2]), 3)
+    assert found.tolist() == [[5.0 + 1.0, 2.0 + 7.0, -3.0 - 1.0]]
+
+
+def test_query_attention_by_hand() -> None:
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(1, 2, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 4)
+    own_keys, own_values = torch.randn(1, 1, 2, 4), torch.randn(1, 1, 2, 4)
+    mixed, scores = query_attention(queries, keys, values, own_keys, own_values, torch.tensor(0.7))
+    for head in range(2):
+        for token in range(2):
+            seen = torch.cat([keys[0], own_keys[0, 0, : token + 1]])
+            weights = torch.softmax(0.7 * seen @ queries[0, head, token] / 2, 0)
+            expected = weights @ torch.cat([values[0], own_values[0, 0, : token + 1]])
+            torch.testing.assert_close(mixed[0, head, token], expected)
+        torch.testing.assert_close(scores[0, head], keys[0] @ queries[0, head, 1] / 2)
+
+
+def test_appending_to_a_cache_equals_reading_anew(model: BlockSearchModel, tmp_path: Path) -> None:
+    whole = model.read_documents(TEXTS, CODES)
+    model.read_documents(TEXTS[:2], CODES[:2]).save(tmp_path / "cache.safetensors")
+    loaded = DocumentKeys.load(tmp_path / "cache.safetensors")
+    extended = loaded.followed_by(model.read_documents(TEXTS[2:], CODES[2:]))
+    assert extended.codes.tolist() == CODES
+    torch.testing.assert_close(logits(model, extended), logits(model, whole), rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="got code 0003 twice"):
+        whole.followed_by(loaded)
+
+
+def test_a_query_read_in_two_parts(model: BlockSearchModel) -> None:
+    documents = model.read_documents(TEXTS, CODES)
+    ids = model.query_ids(QUERY)
+    with torch.inference_mode():
+        whole = model.read_queries(ids, documents)
+        first = model.read_queries(ids[:, :7], documents)
+        second = model.read_queries(ids[:, 7:], documents, first.keys)
+    torch.testing.assert_close(second.logits, whole.logits[:, 7:], rtol=0, atol=1e-5)
+
+
+def test_a_qwen3_folder_loads_and_a_saved_model_is_the_same(model: BlockSearchModel, tmp_path: Path) -> None:
+    changed = model.with_settings(routing_layer=1, best_documents=3, ssmax="keys")
+    changed.ssmax = torch.nn.Parameter(torch.tensor([0.1, 0.2, 0.3, 0.4]))
+    changed.save(tmp_path / "own")
+    loaded = BlockSearchModel.from_pretrained(tmp_path / "own")
+    assert loaded.settings == ReadingSettings(1, 3, "keys")
+    documents = changed.read_documents(TEXTS, CODES)
+    torch.testing.assert_close(
+        logits(loaded, loaded.read_documents(TEXTS, CODES)), logits(changed, documents), rtol=0, atol=1e-5
+    )
+    (tmp_path / "own" / SETTINGS_FILE).unlink()  # as Qwen3 folders are
+    plain = BlockSearchModel.from_pretrained(tmp_path / "own")
+    assert plain.settings == ReadingSettings(routing_layer=2)  # 16 of 28
+    assert ReadingSettings.for_layers(28).routing_layer == 16
+    torch.testing.assert_close(plain.ssmax.detach(), torch.full((4,), SSMAX_START))
+
+
+def test_folders_that_cannot_be_used(model: BlockSearchModel, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"there is no tokenizer\.json"):
+        BlockSearchModel.from_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "llama"}))
+    with pytest.raises(ValueError, match="type 'llama'; expected qwen3"):
+        BlockSearchModel.from_pretrained(tmp_path)
+
+
+def test_a_model_needs_an_end_token_and_an_existing_layer(
+    model: BlockSearchModel, digit_tokenizer: Tokenizer
+) -> None:
+    with pytest.raises(ValueError, match="no eos_token_id"):
+        Layout.of(digit_tokenizer, 1, None)
+    with pytest.raises(ValueError, match="routing_layer is 4; expected 0 to 3"):
+        model.with_settings(routing_layer=SHAPE["num_hidden_layers"])
+    with pytest.raises(ValueError, match="got an empty corpus"):
+        model.read_documents([], [])

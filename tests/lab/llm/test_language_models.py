@@ -1,0 +1,144 @@
+"""Models of both frameworks and plain functions, asked in the same way."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableLambda
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, MockLLM
+from llama_index.core.llms.callbacks import llm_completion_callback
+from pydantic import Field
+
+from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of, reply_text
+
+
+class Shouting(CustomLLM):
+    """A LlamaIndex LLM that says the prompt in capitals."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="shouting-1")
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text=prompt.upper())
+
+    @llm_completion_callback()
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class ShoutingChat(FakeListChatModel):
+    """A LangChain chat model that says the prompt in capitals, after a block of reasoning."""
+
+    responses: list[str] = Field(default_factory=list)
+    model_name: str = "shouting-chat"
+
+    def _generate(self, messages: Any, *args: Any, **options: Any) -> ChatResult:
+        blocks: list[str | dict[str, Any]] = [
+            {"type": "reasoning", "reasoning": "aha"},
+            {"type": "text", "text": messages[-1].content.upper()},
+        ]
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=blocks))])
+
+
+def shout(prompt: str) -> str:
+    return prompt.upper()
+
+
+async def shout_later(prompt: str) -> str:
+    return prompt.upper()
+
+
+class OnlyAsyncLlamaIndex:
+    model = "a-1"
+
+    async def acomplete(self, prompt: str) -> CompletionResponse:
+        return CompletionResponse(text=prompt.upper())
+
+
+class OnlyAsyncLangChain:
+    model_id = "a-2"
+
+    async def ainvoke(self, prompt: str) -> AIMessage:
+        return AIMessage(content=prompt.upper())
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (Shouting(), "shouting-1"),
+        (ShoutingChat(), "shouting-chat"),
+        (shout, "shout"),
+        (shout_later, "shout_later"),
+        (OnlyAsyncLlamaIndex(), "a-1"),
+        (OnlyAsyncLangChain(), "a-2"),
+    ],
+)
+def test_every_kind(model: object, name: str) -> None:
+    adapted = language_model_of(model)
+    assert adapted.name == name
+    reply = adapted.reply("Why? é")
+    assert reply == "WHY? É"
+    assert type(reply) is str  # not a framework's subclass, which a JSON file would take and pickles not
+
+
+def test_content_in_blocks_without_a_text_of_its_own() -> None:
+    blocks = [{"type": "reasoning", "reasoning": "aha"}, {"type": "text", "text": "WH"}, "Y?", {"text": None}]
+    assert reply_text(SimpleNamespace(content=blocks)) == "WHY?"
+    assert reply_text(SimpleNamespace(content=[])) == ""
+
+
+def test_frameworks_own_fakes() -> None:
+    assert language_model_of(MockLLM(), name="echo").reply("hello") == "hello"
+    assert language_model_of(FakeListChatModel(responses=["one"]), name="fake").reply("hello") == "one"
+    assert language_model_of(FakeListLLM(responses=["two"]), name="fake").reply("hello") == "two"
+    assert language_model_of(RunnableLambda(shout), name="chain").reply("hello") == "HELLO"
+
+
+def test_an_adapted_model_is_taken_as_it_is() -> None:
+    adapted = language_model_of(shout)
+    assert language_model_of(adapted) is adapted
+    assert language_model_of(adapted, name="loud") == LanguageModel("loud", shout)
+
+
+@pytest.mark.parametrize("model", [MockLLM(), FakeListChatModel(responses=["one"]), lambda prompt: prompt])
+def test_a_model_without_a_name_needs_one(model: object) -> None:
+    # two of them would share the stored replies
+    with pytest.raises(ValueError, match="has no name to store its replies under; expected one"):
+        language_model_of(model)
+
+
+@pytest.mark.parametrize("model", [3, None, "gpt-4o", object()])
+def test_what_cannot_be_asked(model: object) -> None:
+    with pytest.raises(
+        TypeError, match=f"an object of type {type(model).__name__}; expected a LlamaIndex LLM"
+    ):
+        language_model_of(model)
+
+
+def test_a_class_is_no_model() -> None:
+    with pytest.raises(TypeError, match="the class Shouting"):
+        language_model_of(Shouting)
+
+
+@pytest.mark.parametrize("reply", [None, 3, b"bytes", ["text"], AIMessage(content="").content_blocks])
+def test_a_reply_without_text(reply: object) -> None:
+    with pytest.raises(TypeError, match=f"returned {type(reply).__name__}; expected text"):
+        reply_text(reply)
+
+
+def test_no_framework_is_imported() -> None:
+    code = (
+        "import sys, spscanner_rag.lab.answers.answer_quality as quality\n"
+        "task = quality.AnswerTask('q', 'Who?', ('text',), ('x',))\n"
+        "quality.answer_quality(str.upper, [task], judge=str.lower)\n"
+        "print([name for name in sys.modules if name.startswith(('llama_index', 'langchain', 'openai'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

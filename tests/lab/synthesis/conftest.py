@@ -1,0 +1,69 @@
+"""Documents that the scripted model finds links in, and a run on them in a folder."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.lab.llm.language_models import LanguageModel
+from spscanner_rag.lab.synthesis import start
+from spscanner_rag.lab.synthesis.folder_run import FolderRun
+from spscanner_rag.lab.synthesis.run import SynthesisRun
+from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+
+NAMES = "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry Willow".split()
+SETTINGS = SynthesisSettings(sizes=(400, 800), weights=(1.0, 1.0), language_probability=0.0)
+
+Make = Callable[..., SynthesisRun]
+
+
+def story(number: int, sentences: int = 60) -> str:
+    """A text in which names come back after a while."""
+    draw = random.Random(number)
+    lines = []
+    for place in range(sentences):
+        name = NAMES[(place // 2 + number) % len(NAMES)]
+        verb = draw.choice(["carried", "painted", "counted", "watched"])
+        lines.append(
+            f"In year {place + 1} of the {number} count the keeper of {name} house {verb} the "
+            f"{draw.choice(NAMES).lower()} boxes before the winter came."
+        )
+    return " ".join(lines)
+
+
+@pytest.fixture(scope="session")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stories") / "stories.jsonl"
+    lines = [
+        {"doc_id": f"story-{number}", "source": "stories", "text": story(number)} for number in range(12)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def make(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Runs the synthesis in a folder with a function as the model; writes the files."""
+
+    def make(
+        ask: Callable[[str], object],
+        out: Path = tmp_path / "out",
+        settings: SynthesisSettings = SETTINGS,
+        reply_form: str = "keywords",
+        workers: int = 2,
+        **options: object,
+    ) -> SynthesisRun:
+        chosen = start.RunOptions(sources=(stories,), reply_form=reply_form)
+        chosen = replace(chosen, **options)
+        model = start.Model(LanguageModel("scripted", ask), "json" if reply_form == "json" else "keywords")
+        monkeypatch.setattr(start, "model_of", lambda llm, form: model)
+        out.mkdir(exist_ok=True)
+        with FolderRun(settings, chosen, out, workers) as folder:
+            run = folder.run()
+            folder.write(run)
+        return run
+
+    return make

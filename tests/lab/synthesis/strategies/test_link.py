@@ -1,0 +1,138 @@
+"""Link synthesis: windows, distances, label lists that never overlap, and why sub-documents are dropped."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.lab.evidence.questions import read_documents
+from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError
+from spscanner_rag.lab.synthesis.prompt_files import read_prompts
+from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.synthesis.strategies.link import THIRDS, LinkMaker, layout_of, window_of
+from spscanner_rag.lab.synthesis.strategies.made import Made, QuestionCheck
+from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument
+
+from ..conftest import SETTINGS, Make, story
+
+PROMPTS = read_prompts()
+
+
+def sub_document(sentences: int = 120) -> SubDocument:
+    text = story(3, sentences)
+    found, start = [], 0
+    for part in text.split(". "):
+        end = min(len(text), start + len(part) + 1)
+        found.append(Sentence(start, end, 25))
+        start = end + 1
+    return SubDocument(0, "d@0", "s", "", text, 800, tuple(found))
+
+
+def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
+    maker = LinkMaker(settings, QuestionCheck(settings))
+    return maker.make(sub_document(sentences), Conversation(lambda prompt, send=None: ask(prompt), PROMPTS))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("first", "units", "window"),
+    [
+        (300, 1000, {(290, 490), (115, 315)}),  # [i - 10, i + 190) and [i - 185, i + 15)
+        (20, 1000, {(10, 210)}),
+        (950, 1000, {(765, 965)}),
+        (5, 1000, {(0, 195)}),
+        (100, 150, {(0, 115)}),
+    ],
+)
+def test_windows_of_the_released_code(first: int, units: int, window: set[tuple[int, int]]) -> None:
+    found = {window_of((first, first + 5), units, 200, 10, random.Random(seed)) for seed in range(20)}
+    assert found == window
+
+
+@given(
+    st.integers(12, 700), st.integers(0, 10**6), st.sampled_from(list(THIRDS)), st.sampled_from(list(THIRDS))
+)
+def test_layouts_stay_inside(units: int, seed: int, one: str, other: str) -> None:
+    settings = SynthesisSettings(positions=((one, other),))
+    layout = layout_of(units, settings, 0, random.Random(seed))
+    first, last = layout.chunk
+    assert 0 <= layout.window[0] <= first < last <= layout.window[1] <= units
+    assert last - first == 5
+    assert layout.window[1] - layout.window[0] <= 200
+    assert not set(layout.shown) & set(range(first, last))
+    for unit in layout.shown:
+        if layout.distance(unit) > settings.closest_link:  # the label lists do not overlap
+            assert not set(range(first - 2, last + 2)) & set(range(unit - 3, unit + 4))
+
+
+def test_the_farthest_link_is_taken_and_both_sides_are_labelled() -> None:
+    found = made()
+    details = found.details
+    assert details["distance"] > 5
+    assert found.evidence == tuple(sorted(found.evidence))
+    (chunk_start, chunk_end), (unit_start, unit_end) = details["contexts"]
+    spans = found.evidence
+    assert any(chunk_start - 600 <= start < chunk_end + 600 for start, _ in spans)
+    assert any(unit_start - 800 <= start < unit_end + 800 for start, _ in spans)
+    assert all(relevant > 0 for relevant, _ in details["labels"])
+
+
+def replying(**replies: str) -> object:
+    """The scripted model, except for prompts with these sections."""
+
+    def ask(prompt: str) -> str:
+        for mark, reply in replies.items():
+            if f"[BEGIN {mark.replace('_', ' ')} " in prompt and (
+                mark != "CHUNK" or "[BEGIN UNITS" in prompt
+            ):
+                return reply
+        return scripted_reply(prompt)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("ask", "reason"),
+    [
+        (replying(CHUNK="LINKS: NONE"), "the model found no link"),
+        (replying(CHUNK="LINKS 3: Both have a copyright notice."), "about a licence or copyright"),
+        (replying(CHUNK="LINKS 9999: far away"), "link_connections: an index is out of range"),
+        (replying(CHUNK="LINKS 1.5: far away"), "link_connections: the reply lacks a part"),
+        (replying(CHUNK="hello"), "link_connections: the reply lacks a part"),
+        (replying(CHUNK="I'm sorry, but I can't help with that."), "link_connections: the model refused"),
+        (replying(CONNECTION="QUESTION: What does the chunk say?"), "link_question: the question speaks of"),
+        (replying(CONNECTION=f"QUESTION: {'why ' * 200}?"), "link_question: the question is too long"),
+        (
+            replying(CONNECTION="QUESTION: Who owns the copyright (c) 1999?"),
+            "the question is about a licence",
+        ),
+        (replying(QUESTION="RELEVANT: NO\nINDICES: NONE"), "one side holds no relevant unit"),
+        (replying(QUESTION="RELEVANT: YES\nINDICES: NONE"), "yes or no and the numbers disagree"),
+        (replying(QUESTION="RELEVANT: MAYBE\nINDICES: 1"), "neither yes nor no"),
+    ],
+)
+def test_why_sub_documents_are_dropped(ask: object, reason: str) -> None:
+    with pytest.raises(DroppedError, match=reason):
+        made(ask)
+
+
+def test_links_that_are_too_close_are_none() -> None:
+    settings = SynthesisSettings(chunk_widening=20, link_widening=20)
+    with pytest.raises(DroppedError, match="every link is too close"):
+        made(settings=settings, sentences=60)
+    with pytest.raises(DroppedError, match="too few units"):
+        made(sentences=8)
+
+
+def test_positions_are_kept(make: Make, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    run = make(scripted_reply, settings=replace(SETTINGS, positions=(("start", "end"),)))
+    documents = list(read_documents([tmp_path / "out" / "train.jsonl"]))
+    assert run.outcomes.examples == len(documents) > 0
+    for document in documents:
+        thirds = [3 * start / len(document.text) for start, _ in document.questions[0].evidence]
+        # the widened labels reach a little over the thirds
+        assert min(thirds) < 1.5 < max(thirds)

@@ -1,0 +1,321 @@
+"""Runs that are killed, refused, out of money or out of room: nothing paid for is lost, and they go on."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spscanner_rag.lab.evidence.questions import DataError, read_documents
+from spscanner_rag.lab.llm.spending import Prices
+from spscanner_rag.lab.synthesis.outcomes import OUTCOMES, REPLIES, SUMMARY, OutcomeFile
+from spscanner_rag.lab.synthesis.scripted import scripted_reply
+
+from .conftest import SETTINGS, Make
+
+
+class Scripted:
+    """The scripted model; counts its calls, and may fail at some of them."""
+
+    def __init__(self, fail: Callable[[int], BaseException | str | None] = lambda call: None) -> None:
+        self.calls, self.fail, self._lock = 0, fail, threading.Lock()
+
+    def __call__(self, prompt: str) -> str:
+        with self._lock:
+            self.calls += 1
+            failure = self.fail(self.calls)
+        if isinstance(failure, BaseException):
+            raise failure
+        return scripted_reply(prompt) if failure is None else failure
+
+
+class RateLimitError(Exception):
+    status_code = 429
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in (OUTCOMES, "train.jsonl")}
+
+
+@pytest.fixture
+def whole(make: Make, tmp_path: Path) -> dict[str, bytes]:
+    """The files of a run that nothing disturbs."""
+    make(Scripted(), tmp_path / "whole")
+    return files_of(tmp_path / "whole")
+
+
+def test_the_files_do_not_depend_on_threads_or_delays(
+    make: Make, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    draw = random.Random(1)
+
+    def slow(prompt: str) -> str:
+        time.sleep(draw.random() / 500)
+        return scripted_reply(prompt)
+
+    make(slow, tmp_path / "slow", workers=7)
+    assert files_of(tmp_path / "slow") == whole
+    documents = list(read_documents([tmp_path / "slow" / "train.jsonl"], distinct=True))
+    assert len(documents) >= 10
+    assert all(document.questions[0].evidence for document in documents)
+
+
+@pytest.mark.parametrize("reply_form", ["json", "keywords"])
+def test_both_forms_give_the_same_questions(make: Make, tmp_path: Path, reply_form: str) -> None:
+    make(Scripted(), tmp_path / reply_form, reply_form=reply_form)
+    lines = [json.loads(line) for line in (tmp_path / reply_form / "train.jsonl").read_text().splitlines()]
+    assert lines[0]["questions"][0]["question"].startswith("What does the document tell its readers about")
+
+
+def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
+    make: Make, tmp_path: Path, whole: dict[str, bytes]
+) -> None:
+    model, out = Scripted(), tmp_path / "out"
+    for most in (7, 8, 20):
+        run = make(model, out, max_requests=most)
+        assert "limit of" in run.stopped
+        assert model.calls == most
+        assert json.loads((out / SUMMARY).read_text())["stopped"] == run.stopped
+    run = make(model, out)
+    assert run.stopped == ""
+    assert files_of(out) == whole
+    assert model.calls == run.paid.spending.requests == run.summary()["requests"]
+    again = make(model, out)
+    assert again.paid.spending.requests == model.calls  # nothing was asked again
+    assert files_of(out) == whole
+
+
+def test_a_limit_of_cost(make: Make, tmp_path: Path) -> None:
+    run = make(Scripted(), tmp_path / "out", prices=Prices(1, 10), max_cost=0.02)
+    assert "limit of cost" in run.stopped
+    assert 0.01 < run.paid.spending.cost <= 0.02
+
+
+def test_no_quota_in_the_middle(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
+    out, error = tmp_path / "out", RateLimitError("429 insufficient_quota: check your plan and billing")
+    broken = Scripted(lambda call: error if call > 15 else None)
+    run = make(broken, out)
+    assert "insufficient_quota" in run.stopped
+    paid = len((out / REPLIES).read_bytes().splitlines())
+    assert 0 < run.outcomes.done < 12
+    working = Scripted()
+    assert make(working, out).stopped == ""
+    assert files_of(out) == whole
+    replies = [json.loads(line) for line in (out / REPLIES).read_bytes().splitlines()]
+    assert max(Counter(reply["digest"] for reply in replies if "reply" in reply).values()) == 1
+    assert working.calls == len(replies) - paid
+
+
+def test_rate_limits_and_time_outs_pass(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
+    errors = {0: RateLimitError("slow down"), 1: TimeoutError("too slow"), 2: ConnectionError("reset")}
+    flaky = Scripted(lambda call: errors.get(call % 9))
+    import spscanner_rag.lab.llm.metered as metered
+
+    original = metered.MeteredModel._wait
+    try:
+        metered.MeteredModel._wait = lambda self, seconds: original(self, min(seconds, 0.001))  # type: ignore[method-assign]
+        run = make(flaky, tmp_path / "out")
+    finally:
+        metered.MeteredModel._wait = original  # type: ignore[method-assign]
+    assert run.stopped == ""
+    assert files_of(tmp_path / "out") == whole
+    assert run.paid.spending.requests == flaky.calls > run.outcomes.done * 4
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("I'm sorry, I can't help with that.", "link_connections: the model refused"),
+        ("%&/( 42", "link_connections: the reply lacks a part"),
+        ('{"links": [{"index": 3, "conn', "link_connections: the reply lacks a part"),
+        ("LINKS 100000: They belong together.", "link_connections: an index is out of range"),
+    ],
+)
+def test_a_model_whose_every_reply_is_useless(make: Make, tmp_path: Path, reply: str, reason: str) -> None:
+    model = Scripted(lambda call: reply)
+    run = make(model, tmp_path / "out")
+    assert run.outcomes.examples == 0
+    assert run.outcomes.reasons == {reason: run.outcomes.done}
+    assert model.calls == SETTINGS.tries * run.outcomes.done
+    assert not (tmp_path / "out" / "train.jsonl").exists()
+    summary = run.summary()
+    assert summary["malformed_replies"] == {reason.partition(": ")[2]: model.calls}
+
+
+def test_truncated_json_is_asked_for_again(make: Make, tmp_path: Path) -> None:
+    model = Scripted(lambda call: '{"links": [{"index": 3, "conn' if call % 3 == 1 else None)
+    run = make(model, tmp_path / "out", reply_form="json", workers=1)
+    assert run.outcomes.examples >= 10
+    assert run.outcomes.malformed["the reply is not JSON"] > 10
+
+
+def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
+    pytest.importorskip("py3langid")
+
+    def ask(prompt: str) -> str:
+        if "[BEGIN CONNECTION" in prompt:
+            return "QUESTION: Wer hat im Winter die Schachteln des Hauses gezählt und bemalt?"
+        return scripted_reply(prompt)
+
+    settings = replace(SETTINGS, language_probability=0.1)
+    run = make(ask, tmp_path / "out", settings)
+    assert run.outcomes.reasons["link_question: the question is in another language"] >= 10
+    assert run.outcomes.examples == 0
+
+
+def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spscanner_rag.lab.synthesis.run.MOST_FAILURES", 3)
+    monkeypatch.setattr("spscanner_rag.lab.synthesis.start.MeteredModel", _hasty)
+    run = make(Scripted(lambda call: ConnectionError("refused")), tmp_path / "out")
+    assert "3 sub-documents in a row got no reply: ConnectionError" in run.stopped
+    assert run.outcomes.done == 0  # the next run asks for them again
+    assert make(Scripted(), tmp_path / "out").outcomes.examples >= 10
+
+
+def _hasty(**options: object) -> object:
+    from spscanner_rag.lab.llm.metered import MeteredModel
+
+    return MeteredModel(pause=0.0, retries=1, **options)  # type: ignore[arg-type]
+
+
+def test_other_settings_are_refused(make: Make, tmp_path: Path) -> None:
+    make(Scripted(), tmp_path / "out")
+    with pytest.raises(ValueError, match="holds a run with other settings: seed was 0 and is now 1"):
+        make(Scripted(), tmp_path / "out", replace(SETTINGS, seed=1))
+
+
+def test_a_damaged_outcome_is_named(tmp_path: Path) -> None:
+    file = OutcomeFile(tmp_path)
+    file.add(0, "a", None, "too few units for a link")
+    with (tmp_path / OUTCOMES).open("ab") as damaged:
+        damaged.write(b'{"number": 7, "line": null}\n')
+    with pytest.raises(DataError, match=r"outcomes\.jsonl, line 2: expected the outcome of sub-document 1"):
+        OutcomeFile(tmp_path)
+
+
+PROGRAM = """
+import os, sys, random, time
+from spscanner_rag.apps.cli import main
+from spscanner_rag.lab.synthesis import start, scripted
+draw = random.Random(os.getpid())
+def ask(prompt):
+    with open({log!r}, "ab", buffering=0) as log:
+        log.write(scripted_digest(prompt) + b"\\n")
+    time.sleep(draw.random() / 5)
+    return scripted.scripted_reply(prompt)
+def scripted_digest(prompt):
+    import hashlib
+    return hashlib.sha256(prompt.encode()).hexdigest().encode()
+model = start.Model(start.LanguageModel("scripted", ask), "keywords")
+start.model_of = lambda llm, form: model
+print("ready", flush=True)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_killed_at_any_moment(stories: Path, tmp_path: Path) -> None:
+    workers, draw = 3, random.Random(5)
+
+    def start(out: Path) -> subprocess.Popen[bytes]:
+        program = PROGRAM.format(log=str(out.with_suffix(".log")))
+        arguments = ["synthesize", stories, "--out", out, "--sizes", "400,800", "--language-probability", "0"]
+        command = [sys.executable, "-c", program, *map(str, arguments), "--workers", str(workers)]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ)
+        )
+
+    whole = tmp_path / "whole"
+    with start(whole) as process:
+        assert process.wait(120) == 0
+    asked = Counter((tmp_path / "whole.log").read_bytes().split())
+    assert set(asked.values()) == {1}
+    killed, kills = tmp_path / "killed", 0
+    while kills < 12:
+        with start(killed) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            try:
+                code = process.wait(draw.uniform(0.3, 1.6))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+                continue
+        assert code == 0
+        break
+    with start(killed) as process:
+        assert process.wait(120) == 0
+    assert files_of(killed) == files_of(whole)
+    again = Counter((tmp_path / "killed.log").read_bytes().split())
+    assert set(again) == set(asked)
+    assert sum(again.values()) - len(asked) <= workers * kills  # only those in flight at a kill
+    assert kills >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="no resource limits")
+def test_a_full_disk_loses_nothing(stories: Path, tmp_path: Path) -> None:
+    program = """
+import resource, signal, sys
+from spscanner_rag.apps.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+    command = ["synthesize", stories, "--sizes", "400,800", "--language-probability", "0", "--out"]
+
+    def run(limit: int, out: Path) -> subprocess.CompletedProcess[str]:
+        arguments = [sys.executable, "-c", program, str(limit), *map(str, [*command, out])]
+        return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+
+    full = run(60_000, tmp_path / "out")
+    assert full.returncode == 2
+    assert "make room, then give the same command again" in full.stderr
+    kept = (tmp_path / "out" / REPLIES).read_bytes().splitlines()
+    assert len(kept) > 5
+    assert run(10**9, tmp_path / "out").returncode == 0
+    assert (tmp_path / "out" / REPLIES).read_bytes().splitlines()[: len(kept)] == kept
+    assert run(10**9, tmp_path / "whole").returncode == 0
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+def test_documents_and_models_of_both_frameworks(tmp_path: Path) -> None:
+    from langchain_core.documents import Document as LangChainDocument
+    from langchain_core.language_models import FakeListChatModel
+    from langchain_core.messages import AIMessage
+    from llama_index.core.schema import Document as LlamaIndexDocument
+
+    from spscanner_rag.lab.synthesis import start
+    from spscanner_rag.lab.synthesis.folder_run import FolderRun
+    from spscanner_rag.lab.synthesis.sources import framework_documents
+
+    from .conftest import story
+
+    class Chat(FakeListChatModel):
+        """A chat model of LangChain that replies as the scripted model does."""
+
+        model_name: str = "chat"
+
+        def _call(self, messages: list[AIMessage], *rest: object, **options: object) -> str:
+            return scripted_reply(str(messages[-1].content))
+
+    documents = [
+        *(LlamaIndexDocument(text=story(number), id_=f"llama-{number}") for number in range(3)),
+        *(LangChainDocument(story(number), id=f"chain-{number}") for number in range(3, 6)),
+    ]
+    options = start.RunOptions(sources=(), llm=Chat(responses=["unused"]))
+    with FolderRun(SETTINGS, options, tmp_path) as folder:
+        run = folder.run(documents=framework_documents(documents))
+        assert folder.write(run)["train.jsonl"] == run.outcomes.examples >= 4
+    found = read_documents([tmp_path / "train.jsonl"])
+    assert {document.doc_id.partition("-")[0] for document in found} == {"llama", "chain"}

@@ -1,0 +1,183 @@
+"""From documents to sub-documents: sizes, sentence ends, filters, ids, positions."""
+
+import gzip
+import itertools
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core.schema import Document as LlamaIndexDocument
+
+from spscanner_rag.lab.evidence.questions import DataError, Document
+from spscanner_rag.lab.synthesis.filters import LanguageDetector, SeenTexts, is_boilerplate
+from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.synthesis.sources import framework_documents, read_sources, source_files
+from spscanner_rag.lab.synthesis.sub_documents import Sentence, joined_units
+from spscanner_rag.lab.synthesis.supply import Supply
+
+from .conftest import SETTINGS, story
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def document(number: int, sentences: int = 60, text: str | None = None) -> Document:
+    return Document(f"d{number}", "s", "", story(number, sentences) if text is None else text, ())
+
+
+def test_sizes_come_equally_often_and_end_at_sentences() -> None:
+    chosen = SynthesisSettings(sizes=(200, 500, 1000), language_probability=0)
+    supply = Supply(chosen, words)
+    subs = list(supply.of(document(number, 90) for number in range(30)))
+    assert Counter(sub.size for sub in subs) == {200: 10, 500: 10, 1000: 10}
+    assert [sub.number for sub in subs] == list(range(30))
+    for number, sub in enumerate(subs):
+        whole = story(number, 90)
+        start = int(sub.doc_id.partition("@")[2])
+        assert whole[start : start + len(sub.text)] == sub.text
+        assert sub.text.startswith("In year")
+        assert sub.text.endswith("winter came.")
+        assert 0.6 * sub.size < sub.tokens <= sub.size
+        assert all(sub.text[s.start : s.end].startswith("In year") for s in sub.sentences)
+    starts = [int(sub.doc_id.partition("@")[2]) for sub in subs]
+    assert len(set(starts)) > 20  # they are drawn
+
+
+def test_several_of_one_document_do_not_overlap() -> None:
+    chosen = replace(SETTINGS, sizes=(200,), weights=(1.0,), per_document=4)
+    subs = list(Supply(chosen, words).of([document(1, 100)]))
+    assert len(subs) == 4
+    spans = sorted((int(sub.doc_id.partition("@")[2]), len(sub.text)) for sub in subs)
+    assert all(start + length <= after for (start, length), (after, _) in itertools.pairwise(spans))
+
+
+def test_what_is_left_out_and_why() -> None:
+    supply = Supply(SETTINGS, words)
+    texts = [" \n", "Too short.", story(1), story(1).upper().replace(" ", "\n"), story(2)]
+    subs = list(supply.of(document(n, text=text) for n, text in enumerate(texts)))
+    assert len(subs) == 2
+    assert supply.left_out == {"empty": 1, "too short": 1, "a duplicate": 1}
+    assert supply.documents == 5
+
+
+def test_two_documents_with_one_id() -> None:
+    supply = Supply(SETTINGS, words)
+    subs = list(
+        supply.of([document(1), replace(document(2), doc_id="d1"), replace(document(3), doc_id="d1")])
+    )
+    assert [sub.doc_id.partition("@")[0] for sub in subs] == ["d1", "d1~2", "d1~3"]
+
+
+def test_other_languages_are_left_out() -> None:
+    pytest.importorskip("py3langid")
+    detector = LanguageDetector()
+    german = "Die Königin ging am Morgen in den Garten und zählte dort die Äpfel der alten Bäume. " * 40
+    english = " ".join(
+        f"The queen went into the garden in the morning and counted {n} apples of the old trees."
+        for n in range(40)
+    )
+    supply = Supply(replace(SETTINGS, language_probability=0.8), words, detector)
+    list(supply.of([document(0, text=german), document(1, text=english)]))
+    assert supply.left_out == {"in another language": 1}
+    assert detector.is_other("Wer hat im Winter die Schachteln gezählt?", "en")
+    for short in ("Who wrote Faust?", "Which duty does section 12 impose on Borealis Energy?", "42?"):
+        assert not detector.is_other(short, "en")
+
+
+def test_licences_are_boilerplate() -> None:
+    licence = [
+        "Permission is hereby granted, free of charge, to any person obtaining a copy.",
+        "The software is provided as is, without warranty of any kind.",
+        "Copyright (c) 1999 the authors.",
+        "The above shall be included in all copies.",
+    ]
+    text = " ".join(licence)
+    spans, start = [], 0
+    for part in licence:
+        spans.append((start, start + len(part)))
+        start += len(part) + 1
+    assert is_boilerplate(text, spans)
+    plain = story(1)
+    assert not is_boilerplate(plain, [(0, len(plain))])
+    assert not is_boilerplate("", [])
+
+
+def test_a_decontaminated_supply() -> None:
+    supply = Supply(SETTINGS, words, shares=lambda found: "shared" if found.doc_id == "d1" else None)
+    list(supply.of([document(1), document(2)]))
+    assert supply.left_out == {"shares text with a test document": 1}
+    assert supply.contaminated == ["d1: shared"]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 50))
+def test_units_hold_every_sentence_and_enough_tokens(tokens: list[int], least: int) -> None:
+    sentences = tuple(Sentence(10 * n, 10 * n + 9, count) for n, count in enumerate(tokens))
+    units = joined_units(sentences, least)
+    held = [[s for s in sentences if start <= s.start and s.end <= end] for start, end in units]
+    assert [s for unit in held for s in unit] == list(sentences)
+    assert all(sum(s.tokens for s in unit) >= least for unit in held) or len(units) == 1
+
+
+def test_files_folders_and_bad_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "One.", "id": "x"}\n\n{"text": "Two.", "title": "T"}\n')
+    (tmp_path / "b.txt").write_text("Three.\n\x1e\nFour.\n")
+    (tmp_path / "c.md").write_text("# Five\n")
+    with gzip.open(tmp_path / "d.jsonl.gz", "wt") as file:
+        file.write(json.dumps({"text": "Six.", "source": "six"}) + "\n")
+    found = list(read_sources(source_files([tmp_path])))
+    assert [each.text.strip() for each in found] == ["One.", "Two.", "Three.", "Four.", "# Five", "Six."]
+    assert (found[0].doc_id, found[1].title, found[5].source) == ("x", "T", "six")
+    (tmp_path / "e.jsonl").write_text('{"text": "One."}\n{"words": 3}\n')
+    with pytest.raises(DataError, match=r"e\.jsonl, line 2: expected a JSON object with a document"):
+        list(read_sources([tmp_path / "e.jsonl"]))
+    with pytest.raises(ValueError, match="no such file"):
+        source_files([tmp_path / "absent"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="folder without text"):
+        source_files([tmp_path / "empty"])
+
+
+def test_documents_of_both_frameworks() -> None:
+    ours = list(
+        framework_documents(
+            [
+                LlamaIndexDocument(text="One.", id_="a", metadata={"title": "T", "secret": "s"}),
+                LangChainDocument("Two.", metadata={"source": "b.pdf"}),
+            ]
+        )
+    )
+    assert [(each.doc_id, each.text, each.title) for each in ours] == [
+        ("a", "One.", "T"),
+        ("b.pdf", "Two.", ""),
+    ]
+    with pytest.raises(TypeError, match="document 1 is int"):
+        list(framework_documents([3]))
+
+
+def test_settings_out_of_range() -> None:
+    for name, value in (
+        ("strategy", "guess"),
+        ("sizes", ()),
+        ("weights", (1.0,)),
+        ("positions", (("start", "top"),)),
+        ("test_share", 2),
+        ("tries", 0),
+        ("window_units", 10),
+    ):
+        with pytest.raises(ValueError, match=f"{name}: got"):
+            SynthesisSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_seen_texts_ignore_case_and_space() -> None:
+    seen, draw = SeenTexts(), random.Random(0)
+    texts = [f"Text {draw.random()}" for _ in range(100)]
+    assert all(seen.is_new(text) for text in texts)
+    assert not any(seen.is_new(text.upper() + " \n") for text in texts)

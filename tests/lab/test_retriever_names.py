@@ -1,0 +1,27 @@
+"""Names of scorers: their parts."""
+
+import pytest
+
+from spscanner_rag.lab.retriever_names import NameParts, check_name, units_for
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("bm25", ("bm25", "", ())),
+        (" scanner ", ("scanner", "", ())),
+        ("dense:a+b", ("dense", "a+b", ())),
+        ("scanner:C:/models/own", ("scanner", "C:/models/own", ())),
+        ("hybrid:scanner:own+dense:a/b", ("hybrid", "scanner:own+dense:a/b", ("scanner:own", "dense:a/b"))),
+    ],
+)
+def test_parts(name: str, parts: tuple[object, ...]) -> None:
+    assert NameParts.of(name) == parts
+    check_name(name)
+    assert units_for(name, ["chunk"]) == (["sentence"] if parts[0] == "scanner" else ["chunk"])
+
+
+@pytest.mark.parametrize("name", ["", "bm26", "bm25:", "hybrid", "hybrid:", "hybrid:bm25+", "hybrid:bm25+x"])
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(ValueError, match=r"does not exist; expected one of|needs the retrievers to add"):
+        check_name(name)

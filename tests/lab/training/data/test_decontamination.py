@@ -1,0 +1,162 @@
+"""Which training documents share text with held-out ones."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.training.data.decontamination import shared_documents
+from spscanner_rag.text.segmentation import SentenceSegmenter
+
+WORDS = "otter heron badger lynx river stone winter quiet seven letter harbour window copper garden".split()
+
+
+def sentence(number: int, words: int = 12) -> str:
+    """Another sentence for each number; the word after the first tells it apart."""
+    rest = (WORDS[(number + place) % len(WORDS)] for place in range(words - 2))
+    return " ".join(["The", f"{WORDS[number % len(WORDS)]}{number}", *rest]) + "."
+
+
+def document(doc_id: str, *sentences: str, source: str = "made") -> Document:
+    return Document(doc_id, source, "", " ".join(sentences), ())
+
+
+def sentences(*numbers: int) -> list[str]:
+    return [sentence(number) for number in numbers]
+
+
+def test_a_sentence_of_the_fixture_is_one_sentence() -> None:
+    text = " ".join(sentences(*range(300)))
+    assert [text[u.start : u.end] for u in SentenceSegmenter().segment(text)] == sentences(*range(300))
+
+
+@pytest.mark.parametrize(("length", "dropped"), [(99, True), (100, False), (101, False)])
+def test_more_than_one_percent(length: int, dropped: bool) -> None:
+    training = document("t", *sentences(*range(length)))
+    held_out = document("h", *sentences(0, *range(1000, 1200)))
+    found = shared_documents([training], [held_out])
+    assert [shared.doc_id for shared in found] == ["t"] * dropped
+
+
+@pytest.mark.parametrize(("length", "dropped"), [(99, True), (100, False)])
+def test_the_other_way_round(length: int, dropped: bool) -> None:
+    training = document("t", *sentences(0, *range(1000, 1200)))
+    held_out = document("h", *sentences(*range(length)))
+    found = shared_documents([training], [held_out])
+    assert [shared.doc_id for shared in found] == ["t"] * dropped
+    assert all(shared.share < 0.01 < shared.held_out_share for shared in found)
+
+
+def test_what_is_found_is_told() -> None:
+    training = document("t", *sentences(*range(10)), source="walks")
+    held_out = [
+        document("far", *sentences(*range(100, 105))),
+        document("one", *sentences(8, *range(200, 209))),
+        document("most", *sentences(*range(300, 318), 5, 4)),
+        document("as many", *sentences(4, 5, *range(400, 498))),
+    ]
+    (found,) = shared_documents([training], held_out)
+    assert (found.doc_id, found.source) == ("t", "walks")
+    assert found.share == 3 / 10  # of all held-out documents together
+    assert found.held_out_doc_id == "most"
+    assert found.held_out_share == 2 / 20
+    assert found.example == sentence(4)
+
+
+def test_repeated_sentences_count_once() -> None:
+    training = document("t", *sentences(*range(60)), *[sentence(0)] * 50)
+    held_out = document("h", *sentences(0, *range(1000, 1060)), *[sentence(0)] * 50)
+    (found,) = shared_documents([training], [held_out])
+    assert (found.share, found.held_out_share) == (1 / 60, 1 / 61)
+
+
+def test_case_and_white_space_do_not_matter() -> None:
+    training = document("t", sentence(0).upper().replace(" ", " \n\t"), *sentences(1, 2))
+    (found,) = shared_documents([training], [document("h", *sentences(0, 3))])
+    assert found.share == 1 / 3
+    assert found.example == sentence(0).upper().replace(" ", " \n\t")
+
+
+def test_short_sentences_are_left_out_of_account() -> None:
+    short = [sentence(number, words=9) for number in range(20)]
+    training, held_out = document("t", *short, sentence(20)), document("h", *short, sentence(21))
+    assert shared_documents([training], [held_out]) == []
+    assert [shared.share for shared in shared_documents([training], [held_out], min_words=9)] == [20 / 21]
+
+
+def test_a_text_that_is_the_same_without_a_long_sentence() -> None:
+    training = [document("t", "An otter swims. It rains."), document("u", "An otter swims. It snows.")]
+    (found,) = shared_documents(training, [document("h", "an otter\nswims. IT RAINS.")])
+    assert (found.doc_id, found.held_out_doc_id, found.share) == ("t", "h", 1.0)
+    assert found.example == "An otter swims."
+
+
+def test_texts_of_nothing_are_not_the_same() -> None:
+    assert shared_documents([document("t", ""), document("u", " \n")], [document("h", "")]) == []
+
+
+def test_odd_characters() -> None:
+    odd = document("t", "\ud800 " + sentence(0))
+    assert [shared.doc_id for shared in shared_documents([odd], [replace(odd, doc_id="h")])] == ["t"]
+
+
+numbers = st.lists(st.integers(0, 12), max_size=8)
+corpora = st.lists(numbers, max_size=5)
+
+
+@settings(max_examples=60)
+@given(corpora, corpora, st.sampled_from([0.0, 0.2, 0.5, 0.99]))
+def test_against_sets_of_sentences(training: list[list[int]], held_out: list[list[int]], most: float) -> None:
+    made = [
+        [document(f"{i}", *sentences(*own)) for i, own in enumerate(part)] for part in (training, held_out)
+    ]
+    found = {s.doc_id: s for s in shared_documents(*made, max_share=most)}
+    for number, own in enumerate(training):
+        mine, others = set(own), [set(other) for other in held_out]
+        common = mine & set(itertools.chain(*held_out))
+        share = len(common) / len(mine) if mine else 0
+        reverse = max((len(mine & other) / len(other) for other in others if other), default=0)
+        same = bool(own) and own in held_out
+        assert (str(number) in found) == (max(share, reverse, same) > most)
+        if str(number) in found and not same:
+            shared = found[str(number)]
+            assert (shared.share, shared.held_out_share) == (share, reverse)
+            overlaps = [len(mine & other) for other in others]
+            assert int(shared.held_out_doc_id) == overlaps.index(max(overlaps))
+            assert shared.example in made[1][int(shared.held_out_doc_id)].text
+
+
+@settings(max_examples=20)
+@given(st.randoms(use_true_random=False))
+def test_order_changes_nothing_but_the_order(shuffle: random.Random) -> None:
+    training = [document(f"t{n}", *sentences(*range(n, n + 5))) for n in range(0, 30, 3)]
+    held_out = [document(f"h{n}", *sentences(*range(n, n + 3))) for n in range(0, 30, 11)]
+    expected = shared_documents(training, held_out)
+    assert 0 < len(expected) < len(training)
+    shuffle.shuffle(training)
+    found = shared_documents(training, held_out)
+    assert {s.doc_id for s in found} == {s.doc_id for s in expected}
+    assert [s.doc_id for s in found] == [t.doc_id for t in training if t.doc_id in {s.doc_id for s in found}]
+
+
+def test_documents_are_read_once() -> None:
+    training = (document(f"t{n}", sentence(n)) for n in range(3))
+    held_out = (document(f"h{n}", sentence(n)) for n in range(2))
+    assert [shared.doc_id for shared in shared_documents(training, held_out)] == ["t0", "t1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_words": 0}, "min_words is 0; expected at least 1"),
+        ({"max_share": 1.0}, "max_share is 1.0; expected a share below 1"),
+        ({"max_share": float("nan")}, "max_share is nan"),
+    ],
+)
+def test_errors(options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        shared_documents([], [], **options)  # type: ignore[arg-type]

@@ -1,0 +1,254 @@
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.training.data import examples as examples_module
+from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.prepared_texts import PreparedTexts
+from spscanner_rag.lab.training.data.stretches import LEAST_STRETCH_SHARE, full_stretch, spread_stretch
+from spscanner_rag.lab.training.data.teacher import Teacher, TeacherScores
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.scan.prepare import Reading
+
+RECIPE = Recipe(steps=4, sequence_tokens=(256,), sequences_per_step=4, source_cap=30)
+
+
+def test_an_example_is_the_same_in_every_run(documents: list[Document], reading: Reading) -> None:
+    one, other = (
+        ExampleSource(DocumentStore(documents), reading, RECIPE),
+        ExampleSource(DocumentStore(documents), reading, RECIPE),
+    )
+    other.example(0, 256)  # what was drawn before makes no difference
+    for number in (5, 3):
+        first, second = one.example(number, 256), other.example(number, 256)
+        np.testing.assert_array_equal(first.sequence.input_ids, second.sequence.input_ids)
+        np.testing.assert_array_equal(first.relevant, second.relevant)
+    assert not np.array_equal(one.example(1, 256).sequence.input_ids, one.example(2, 256).sequence.input_ids)
+
+
+def test_an_example_holds_its_evidence_and_fits(documents: list[Document], reading: Reading) -> None:
+    source = ExampleSource(DocumentStore(documents), reading, RECIPE)
+    places = set()
+    for number in range(50):
+        example = source.example(number, 256)
+        sequence = example.sequence
+        assert example.relevant.sum() == 1
+        assert len(sequence.input_ids) <= 256 + 40  # at most a sentence more
+        assert len(sequence.positions) == len(example.relevant) > 1
+        assert sequence.match_classes is not None
+        assert sequence.prior is not None
+        assert len(sequence.match_classes) == len(sequence.input_ids)
+        assert len(sequence.prior) == len(example.relevant)
+        # The key word is the only one of the question that is rare, so its sentence has the best prior.
+        assert sequence.prior[:, 0].argmax() == example.relevant.argmax()
+        places.add(int(example.relevant.argmax()))
+    assert len(places) > 2, "the evidence should stand at different places"
+
+
+def test_some_examples_are_cut_anywhere(documents: list[Document], reading: Reading) -> None:
+    source = ExampleSource(DocumentStore(documents), reading, replace(RECIPE, random_place_share=0.9))
+    found = [source.example(number, 128).relevant.any() for number in range(30)]
+    assert any(found)
+    assert not all(found)
+
+
+def test_some_examples_are_cut_around_the_wrong_favourite(distinct: list[Document], reading: Reading) -> None:
+    """All sentences share the word "day" with the question."""
+    source = ExampleSource(DocumentStore(distinct), reading, replace(RECIPE, hard_place_share=0.9))
+    examples = [source.example(number, 128) for number in range(40)]
+    without = [example for example in examples if not example.relevant.any()]
+    assert 0 < len(without) < 40
+    near = ExampleSource(DocumentStore(distinct), reading, replace(RECIPE, hard_place_share=0.0))
+    assert all(near.example(number, 128).relevant.any() for number in range(40))
+
+
+def test_the_statistics_of_some_examples_are_those_of_several_documents(
+    distinct: list[Document], reading: Reading
+) -> None:
+    """Every document has one badger; among the documents it is the day that is rare."""
+    priors = {}
+    for share in (0.0, 0.5):
+        recipe = replace(RECIPE, collection_share=share)
+        source = ExampleSource(DocumentStore(distinct), reading, recipe)
+        examples = [source.example(number, 512) for number in range(30)]
+        found = [e.sequence.prior.max() for e in examples if e.sequence.prior is not None]
+        assert len(found) == 30
+        priors[share] = np.array(found)
+    assert len(np.unique(priors[0.0].round(2))) == 1
+    other = (priors[0.5].round(2) != priors[0.0].round(2)).mean()
+    assert 0.25 < other < 0.75
+
+
+def test_only_the_first_documents_of_a_source_are_taught(
+    documents: list[Document], reading: Reading, tmp_path: Path, twos: Callable[[str], Teacher]
+) -> None:
+    teacher = TeacherScores("twos", tmp_path, twos)
+    source = ExampleSource(DocumentStore(documents), reading, replace(RECIPE, teacher_documents=2), teacher)
+    examples = [source.example(number, 256) for number in range(60)]
+    taught = [example for example in examples if example.teacher is not None]
+    assert 0 < len(taught) < len(examples)
+    for example in taught:
+        assert example.teacher is not None
+        np.testing.assert_array_equal(example.teacher, np.full(len(example.relevant), 2.0, np.float32))
+    assert 1 <= len(list(tmp_path.glob("*.npy"))) <= 4
+
+
+def test_questions_are_counted(documents: list[Document], reading: Reading) -> None:
+    source = ExampleSource(DocumentStore(documents), reading, RECIPE)
+    assert source.questions_by_source == {"roads": 48, "walks": 24}
+
+
+def test_questions_that_cannot_teach_are_left_out(documents: list[Document], reading: Reading) -> None:
+    question = documents[0].questions[0]
+    useless = [
+        replace(question, evidence=()),
+        replace(question, answerable=False),
+        replace(question, ambiguous=True),
+    ]
+    alone = [replace(documents[0], questions=tuple(useless))]
+    with pytest.raises(ValueError, match="no question with evidence"):
+        ExampleSource(DocumentStore(alone), reading, RECIPE)
+    kept = ExampleSource(DocumentStore([replace(alone[0], questions=(*useless, question))]), reading, RECIPE)
+    assert kept.questions_by_source == {"walks": 1}
+
+
+def test_unknown_source_names_and_hopeless_lengths_are_refused(
+    documents: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examples_module, "MAX_DRAWS", 20)
+    with pytest.raises(ValueError, match="names 'rivers'; the data has roads, walks"):
+        ExampleSource(DocumentStore(documents), reading, replace(RECIPE, source_weights={"rivers": 1.0}))
+    long_question = replace(documents[0].questions[0], text="Where was the badger? " * 40)
+    source = ExampleSource(
+        DocumentStore([replace(documents[0], questions=(long_question,))]), reading, RECIPE
+    )
+    with pytest.raises(ValueError, match="raise sequence_tokens"):
+        source.example(0, 128)
+
+
+def test_the_texts_that_stay_in_memory_make_no_difference(
+    documents: list[Document], reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roomy = ExampleSource(DocumentStore(documents), reading, RECIPE)
+    kept: list[PreparedTexts] = []
+
+    def one_text(documents: DocumentStore, reading: Reading) -> PreparedTexts:
+        kept.append(PreparedTexts(documents, reading, kept_characters=1))
+        return kept[0]
+
+    monkeypatch.setattr(examples_module, "PreparedTexts", one_text)
+    narrow = ExampleSource(DocumentStore(documents), reading, RECIPE)
+    for number in range(10):
+        first, second = roomy.example(number, 256), narrow.example(number, 256)
+        np.testing.assert_array_equal(first.sequence.input_ids, second.sequence.input_ids)
+        np.testing.assert_array_equal(first.relevant, second.relevant)
+    assert 0 < kept[0].characters <= max(len(document.text) for document in documents)
+
+
+def test_a_share_of_examples_has_no_answer(
+    documents: list[Document], reading: Reading, tmp_path: Path, twos: Callable[[str], Teacher]
+) -> None:
+    asked = [
+        replace(
+            d, questions=(*d.questions, replace(d.questions[0], text=f"Why {d.doc_id}?", answerable=False))
+        )
+        for d in documents
+    ]
+    recipe = replace(RECIPE, unanswerable_share=0.5)
+    source = ExampleSource(DocumentStore(asked), reading, recipe, TeacherScores("twos", tmp_path, twos))
+    examples = [source.example(number, 256) for number in range(200)]
+    unanswered = [example for example in examples if not example.relevant.any()]
+    assert 70 < len(unanswered) < 130
+    assert all(
+        example.teacher is not None for example in examples
+    )  # its own questions: the teacher knows them
+
+
+def test_without_a_share_for_it_every_example_has_its_answer(
+    documents: list[Document], reading: Reading
+) -> None:
+    source = ExampleSource(DocumentStore(documents), reading, RECIPE)
+    assert all(source.example(number, 256).relevant.any() for number in range(50))
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=60),
+    st.integers(0, 59),
+    st.integers(50, 3000),
+    st.integers(0, 99),
+)
+def test_a_stretch_holds_its_unit_and_keeps_to_its_room(
+    lengths: list[int], centre: int, room: int, seed: int
+) -> None:
+    ends = np.cumsum(lengths) - 1
+    centre = min(centre, len(lengths) - 1)
+    for stretch in (full_stretch, spread_stretch):
+        first, last = stretch(ends, centre, room, random.Random(seed))
+        assert 0 <= first <= centre <= last < len(lengths)
+        assert sum(lengths[first : last + 1]) <= room + 2 * max(lengths)
+
+
+@pytest.mark.parametrize(
+    ("place", "rooms", "lowest", "highest"),
+    [
+        (0.5, 0.5, 0.0, 1.0),
+        (0.5, 4.0, 0.0, 1.0),
+        (0.25, 1.0, 0.0, 0.5),  # a stretch of half a room, of which half is before it
+        (0.75, 1.0, 0.5, 1.0),
+        (0.1, 4.0, 0.0, 0.8),
+        (0.9, 4.0, 0.2, 1.0),
+    ],
+)
+def test_every_place_in_a_spread_stretch_is_as_likely(
+    place: float, rooms: float, lowest: float, highest: float
+) -> None:
+    room = 1000
+    units = int(rooms * room / 5)  # the document's length, in sentences of five tokens
+    ends = np.arange(1, units + 1) * 5 - 1
+    centre, draw = int(place * units), random.Random(0)
+    shares, lengths = [], []
+    for _ in range(3000):
+        first, last = spread_stretch(ends, centre, room, draw)
+        shares.append((centre - first + 0.5) / (last - first + 1))
+        lengths.append((last - first + 1) * 5)
+    counts = np.histogram(shares, 5, (lowest, highest))[0] / 3000
+    np.testing.assert_allclose(counts, 0.2, atol=0.03)
+    assert min(lengths) >= LEAST_STRETCH_SHARE * min(room, units * 5) - 10
+    assert max(lengths) <= room + 5
+
+
+@pytest.mark.parametrize("rooms", [1.0, 2.0, 4.0])
+def test_evidence_that_is_anywhere_in_documents_is_anywhere_in_full_stretches(rooms: float) -> None:
+    ends = np.arange(1, int(200 * rooms) + 1) * 5 - 1
+    draw = random.Random(0)
+    shares = []
+    for _ in range(4000):
+        centre = draw.randrange(len(ends))
+        first, last = full_stretch(ends, centre, 1000, draw)
+        assert last - first + 1 >= 199
+        shares.append((centre - first + 0.5) / (last - first + 1))
+    np.testing.assert_allclose(np.histogram(shares, 10, (0, 1))[0] / 4000, 0.1, atol=0.03)
+
+
+def test_early_evidence_is_late_in_some_sequences_only_where_that_is_wanted(
+    documents: list[Document], reading: Reading
+) -> None:
+    early = DocumentStore(
+        [replace(d, questions=d.questions[2:3]) for d in documents]
+    )  # the third of ten sentences
+    shares: dict[float, list[float]] = {}
+    for spread in (0.0, 0.99):
+        source = ExampleSource(early, reading, replace(RECIPE, spread_share=spread))
+        found = [source.example(number, 1000).relevant for number in range(60)]
+        shares[spread] = [relevant.argmax() / (len(relevant) - 1) for relevant in found]
+    assert set(shares[0.0]) == {2 / 9}  # the documents fit whole
+    assert min(shares[0.99]) < 0.15
+    assert max(shares[0.99]) > 0.4

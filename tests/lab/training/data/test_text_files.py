@@ -1,0 +1,95 @@
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.lab.evidence.questions import DataError
+from spscanner_rag.lab.training.data.text_files import (
+    TEXT_SUFFIXES,
+    content_key,
+    read_text_documents,
+    read_texts,
+    refuse_other_files,
+    sampled_documents,
+    source_of,
+)
+
+TEXT = "One.\nTwo.\n\x1e\nThree \x1e four.\n\x1e\n \n\x1e\nFive."
+
+
+@pytest.mark.parametrize("suffix", TEXT_SUFFIXES)
+def test_separator_lines_divide_a_file_into_documents(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"novels{suffix}"
+    encoded = TEXT.encode()
+    pack = {".txt": bytes, ".txt.gz": gzip.compress, ".txt.xz": lzma.compress}[suffix]
+    path.write_bytes(pack(encoded))
+    found = list(read_text_documents([path]))
+    assert [document.text for document in found] == ["One.\nTwo.\n", "Three \x1e four.\n", "Five."]
+    assert [document.doc_id for document in found] == ["novels-1", "novels-2", "novels-4"]
+    assert {document.source for document in found} == {"novels"}
+    assert list(read_texts(path)) == found
+
+
+@given(st.lists(st.text("ab \né", max_size=8), min_size=1, max_size=5))
+def test_what_is_written_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    path = tmp_path_factory.mktemp("texts") / "a.txt"
+    path.write_bytes("\n\x1e\n".join(texts).encode())
+    found = [document.text.removesuffix("\n") for document in read_text_documents([path])]
+    assert found == [
+        text.removesuffix("\n") if i == len(texts) - 1 else text
+        for i, text in enumerate(texts)
+        if text.strip()
+    ]
+
+
+def test_faults_name_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"fine\n\xff\xfe\n")
+    with pytest.raises(DataError, match=r"a\.txt, line 2: expected UTF-8"):
+        list(read_text_documents([path]))
+    for suffix, pack in ((".gz", gzip.compress), (".xz", lzma.compress)):
+        damaged = tmp_path / f"a.txt{suffix}"
+        whole = pack(TEXT.encode() * 2000)
+        damaged.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(DataError, match=rf"a\.txt{suffix}, line \d+: expected a complete {suffix} file"):
+            list(read_text_documents([damaged]))
+
+
+def test_other_files_are_refused_with_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").touch()
+    with pytest.raises(ValueError, match=r"a\.pdf: expected a file that ends in \.txt or"):
+        refuse_other_files([tmp_path / "a.pdf"], TEXT_SUFFIXES)
+    with pytest.raises(ValueError, match="no such file"):
+        refuse_other_files([tmp_path / "b.txt"], TEXT_SUFFIXES)
+
+
+def test_question_files_are_called_by_their_folder(tmp_path: Path) -> None:
+    assert source_of(Path("qa/squad11/train.jsonl.gz")) == "squad11/train"
+    assert source_of(Path("text/novels-000.txt.xz")) == "novels-000"
+
+
+def test_a_file_name_that_is_not_utf8_makes_a_source_that_results_can_hold() -> None:
+    assert source_of(Path(os.fsdecode(b"text/caf\xe9.txt"))) == r"caf\udce9"
+
+
+def test_a_sample_takes_from_every_file(tmp_path: Path) -> None:
+    paths = []
+    for name in "ab":
+        paths.append(tmp_path / f"{name}.txt")
+        paths[-1].write_text("\n\x1e\n".join(f"{name}{i}." for i in range(10)))
+    taken = [document.text.strip() for document in sampled_documents(paths, 16)]
+    assert taken == ["a0.", "a1.", "b0.", "b1."]
+
+
+def test_a_key_follows_the_content(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one")
+    before = content_key([path], "x")
+    assert content_key([path], "x") == before
+    assert content_key([path], "y") != before
+    path.write_text("two")
+    assert content_key([path], "x") != before

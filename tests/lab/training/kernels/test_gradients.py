@@ -1,0 +1,277 @@
+"""Gradients of the kernels that numba compiles, against those of plain torch."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+
+numba_gradients = pytest.importorskip("spscanner_rag.lab.training.kernels.gradients")
+from spscanner_rag.lab.training.kernels.sweeps import KEPT_TOKENS  # noqa: E402 - needs numba
+
+NUMBA = numba_gradients.NumbaTrainingKernels()
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.02}  # of the largest number of a gradient
+
+SHAPES = [
+    {},
+    {"d_state": 5},
+    {"headdim": 64, "d_state": 64, "d_model": 64},
+    {"headdim": 32, "d_state": 16, "ngroups": 2, "D_has_hdim": True},
+    {"dt_limit": (0.05, 0.5), "norm_before_gate": True},
+    {"rmsnorm": False, "conv_bias": False},
+]
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request: pytest.FixtureRequest) -> int:
+    """With as many threads as torch is told to use."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def config_of(**others: object) -> Mamba2Config:
+    return Mamba2Config(**{"d_model": 32, "n_layer": 2, "vocab_size": 50, "headdim": 8} | others)
+
+
+def close(got: Tensor, expected: Tensor, name: str, dtype: torch.dtype = torch.float32) -> None:
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), name
+    if not expected.numel():  # the tail of a convolution with one tap
+        return
+    most = expected.float().abs().max().item()
+    error = (got.float() - expected.float()).abs().max().item()
+    assert error <= TOLERANCE[dtype] * max(most, 1e-3), f"{name}: {error} of {most}"
+
+
+def outputs_and_gradients(
+    step: Callable[..., Sequence[Tensor]], inputs: dict[str, Tensor], weights: nn.Module | None = None
+) -> dict[str, Tensor]:
+    """What a step returns, and the gradients of a sum to which every number contributes differently."""
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in inputs.items()}
+    results = step(**leaves)
+    random = torch.Generator().manual_seed(1)
+    loss = sum((out.float() * torch.randn(out.shape, generator=random)).sum() for out in results)
+    assert isinstance(loss, Tensor)
+    if weights is not None:
+        weights.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    found = {f"result {number}": out.detach() for number, out in enumerate(results)}
+    found |= {f"gradient of {name}": leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}
+    if weights is not None:
+        found |= {
+            f"gradient of {n}": p.grad.clone() for n, p in weights.named_parameters() if p.grad is not None
+        }
+    return found
+
+
+def same(found: dict[str, Tensor], expected: dict[str, Tensor], dtype: torch.dtype = torch.float32) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        close(found[name], value, name, dtype)
+
+
+# Each step against torch
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("d_conv", "tokens", "bias"), [(4, 1, True), (4, 150, False), (2, 3, True), (1, 5, True)]
+)
+def test_convolve(dtype: torch.dtype, d_conv: int, tokens: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    conv = nn.Conv1d(21, 21, d_conv, groups=21, bias=bias)
+    inputs = {"xBC": torch.randn(2, tokens, 21).to(dtype), "tail": torch.randn(2, d_conv - 1, 21).to(dtype)}
+
+    def step(kernels: Kernels) -> Callable[..., Sequence[Tensor]]:
+        return lambda xBC, tail: kernels.convolve(conv, xBC, tail, None)[:1]
+
+    found = outputs_and_gradients(step(NUMBA), inputs, conv)
+    same(found, outputs_and_gradients(step(TORCH_KERNELS), inputs, conv), dtype)
+
+
+def test_the_tail_of_a_convolution_passes_gradients_back() -> None:
+    torch.manual_seed(0)
+    conv = nn.Conv1d(8, 8, 4, groups=8)
+    tail = torch.zeros(1, 3, 8)
+
+    def whole(xBC: Tensor) -> Sequence[Tensor]:
+        return (NUMBA.convolve(conv, xBC, tail, None)[0],)
+
+    def halves(xBC: Tensor) -> Sequence[Tensor]:
+        first, after = NUMBA.convolve(conv, xBC[:, :10], tail, None)
+        return (torch.cat((first, NUMBA.convolve(conv, xBC[:, 10:], after, None)[0]), dim=1),)
+
+    inputs = {"xBC": torch.randn(1, 25, 8)}
+    same(outputs_and_gradients(halves, inputs, conv), outputs_and_gradients(whole, inputs, conv))
+
+
+def recurrence(
+    dt: Tensor, decay: Tensor, x: Tensor, B: Tensor, C: Tensor, D: Tensor, state: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The operator as its definition has it, for one row: token by token."""
+    heads = x.shape[1]
+    out = []
+    for t in range(len(x)):
+        rows, columns = (part[t].repeat_interleave(heads // part.shape[1], 0) for part in (B, C))
+        state = decay[t, :, None, None] * state + torch.einsum("h,hp,hn->hpn", dt[t], x[t], rows)
+        out.append(torch.einsum("hpn,hn->hp", state, columns) + D.reshape(heads, -1) * x[t])
+    return torch.stack(out), state
+
+
+def scan_inputs(config: Mamba2Config, tokens: int, rate: float) -> dict[str, Tensor]:
+    heads, groups = config.nheads, config.ngroups
+    return {
+        "x": torch.randn(1, tokens, heads, config.headdim),
+        "dt": torch.randn(1, tokens, heads),
+        "A": -torch.rand(heads) * rate,
+        "B": torch.randn(1, tokens, groups, config.d_state),
+        "C": torch.randn(1, tokens, groups, config.d_state),
+        "D": torch.randn(heads, config.headdim) if config.D_has_hdim else torch.randn(heads),
+        "state": torch.randn(1, heads, config.headdim, config.d_state),
+    }
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-4, 2.0, 100.0])
+@pytest.mark.parametrize("starts", [(), (3, KEPT_TOKENS - 1, KEPT_TOKENS + 1)])
+@pytest.mark.parametrize("others", SHAPES[:4])
+def test_scan(threads: int, others: dict[str, object], starts: tuple[int, ...], rate: float) -> None:
+    """Against the recurrence in float64, for decays that forget nothing, and for those that forget at once."""
+    torch.manual_seed(0)
+    config, tokens = config_of(**others), KEPT_TOKENS + 7
+    inputs = scan_inputs(config, tokens, rate)
+    numbers = torch.zeros(1, tokens, dtype=torch.int32)
+    for start in starts:
+        numbers[:, start:] += 1
+
+    def by_numba(
+        x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, state: Tensor
+    ) -> Sequence[Tensor]:
+        operands = ScanOperands(x, dt, torch.zeros(config.nheads), A, B, C, D)
+        return NUMBA.scan(operands, state, config, numbers)
+
+    def exactly(
+        x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, state: Tensor
+    ) -> Sequence[Tensor]:
+        steps = nn.functional.softplus(dt[0].double())
+        decay = torch.exp(steps * A.double())
+        decay = decay * torch.tensor([t not in starts for t in range(tokens)])[:, None]
+        operands = (part[0].double() for part in (x, B, C))
+        y, after = recurrence(steps, decay, *operands, D.double(), state[0].double())
+        return y[None].float(), after[None].float()
+
+    found, expected = outputs_and_gradients(by_numba, inputs), outputs_and_gradients(exactly, inputs)
+    if (
+        rate > 10
+    ):  # a state that is forgotten at once has a gradient of A near 0, the difference of larger numbers
+        got, wanted = (gradients.pop("gradient of A") for gradients in (found, expected))
+        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-3)
+    same(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("others", SHAPES[3:5])
+def test_norms(threads: int, others: dict[str, object], dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    config = config_of(**others)
+    gated, plain = GatedRMSNorm(config), RMSNorm(config.d_inner, config.norm_epsilon)
+    for norm in (gated, plain):
+        nn.init.normal_(norm.weight)
+    inputs = {name: torch.randn(2, 150, config.d_inner).to(dtype) for name in ("y", "z")}
+
+    def gate(kernels: Kernels) -> Callable[..., Sequence[Tensor]]:
+        return lambda y, z: (kernels.gated_norm(gated, y, z),)
+
+    def norm_of(kernels: Kernels) -> Callable[..., Sequence[Tensor]]:
+        return lambda y: (kernels.norm(plain, y),)
+
+    expected = outputs_and_gradients(gate(TORCH_KERNELS), inputs, gated)
+    same(outputs_and_gradients(gate(NUMBA), inputs, gated), expected, dtype)
+    del inputs["z"]
+    expected = outputs_and_gradients(norm_of(TORCH_KERNELS), inputs, plain)
+    same(outputs_and_gradients(norm_of(NUMBA), inputs, plain), expected, dtype)
+
+
+# The whole model
+
+
+def model_of(**others: object) -> ScannerModel:
+    torch.manual_seed(0)
+    model = ScannerModel(config_of(**others), head=False)
+    nn.init.normal_(model.backbone.embedding.weight)
+    return model.train()
+
+
+@pytest.mark.parametrize("others", SHAPES)
+def test_a_model_has_the_gradients_of_torch(others: dict[str, object]) -> None:
+    model = model_of(**others)
+    ids = torch.randint(0, 50, (2, KEPT_TOKENS + 30))
+    expected = outputs_and_gradients(lambda: (model(ids)[0],), {}, model)
+    model.use_kernels(NUMBA)
+    same(outputs_and_gradients(lambda: (model(ids)[0],), {}, model), expected)
+
+
+@settings(max_examples=10)
+@given(lengths=st.lists(st.integers(1, 150), min_size=1, max_size=4), d_conv=st.integers(2, 4))
+def test_packed_sequences_have_the_gradients_of_sequences_read_alone(lengths: list[int], d_conv: int) -> None:
+    model = model_of(d_conv=d_conv)
+    ids = [torch.randint(0, 50, (length,)) for length in lengths]
+    numbers = torch.arange(len(ids), dtype=torch.int32).repeat_interleave(torch.tensor(lengths))
+    expected = outputs_and_gradients(lambda: (torch.cat([model(row[None])[0][0] for row in ids]),), {}, model)
+    model.use_kernels(NUMBA)
+    packed = outputs_and_gradients(
+        lambda: (model(torch.cat(ids)[None], sequence_index=numbers[None])[0][0],), {}, model
+    )
+    same(packed, expected)
+
+
+def test_gradients_pass_from_segment_to_segment() -> None:
+    model = model_of()
+    model.use_kernels(NUMBA)
+    ids = torch.randint(0, 50, (1, 150))
+
+    def in_segments() -> Sequence[Tensor]:
+        first, state = model(ids[:, :70])
+        return (torch.cat((first, model(ids[:, 70:], state)[0]), dim=1),)
+
+    expected = outputs_and_gradients(lambda: (model(ids)[0],), {}, model)
+    same(outputs_and_gradients(in_segments, {}, model), expected)
+
+
+def test_products_in_bfloat16() -> None:
+    """As near to float32 as plain torch is with products in bfloat16, or half as far again."""
+    model = model_of()
+    ids = torch.randint(0, 50, (2, 100))
+
+    def read() -> Sequence[Tensor]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=rounded):
+            return (model(ids)[0],)
+
+    def distance(found: dict[str, Tensor]) -> Tensor:
+        errors = [((found[name] - value).norm() / value.norm()) for name, value in exact.items()]
+        return torch.stack(errors).mean()
+
+    rounded = False
+    exact = outputs_and_gradients(read, {}, model)
+    rounded = True
+    by_torch = distance(outputs_and_gradients(read, {}, model))
+    model.use_kernels(NUMBA)
+    by_numba = distance(outputs_and_gradients(read, {}, model))
+    assert 0 < by_numba < 1.5 * by_torch < 0.1
+
+
+def test_without_gradients_the_kernels_are_those_for_reading() -> None:
+    model = model_of()
+    model.use_kernels(NUMBA)
+    ids = torch.randint(0, 50, (1, 100))
+    with_gradients = model(ids)[0]
+    assert with_gradients.requires_grad
+    with torch.no_grad():
+        close(model(ids)[0], with_gradients.detach(), "hidden states")

@@ -1,0 +1,183 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+from spscanner_rag.checkpoint import load_model
+from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.passes import Pass
+from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
+from spscanner_rag.lab.training.stages.evidence_objective import (
+    EvidenceObjective,
+    listwise_divergence,
+    weight_of_positives,
+)
+from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+
+RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
+POSITIONS = np.array([9, 19, 29])
+NO_SOURCE = cast(ExampleSource, None)  # a loss draws no examples
+
+
+def example(relevant: list[bool], teacher: list[float] | None = None, seed: int = 0) -> Example:
+    draw = np.random.default_rng(seed)
+    sequence = TokenSequence(
+        draw.integers(0, 300, 30).astype(np.int32),
+        POSITIONS,
+        draw.integers(0, 6, 30).astype(np.uint8),
+        draw.normal(size=(3, 4)).astype(np.float32),
+    )
+    scores = None if teacher is None else np.array(teacher, np.float32)
+    return Example(sequence, np.array(relevant), scores)
+
+
+def loss(checkpoint: Path, recipe: Recipe, *examples: Example, head: nn.Module | None = None) -> float:
+    model = load_model(checkpoint)
+    together = Pass(range(len(examples)), 64)
+    objective = EvidenceObjective(NO_SOURCE, replace(recipe, teacher="any" if head else ""), 32)
+    if head is not None:
+        objective.extra.load_state_dict(head.state_dict())
+    return objective.loss(model, examples, together).item()
+
+
+def logits(checkpoint: Path, given: Example) -> torch.Tensor:
+    return torch.from_numpy(read_logits(load_model(checkpoint), [given.sequence], 512)[0])
+
+
+def test_the_binary_loss_is_a_mean_over_sentences_and_weighs_relevant_ones(tiny_checkpoint: Path) -> None:
+    first, second = example([True, False, False]), example([False, False, True], seed=1)
+    expected = [
+        F.binary_cross_entropy_with_logits(
+            logits(tiny_checkpoint, e), torch.tensor(e.relevant).float(), pos_weight=torch.tensor(3.0)
+        ).item()
+        for e in (first, second)
+    ]
+    assert loss(tiny_checkpoint, RECIPE, first, second) == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+def test_balanced_positives_weigh_as_much_as_the_batch_s_other_sentences(tiny_checkpoint: Path) -> None:
+    balanced = replace(RECIPE, positive_weight="balanced")
+    one, none = example([True, False, False]), example([False, False, False], seed=1)
+    total = 0.0  # by hand: of six sentences one is relevant, so it weighs 5 / 1
+    for either in (one, none):
+        for logit, relevant in zip(logits(tiny_checkpoint, either).tolist(), either.relevant, strict=True):
+            probability = 1 / (1 + math.exp(-logit))
+            total -= 5.0 * math.log(probability) if relevant else math.log(1 - probability)
+    assert loss(tiny_checkpoint, balanced, one, none) == pytest.approx(total / 6, rel=1e-4)
+    weighed = replace(RECIPE, positive_weight=5.0)
+    assert loss(tiny_checkpoint, balanced, one, none) == loss(tiny_checkpoint, weighed, one, none)
+    # without a relevant sentence the weight is 1, and changes nothing
+    assert loss(tiny_checkpoint, balanced, none) == loss(tiny_checkpoint, RECIPE, none)
+
+
+@pytest.mark.parametrize(
+    ("positive_weight", "marks", "expected"),
+    [
+        ("balanced", [1, 0, 0, 0], 3.0),
+        ("balanced", [1, 1, 1, 0], 1 / 3),
+        ("balanced", [1, 1], 0.0),
+        ("balanced", [0, 0], 1.0),
+        (10.0, [1, 0, 0, 0], 10.0),
+        (10.0, [0, 0], 10.0),
+    ],
+)
+def test_the_weight_of_positives(positive_weight: PositiveWeight, marks: list[int], expected: float) -> None:
+    assert weight_of_positives(positive_weight, np.array(marks, bool)) == expected
+
+
+def test_a_shift_is_a_bias_that_the_model_does_not_have(tiny_checkpoint: Path) -> None:
+    recipe = replace(RECIPE, ranking_weight=0.5)
+    given, model = [example([False, True, False])], load_model(tiny_checkpoint)
+    together = Pass(range(1), 64)
+    objective = EvidenceObjective(NO_SOURCE, recipe, 32)
+    shifted = EvidenceObjective(NO_SOURCE, recipe, 32, shift=1.5).loss(model, given, together).item()
+    plain = objective.loss(model, given, together).item()
+    assert model.binary_head is not None
+    with torch.no_grad():
+        model.binary_head.bias += 1.5
+    assert shifted == pytest.approx(objective.loss(model, given, together).item(), rel=1e-5)
+    assert shifted != pytest.approx(plain, rel=1e-3)
+
+
+def test_ranking_is_a_softmax_over_the_sequence_and_nothing_without_evidence(tiny_checkpoint: Path) -> None:
+    ranked = replace(RECIPE, ranking_weight=0.5)
+    answered, unanswered = example([False, True, False]), example([False, False, False], seed=1)
+    added = loss(tiny_checkpoint, ranked, answered) - loss(tiny_checkpoint, RECIPE, answered)
+    expected = -logits(tiny_checkpoint, answered).log_softmax(0)[1].item()
+    assert added == pytest.approx(0.5 * expected, rel=1e-3)
+    assert loss(tiny_checkpoint, ranked, unanswered) == pytest.approx(
+        loss(tiny_checkpoint, RECIPE, unanswered)
+    )
+
+
+def test_a_group_is_ranked_over_the_sentences_of_all_its_sequences(tiny_checkpoint: Path) -> None:
+    ranked = replace(RECIPE, ranking_weight=0.5)
+    own, other = example([False, True, False]), example([False, False, False], seed=1)
+    group = replace(own, others=(other,))
+    added = loss(tiny_checkpoint, ranked, group) - loss(tiny_checkpoint, RECIPE, group)
+    both = torch.cat([logits(tiny_checkpoint, own), logits(tiny_checkpoint, other)])
+    assert added == pytest.approx(-0.5 * both.log_softmax(0)[1].item(), rel=1e-3)
+    # the binary loss takes a group for so many more sentences
+    assert loss(tiny_checkpoint, RECIPE, group) == pytest.approx(
+        loss(tiny_checkpoint, RECIPE, own, other), rel=1e-4
+    )
+
+
+def test_a_group_beside_single_sequences_is_one_of_the_step(tiny_checkpoint: Path) -> None:
+    ranked = replace(RECIPE, ranking_weight=0.5)
+    own, other, single = (example([seed != 1, False, False], seed=seed) for seed in range(3))
+    group = replace(own, others=(other,))
+    binary = loss(tiny_checkpoint, RECIPE, own, other, single)
+    both = torch.cat([logits(tiny_checkpoint, own), logits(tiny_checkpoint, other)])
+    rankings = [-scores.log_softmax(0)[0].item() for scores in (both, logits(tiny_checkpoint, single))]
+    expected = binary + 0.5 * sum(rankings) / 2
+    assert loss(tiny_checkpoint, ranked, group, single) == pytest.approx(expected, rel=1e-3)
+    # the same if each is a pass of its own
+    model, objective = load_model(tiny_checkpoint), EvidenceObjective(NO_SOURCE, ranked, 32)
+    apart = [objective.loss(model, [group, single], Pass([i], 64)).item() for i in range(2)]
+    assert sum(apart) == pytest.approx(expected, rel=1e-3)
+
+
+def test_distillation_draws_the_scanners_own_logits_to_the_teacher(tiny_checkpoint: Path) -> None:
+    distilled = replace(RECIPE, distillation_weight=2.0, distillation_temperature=0.5)
+    taught = example([False, True, False], [0.1, 0.9, 0.3])
+    added = loss(tiny_checkpoint, distilled, taught) - loss(tiny_checkpoint, RECIPE, taught)
+    wanted = (torch.tensor([0.1, 0.9, 0.3]) / 0.5).softmax(0)
+    got = logits(tiny_checkpoint, taught).softmax(0)
+    assert added == pytest.approx(2.0 * (wanted * (wanted / got).log()).sum().item(), rel=1e-3)
+    without = example([False, True, False])
+    assert loss(tiny_checkpoint, distilled, without) == pytest.approx(loss(tiny_checkpoint, RECIPE, without))
+
+
+def test_the_second_head_learns_the_teachers_scores(tiny_checkpoint: Path) -> None:
+    head = nn.Linear(32, 1)
+    nn.init.zeros_(head.weight)
+    nn.init.constant_(head.bias, 1.0)
+    taught = example([False, True, False], [1.0, 3.0, 1.0])
+    weighed = replace(RECIPE, teacher_weight=0.3)
+    added = loss(tiny_checkpoint, weighed, taught, head=head) - loss(tiny_checkpoint, weighed, taught)
+    assert added == pytest.approx(0.3 * 4 / 3, rel=1e-3)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.floats(-5, 5), st.floats(0.1, 4))
+def test_divergence_is_zero_where_both_agree_and_never_below(
+    values: list[float], shift: float, temperature: float
+) -> None:
+    targets = torch.tensor(values)
+    assert listwise_divergence(targets / temperature + shift, targets, temperature).item() == pytest.approx(
+        0, abs=1e-5
+    )
+    assert listwise_divergence(targets.flip(0), targets, temperature).item() > -1e-5
+    if math.isclose(max(values), min(values)):
+        return
+    lower, higher = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.0])
+    assert listwise_divergence(lower, higher, 1.0).item() > 0.1

@@ -1,0 +1,308 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+from torch.nn import functional as F
+
+from spscanner_rag.baselines.mamba_reranker import END_TOKENS, TEMPLATE, MambaReranker, PairReader
+from spscanner_rag.baselines.units import segmenter_of
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
+from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.training.data.columns import HARD_CHOICE, Columns, PassageDraw
+from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.teacher import TeacherScores
+from spscanner_rag.lab.training.passes import Pass
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.run import TrainingRun
+from spscanner_rag.lab.training.stages.reranker_objective import RerankerObjective
+from spscanner_rag.lab.training.stages.reranker_stage import RerankerStage, validate
+from spscanner_rag.lab.training.stages.reranker_start import as_reranker
+from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
+from spscanner_rag.mamba2.config import Mamba2Config
+
+BIRDS = ("heron", "plover", "curlew", "swift", "wren", "robin", "linnet", "osprey")
+RECIPE = Recipe(
+    stage="reranker", rerank_negatives=3, sequence_tokens=(64,), sequences_per_step=4, dtype="float32"
+)
+
+
+def reeds_of(number: int, place: int) -> str:
+    """An answer that no other question has."""
+    return f"{100 * (number + 1) + place} reeds"
+
+
+def bird_document(number: int) -> Document:
+    """A paragraph for each bird, and one that has the first answer again, which no span of evidence says."""
+    paragraphs = [
+        f"The {bird} of lake {number} nests in {reeds_of(number, place)}." for place, bird in enumerate(BIRDS)
+    ]
+    again = f"The heron of lake {number} left {reeds_of(number, 0)}."
+    text = "\n\n".join([*paragraphs, again])
+    questions = tuple(
+        Question(
+            f"{number}-{bird}",
+            f"How does the {bird} of lake {number} nest?",
+            ((text.index(paragraph), text.index(paragraph) + len(paragraph)),),
+            answers=(reeds_of(number, place),),
+        )
+        for place, (bird, paragraph) in enumerate(zip(BIRDS, paragraphs, strict=True))
+    )
+    return Document(str(number), "lakes", f"Lake {number}", text, questions)
+
+
+def marked_document(number: int) -> Document:
+    """One paragraph has another verb than the others, which even a tiny model learns to see in a few steps."""
+    builder = BIRDS[number % len(BIRDS)]
+    paragraphs = [
+        f"The {bird} of lake {number} {'builds' if bird == builder else 'sleeps'}." for bird in BIRDS
+    ]
+    text = "\n\n".join(paragraphs)
+    start = text.index(f"The {builder}")
+    question = Question(str(number), "Who builds?", ((start, start + len(paragraphs[number % len(BIRDS)])),))
+    return Document(str(number), "lakes", f"Lake {number}", text, (question,))
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    return [bird_document(number) for number in range(12)]
+
+
+@pytest.fixture(scope="module")
+def start(documents: list[Document]) -> Checkpoint:
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer((document.text for document in documents), 300)
+    config = Mamba2Config(
+        d_model=32,
+        n_layer=1,
+        vocab_size=tokenizer.get_vocab_size(),
+        d_state=16,
+        headdim=16,
+        pad_vocab_size_multiple=1,
+    )
+    settings = ScannerSettings(match=True, prior=True)
+    return Checkpoint(new_model(config, settings), settings, tokenizer, "tiny", Path("."), False)
+
+
+def columns_of(
+    documents: list[Document], reader: PairReader, recipe: Recipe, teacher: TeacherScores | None = None
+) -> Columns:
+    store, segmenter = DocumentStore(documents), segmenter_of("passage")
+    return Columns(PassageDraw(store, recipe, segmenter, reader.tokenizer, teacher), reader)
+
+
+@pytest.fixture
+def columns(documents: list[Document], start: Checkpoint) -> Columns:
+    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+    return columns_of(documents, reader, RECIPE)
+
+
+def test_a_base_gains_an_end_token_and_loses_its_lexical_channel(start: Checkpoint) -> None:
+    made = as_reranker(start, 0)
+    assert start.tokenizer.token_to_id(END_TOKENS[0]) is None  # the base is as it was
+    assert made.tokenizer.token_to_id(END_TOKENS[0]) == start.model.config.vocab_size
+    assert made.settings == ScannerSettings()
+    own, found = start.model.state_dict(), made.model.state_dict()
+    assert set(own) - set(found) == {"match_embedding.weight", "lexical_prior.weight"}
+    for name, value in found.items():
+        torch.testing.assert_close(value[: len(own[name])], own[name], rtol=0, atol=0)
+    again = as_reranker(made, 1)  # it has an end token now
+    assert again.model.config == made.model.config
+    for name, value in again.model.state_dict().items():
+        torch.testing.assert_close(value, found[name], rtol=0, atol=0)
+
+
+def read(columns: Columns, tokenizer: Tokenizer, number: int) -> list[tuple[str, str, bool]]:
+    """Document, question and label of each pair of a column."""
+    found = []
+    for pair in columns.example(number, 64).stretches:
+        assert pair.sequence.input_ids[-1] == tokenizer.token_to_id(END_TOKENS[0])
+        assert pair.sequence.positions.tolist() == [len(pair.sequence.input_ids) - 1]
+        text = tokenizer.decode(pair.sequence.input_ids.tolist())
+        document, _, query = text.removeprefix("document: ").partition("; query: ")
+        assert TEMPLATE.format(document=document, query=query.removesuffix(";")) == text
+        found.append((document, query.removesuffix(";"), bool(pair.relevant[0])))
+    return found
+
+
+def test_a_column_has_the_answer_first_and_near_passages_without_it(
+    columns: Columns, start: Checkpoint
+) -> None:
+    tokenizer = as_reranker(start, 0).tokenizer
+    near = 0
+    for number in range(30):
+        pairs = read(columns, tokenizer, number)
+        assert [label for _, _, label in pairs] == [True, False, False, False]
+        assert len({document for document, _, _ in pairs}) == 4
+        (query,) = {query for _, query, _ in pairs}
+        bird, lake = query.removeprefix("How does the ").removesuffix(" nest?").split(" of lake ")
+        right, *wrong = (document for document, _, _ in pairs)
+        reeds = reeds_of(int(lake), BIRDS.index(bird))
+        assert right == f"The {bird} of lake {lake} nests in {reeds}."
+        assert not any(reeds in document for document in wrong)  # false negatives
+        near += sum(f"of lake {lake} " in document for document in wrong)
+        assert pairs == read(columns, tokenizer, number)
+    assert near > 60  # a random passage is of the same lake once in 12 times
+    assert read(columns, tokenizer, 0) != read(columns, tokenizer, 1)
+
+
+def test_random_negatives_stand_beside_near_ones(documents: list[Document], start: Checkpoint) -> None:
+    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+
+    def near(random: int) -> float:
+        """How many of the three negatives are of the lake that is asked about, on the average."""
+        columns = columns_of(documents, reader, replace(RECIPE, rerank_random=random))
+        same = 0
+        for number in range(60):
+            (_, query, _), *wrong = read(columns, reader.tokenizer, number)
+            lake = query.removesuffix(" nest?").partition(" of ")[2]
+            assert len({document for document, _, _ in wrong}) == 3
+            same += sum(f"of {lake} " in document for document, _, _ in wrong)
+        return same / 60
+
+    few, some, none = near(3), near(2), near(0)
+    assert few < 0.6  # one of twelve lakes
+    assert none > 1.5
+    assert few < some < none
+
+
+def test_only_the_beginning_of_a_passage_is_read(columns: Columns) -> None:
+    whole, cut = columns.example(0, 64), columns.example(0, 4)
+    for long, short in zip(whole.stretches, cut.stretches, strict=True):
+        assert len(short.sequence.input_ids) < len(long.sequence.input_ids)
+
+
+def test_the_teacher_chooses_every_other_negative(
+    documents: list[Document], start: Checkpoint, tmp_path: Path
+) -> None:
+    class LastParagraph:
+        all_questions_at_once = True
+
+        def scores(self, questions: list[str], texts: list[str]) -> np.ndarray:
+            return np.tile(np.arange(len(texts), dtype=np.float32), (len(questions), 1))
+
+    teacher = TeacherScores("last", tmp_path, lambda name: LastParagraph())  # type: ignore[arg-type,return-value]
+    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+    taught = columns_of(documents, reader, replace(RECIPE, rerank_negatives=1), teacher)
+    drawn = [read(taught, reader.tokenizer, number)[1][0] for number in range(40)]
+    from_end = sum("left" in document or "osprey" in document for document in drawn)
+    assert from_end >= 10  # two of the HARD_CHOICE nearest, which BM25 would never choose
+    assert HARD_CHOICE == 4
+
+
+def test_the_loss_is_the_cross_entropy_of_the_column(columns: Columns, start: Checkpoint) -> None:
+    made = as_reranker(start, 0)
+    model = made.model
+    objective = RerankerObjective(columns, RECIPE, 32)
+    examples = [objective.example(number, 64) for number in range(3)]
+    expected = []
+    for example in examples:
+        logits = []
+        for pair in example.stretches:
+            hidden, _ = model(torch.from_numpy(pair.sequence.input_ids)[None].long())
+            logits.append(model.score(hidden[0, -1:])[0])
+        expected.append(F.cross_entropy(torch.stack(logits)[None], torch.tensor([0])))
+    lengths = [objective.tokens(example) for example in examples]
+    loss = objective.loss(model, examples, Pass([0, 1, 2], max(lengths)))
+    torch.testing.assert_close(loss, torch.stack(expected).mean(), rtol=1e-5, atol=1e-5)
+
+
+def written(documents: list[Document], path: Path) -> Path:
+    lines = [
+        {
+            "doc_id": d.doc_id, "source": d.source, "title": d.title, "text": d.text,
+            "questions": [
+                {"qid": q.qid, "question": q.text, "evidence": q.evidence, "answers": q.answers}
+                for q in d.questions
+            ],
+        }
+        for d in documents
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> RunFiles:
+    folder = tmp_path_factory.mktemp("reranker")
+    shape = {"d_model": 32, "n_layer": 2, "ssm_cfg": {"layer": "Mamba2", "d_state": 16, "headdim": 16}}
+    (folder / "shape.json").write_text(json.dumps(shape))
+    data = written([marked_document(n) for n in range(24)], folder / "train.jsonl")
+    held_out = [marked_document(n) for n in range(100, 108)]
+    return RunFiles(
+        [data], [written(held_out, folder / "dev.jsonl")], folder / "out", None, folder / "shape.json",
+        folder / "teacher",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_run_gives_a_reranker_that_ranks_better_than_before(files: RunFiles) -> None:
+    recipe = replace(
+        RECIPE, steps=80, learning_rate=5e-3, sequences_per_step=8, vocab_size=300, validate_every=100,
+        final_validation_questions=16, save_every=100,
+    )  # fmt: skip
+    run = TrainingRun(files, recipe, torch.device("cpu"))
+    before = run.stage.validate(replace(run.start, model=run.start.model.eval()), final=True)
+    losses: list[float] = []
+    after = run.train(lambda report: losses.append(report.loss), lambda step, validation: None)
+    assert before is not None
+    assert after is not None
+    assert losses[0] == pytest.approx(np.log(4), abs=0.2)  # of a model that knows nothing yet
+    assert np.mean(losses[-10:]) < 0.9
+    assert after.choice > before.choice + 0.2
+    assert after.measures["lakes"].keys() == {"mrr@10", "recall@1", "recall@10"}
+    card = (files.out / "README.md").read_text()
+    assert "| lakes | " in card
+    assert "MambaReranker(" in card
+    loaded = MambaReranker(files.out, "passage", device="cpu", dtype="float32")
+    trained = MambaReranker.of_model(run.trainer.model.eval(), run.start.tokenizer, 64)
+    texts = marked_document(203).text.split("\n\n")
+    ours, saved = trained.score_texts("Who builds?", texts), loaded.score_texts("Who builds?", texts)
+    assert np.ptp(ours) > 0.1
+    np.testing.assert_allclose(saved, ours, atol=0.05)  # saved in bfloat16
+
+
+def test_validation_counts_what_bm25_did_not_find_as_not_found(start: Checkpoint) -> None:
+    made = as_reranker(start, 0)
+    reranker = MambaReranker.of_model(made.model.eval(), made.tokenizer)
+    paragraphs = [f"The robin sang {n}." for n in range(60)] + ["Nothing."]
+    text = "\n\n".join(paragraphs)
+    at = text.index("Nothing")
+    question = Question("q", "Who is the robin?", ((at, at + 7),))
+    document = Document("d", "s", "", text, (question,))
+    reranked = validate(reranker, segmenter_of("passage"), {"s": [(document, question)]})
+    assert reranked["s"] == {"mrr@10": 0.0, "recall@1": 0.0, "recall@10": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "message"),
+    [
+        ({}, [Path("book.txt")], "got --text"),
+        ({"lexical_match": True}, [], "lexical_match is true, but a reranker has no lexical channel"),
+    ],
+)
+def test_what_a_reranker_has_no_use_for_is_refused(
+    files: RunFiles, changes: dict[str, bool], text: list[Path], message: str
+) -> None:
+    recipe = replace(RECIPE, **changes)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=message):
+        RerankerStage(replace(files, text=text), recipe, torch.device("cpu"), lambda message: None)
+
+
+def test_keys_of_the_recipe_are_checked() -> None:
+    with pytest.raises(ValueError, match="rerank_unit is 'word'"):
+        Recipe(rerank_unit="word")
+    with pytest.raises(ValueError, match="rerank_negatives is 0"):
+        Recipe(rerank_negatives=0)
+
+
+def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
+    text = "The heron nests."
+    question = Question("q", "Who nests?", ((0, len(text)),))
+    single = Document("d", "s", "", text, (question,))
+    reader = PairReader.of(as_reranker(start, 0).tokenizer)
+    with pytest.raises(ValueError, match="has a passage without its answer"):
+        columns_of([single], reader, RECIPE).example(0, 64)

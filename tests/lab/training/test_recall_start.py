@@ -1,0 +1,99 @@
+"""Layers that start so that a token recalls those like it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from spscanner_rag.lab.training.recall_start import DECAYS, STEPS, start_recall
+from spscanner_rag.mamba2.backbone import Backbone, LayerState
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.kernels.torch import TorchKernels
+from spscanner_rag.mamba2.model import ScannerModel
+
+SHAPE = Mamba2Config(d_model=64, n_layer=2, vocab_size=50, d_state=32, headdim=16)
+SHAPES = [
+    SHAPE,
+    replace(SHAPE, ngroups=2, d_state=48),  # more rows of B than columns
+    replace(SHAPE, D_has_hdim=True, conv_bias=False, rmsnorm=False),
+]
+
+
+class Listening(TorchKernels):
+    """Keeps what the gated norm of each layer is given."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Tensor, Tensor]] = []
+
+    def gated_norm(self, norm: object, y: Tensor, z: Tensor) -> Tensor:
+        self.heard.append((y, z))
+        return super().gated_norm(norm, y, z)  # type: ignore[arg-type]
+
+
+def found_again(backbone: Backbone, tokens: Tensor) -> Tensor:
+    """The mean of y times gate at the last token of each row, in the first layer: (batch,)."""
+    kernels = Listening()
+    mixer = backbone.layers[0].mixer
+    mixer.kernels = kernels
+    normed = backbone.layers[0].norm(backbone.embedding(tokens))
+    config = mixer.config
+    state = (
+        torch.zeros(len(tokens), config.d_conv - 1, config.conv_dim),
+        torch.zeros(len(tokens), config.nheads, config.headdim, config.d_state),
+    )
+    mixer(normed, LayerState(*state), None, None)
+    ((y, z),) = kernels.heard
+    return (y * F.silu(z))[:, -1].mean(-1)
+
+
+@torch.no_grad()
+def share_above(model: ScannerModel) -> float:
+    """How often the last of 24 tokens stands out more if it also stands among the first ones."""
+    draw = torch.Generator().manual_seed(0)
+    without = torch.stack([torch.randperm(50, generator=draw)[:24] for _ in range(100)])
+    repeated = without.clone()
+    repeated[:, 5] = repeated[:, -1]
+    above = found_again(model.backbone, repeated) > found_again(model.backbone, without)
+    return above.float().mean().item()
+
+
+@pytest.mark.parametrize("config", SHAPES[:2], ids=["one group", "two groups"])
+def test_a_token_finds_itself_again(config: Mamba2Config) -> None:
+    torch.manual_seed(0)
+    model = ScannerModel(config)
+    before = share_above(model)
+    start_recall(model, seed=0)
+    assert share_above(model) >= 0.95
+    assert before < 0.8
+
+
+@pytest.mark.parametrize("config", SHAPES)
+def test_what_it_sets(config: Mamba2Config) -> None:
+    torch.manual_seed(0)
+    model = ScannerModel(config)
+    embedding = model.backbone.embedding.weight.detach().clone()
+    start_recall(model, seed=1)
+    first = {name: value.clone() for name, value in model.state_dict().items()}
+    assert torch.equal(model.backbone.embedding.weight, embedding)
+    for layer in model.backbone.layers:
+        mixer, group = layer.mixer, config.ngroups * config.d_state
+        sizes = [config.d_inner, config.d_inner, group, group, config.nheads]
+        gate, x, B, C, _ = mixer.in_proj.weight.split(sizes)
+        assert torch.equal(gate, x)
+        assert torch.equal(B, C)
+        mean_square = x.square().sum() / config.d_inner  # so that x has the size of the layer's input
+        assert math.isclose(mean_square.item(), 1.0, rel_tol=1e-4)
+        steps, decays = F.softplus(mixer.dt_bias), mixer.A_log.exp()
+        torch.testing.assert_close(steps[[0, -1]], torch.tensor(STEPS))
+        torch.testing.assert_close(decays[[0, -1]], torch.tensor(DECAYS))
+        assert not mixer.D.any()
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    for seed, same in ((1, True), (2, False)):
+        torch.manual_seed(0)
+        again = ScannerModel(config)
+        start_recall(again, seed)
+        found = again.state_dict()
+        assert all(torch.equal(found[name], value) for name, value in first.items()) is same

@@ -1,0 +1,283 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from spscanner_rag import Scanner
+from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
+from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.start import (
+    RunFiles,
+    check_start,
+    start_checkpoint,
+    start_language_model,
+    train_tokenizer,
+)
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_START, ScannerModel
+
+CPU = torch.device("cpu")
+SHAPE = {"d_model": 16, "n_layer": 1, "ssm_cfg": {"layer": "Mamba2", "d_state": 8, "headdim": 8}}
+LEXICAL = Recipe(
+    vocab_size=300, reanchor_tokens=32, lexical_match=True, lexical_prior=True, lexical_surroundings=True
+)
+
+
+SOFT = replace(LEXICAL, lexical_soft=True)
+TABLE = WordVectors.of_vectors(
+    ("badger", "road", "the"), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
+)
+
+
+def files(
+    out: Path, base: Path | None = None, config: Path | None = None, table: Path | None = None
+) -> RunFiles:
+    named = None if base is None else str(base)
+    return RunFiles([], [], out, named, config, out / "teacher", word_vectors=table)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    write_word_vectors(tmp_path / "table.safetensors", TABLE)
+    return tmp_path / "table.safetensors"
+
+
+@pytest.fixture
+def shape(tmp_path: Path) -> Path:
+    path = tmp_path / "shape.json"
+    path.write_text(json.dumps(SHAPE))
+    return path
+
+
+@pytest.fixture
+def language_model(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8),
+        match_embedding=True,
+        head=False,
+    )
+    folder = tmp_path / "lm"
+    save_checkpoint(folder, model, ScannerSettings(match=True), tiny_tokenizer)
+    return folder
+
+
+@pytest.fixture
+def lesser_scanner(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Path:
+    """A scanner that has the match embedding only."""
+    model = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), match_embedding=True
+    )
+    save_checkpoint(tmp_path / "base", model, ScannerSettings(match=True), tiny_tokenizer)
+    return tmp_path / "base"
+
+
+def test_a_language_model_as_base_takes_the_recipes_reading_and_starts_as_it_was(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer
+) -> None:
+    plain = ScannerModel(
+        Mamba2Config(d_model=16, n_layer=1, vocab_size=384, d_state=8, headdim=8), head=False
+    )
+    save_checkpoint(tmp_path / "lm", plain, ScannerSettings(), tiny_tokenizer)
+    start = start_checkpoint(files(tmp_path, tmp_path / "lm"), LEXICAL, [], CPU)
+    assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (32, True, True)
+    assert start.model.binary_head is not None
+    ids = torch.arange(20)[None]
+    expected, _ = plain(ids)
+    got, _ = start.model(ids, None, torch.full((1, 20), 5))
+    torch.testing.assert_close(got, expected)
+    start.model.score(got[0], torch.zeros(20, 4))
+    again = start_checkpoint(files(tmp_path, tmp_path / "lm"), LEXICAL, [], CPU)
+    torch.testing.assert_close(again.model.binary_head.weight, start.model.binary_head.weight)  # type: ignore[union-attr]
+
+
+def test_a_language_model_keeps_its_channel_only_if_the_recipe_wants_one(
+    tmp_path: Path, language_model: Path
+) -> None:
+    with_match = start_checkpoint(files(tmp_path, language_model), LEXICAL, [], CPU).model
+    kept = start_language_model(
+        files(tmp_path, language_model), Recipe(stage="language-model"), [], CPU
+    ).model
+    assert with_match.match_embedding is not None
+    assert kept.match_embedding is not None
+    torch.testing.assert_close(with_match.match_embedding.weight, kept.match_embedding.weight)
+    plain = start_checkpoint(files(tmp_path, language_model), Recipe(), [], CPU)
+    assert (plain.model.match_embedding, plain.settings.match) == (None, False)
+
+
+def test_a_scanner_as_base_keeps_its_reading(tmp_path: Path, tiny_checkpoint: Path) -> None:
+    start = start_checkpoint(files(tmp_path, tiny_checkpoint), replace(LEXICAL, reanchor_tokens=999), [], CPU)
+    assert (start.settings.reanchor_tokens, start.settings.match, start.settings.prior) == (64, True, True)
+    other = start_checkpoint(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
+    assert (other.settings.reanchor_tokens, other.settings.match, other.settings.prior) == (64, True, True)
+
+
+def test_a_scanner_as_base_gains_what_it_lacks_and_starts_as_it_was(
+    tmp_path: Path, lesser_scanner: Path
+) -> None:
+    model = load_checkpoint(lesser_scanner, device=CPU, dtype=torch.float32).model
+    start = start_checkpoint(files(tmp_path, lesser_scanner), LEXICAL, [], CPU)
+    assert start.settings == ScannerSettings(match=True, prior=True, surroundings=True)
+    ids, classes = torch.arange(20)[None], torch.full((1, 20), 5)
+    with torch.no_grad():
+        expected, got = model(ids, None, classes)[0], start.model(ids, None, classes)[0]
+        torch.testing.assert_close(start.model.score(got[0], torch.randn(20, 4)), model.score(expected[0]))
+    as_it_is = start_checkpoint(files(tmp_path, lesser_scanner), Recipe(), [], CPU)
+    assert as_it_is.settings == ScannerSettings(match=True)
+
+
+def test_a_scanner_as_base_gains_the_soft_channel_and_starts_as_it_was(
+    tmp_path: Path, tiny_checkpoint: Path, table: Path
+) -> None:
+    base = load_checkpoint(tiny_checkpoint, device=CPU)
+    start = start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
+    assert start.settings == replace(base.settings, soft=True)
+    assert start.word_vectors is not None
+    assert start.word_vectors.words == TABLE.words
+    ids, features = torch.arange(20)[None], torch.randn(1, 20, SOFT_FEATURES)
+    prior = torch.randn(20, start.model.prior_width)
+    with torch.no_grad():
+        expected = base.model.score(base.model(ids, None, ids % 7)[0][0], prior[:, :4])
+        hidden, _ = start.model(ids, None, ids % 7, match_features=features)
+        torch.testing.assert_close(start.model.score(hidden[0], prior), expected)
+    save_checkpoint(
+        tmp_path / "grown", start.model, start.settings, start.tokenizer, word_vectors=start.word_vectors
+    )
+    # a base with a table of its own needs no other, and keeps it whatever the recipe
+    for recipe in (SOFT, Recipe()):
+        again = start_checkpoint(files(tmp_path, tmp_path / "grown"), recipe, [], CPU)
+        assert again.settings.soft
+        assert again.word_vectors is not None
+
+
+def test_a_language_model_as_base_starts_with_a_share_of_the_soft_score(
+    tmp_path: Path, language_model: Path, table: Path
+) -> None:
+    start = start_checkpoint(files(tmp_path, language_model, table=table), SOFT, [], CPU)
+    assert start.model.soft_prior is not None
+    assert start.model.soft_prior.bias.tolist() == pytest.approx([SOFT_START] + [0] * 11)
+    assert start.word_vectors is not None
+    plain = start_checkpoint(files(tmp_path, language_model), LEXICAL, [], CPU)
+    assert (plain.word_vectors, plain.model.soft_prior) == (None, None)
+
+
+def test_a_table_is_given_exactly_where_it_is_read(
+    tmp_path: Path, tiny_checkpoint: Path, shape: Path, table: Path
+) -> None:
+    with pytest.raises(ValueError, match="give --word-vectors FILE, which `spscanner word-vectors` makes"):
+        start_checkpoint(files(tmp_path, tiny_checkpoint), SOFT, [], CPU)
+    with pytest.raises(ValueError, match="give --word-vectors FILE"):
+        check_start(files(tmp_path, config=shape), SOFT)
+    with pytest.raises(ValueError, match="give --word-vectors FILE"):
+        check_start(files(tmp_path, config=shape), Recipe(embedding_start=True))
+    with pytest.raises(ValueError, match="the recipe has no use for word vectors"):
+        check_start(files(tmp_path, config=shape, table=table), LEXICAL)
+    with pytest.raises(ValueError, match="embedding_start is true with --base"):
+        check_start(files(tmp_path, tiny_checkpoint, table=table), Recipe(embedding_start=True))
+    with pytest.raises(ValueError, match="recall_start is true with --base, whose layers are trained"):
+        check_start(files(tmp_path, tiny_checkpoint), Recipe(recall_start=True))
+    check_start(files(tmp_path, config=shape, table=table), SOFT)
+    table.write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"table\.safetensors: truncated"):
+        start_checkpoint(files(tmp_path, tiny_checkpoint, table=table), SOFT, [], CPU)
+
+
+def test_from_nothing_with_word_vectors(
+    tmp_path: Path, shape: Path, table: Path, documents: list[Document]
+) -> None:
+    given = files(tmp_path / "out", config=shape, table=table)
+    soft = start_checkpoint(given, SOFT, documents, CPU)
+    assert soft.word_vectors is not None
+    assert soft.settings.soft
+    recipe = replace(SOFT, embedding_start=True)
+    started = start_checkpoint(given, recipe, documents, CPU).model.backbone.embedding.weight
+    assert not torch.equal(started, soft.model.backbone.embedding.weight)
+    language_model = start_language_model(given, recipe, documents, CPU)
+    assert (language_model.word_vectors, language_model.settings.soft) == (None, False)
+    assert torch.equal(language_model.model.backbone.embedding.weight, started)
+
+
+def test_from_nothing_with_layers_that_recall(tmp_path: Path, shape: Path, documents: list[Document]) -> None:
+    given = files(tmp_path, config=shape)
+    for start in (start_checkpoint, start_language_model):
+        plain = start(given, LEXICAL, documents, CPU).model.state_dict()
+        recalling = start(given, replace(LEXICAL, recall_start=True), documents, CPU).model.state_dict()
+        other = {name for name, value in recalling.items() if not torch.equal(value, plain[name])}
+        layer = "backbone.layers.0.mixer."
+        assert other == {
+            layer + name
+            for name in ("in_proj.weight", "conv1d.weight", "conv1d.bias", "dt_bias", "A_log", "D")
+        }
+
+
+def test_least_units_and_the_weight_of_texts_are_the_base_s_own_or_the_recipe_s(
+    tmp_path: Path, tiny_checkpoint: Path, lesser_scanner: Path, shape: Path, documents: list[Document]
+) -> None:
+    def of(settings: ScannerSettings) -> tuple[int, float]:
+        return settings.least_units, settings.text_weight
+
+    recipe = replace(LEXICAL, lexical_least_units=200, lexical_text_weight=2.0)
+    own = start_checkpoint(files(tmp_path, tiny_checkpoint), recipe, [], CPU)
+    assert of(own.settings) == of(load_checkpoint(tiny_checkpoint, device=CPU).settings) == (60, 0.5)
+    assert of(start_checkpoint(files(tmp_path, lesser_scanner), recipe, [], CPU).settings) == (200, 2.0)
+    new = start_checkpoint(files(tmp_path / "new", config=shape), recipe, documents, CPU)
+    assert of(new.settings) == (200, 2.0)
+
+
+def test_a_scanner_without_its_head_is_a_language_model_again(tmp_path: Path, tiny_checkpoint: Path) -> None:
+    start = start_language_model(files(tmp_path, tiny_checkpoint), Recipe(), [], CPU)
+    assert start.model.binary_head is None
+    save_checkpoint(tmp_path / "lm", start.model, start.settings, start.tokenizer)
+    with pytest.raises(CheckpointError, match="language model without"):
+        Scanner.from_pretrained(tmp_path / "lm", device="cpu")
+
+
+def test_from_nothing_a_vocabulary_is_learnt_once(
+    tmp_path: Path, shape: Path, documents: list[Document]
+) -> None:
+    out = tmp_path / "out"
+    first = start_language_model(files(out, config=shape), LEXICAL, documents, CPU)
+    assert first.tokenizer.get_vocab_size() == 300
+    assert (first.settings.match, first.model.match_embedding, first.model.binary_head) == (False, None, None)
+    again = start_language_model(files(out, config=shape), LEXICAL, [], CPU)
+    assert again.tokenizer.to_str() == first.tokenizer.to_str()
+    np.testing.assert_array_equal(
+        again.model.backbone.embedding.weight.detach(), first.model.backbone.embedding.weight.detach()
+    )
+    assert list(out.glob("*.part")) == []
+
+
+def test_a_start_that_cannot_be_is_refused_before_data_is_read(
+    tmp_path: Path, shape: Path, tiny_checkpoint: Path
+) -> None:
+    check_start(files(tmp_path, config=shape), LEXICAL)
+    check_start(files(tmp_path, tiny_checkpoint), LEXICAL)
+    for neither_or_both in (files(tmp_path), files(tmp_path, tiny_checkpoint, shape)):
+        with pytest.raises(ValueError, match="give one of --base and --config"):
+            check_start(neither_or_both, LEXICAL)
+    with pytest.raises(CheckpointError, match="no such folder"):
+        check_start(files(tmp_path, tmp_path / "nothing"), LEXICAL)
+    shape.write_text(json.dumps(SHAPE | {"d_model": 17}))
+    with pytest.raises(ValueError, match=r"shape\.json: ssm_cfg\.headdim"):
+        check_start(files(tmp_path, config=shape), LEXICAL)
+
+
+TOKENIZER = train_tokenizer(["the cat sat on the mat", "the dog sat"], 270)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_text_comes_back(text: str) -> None:
+    assert TOKENIZER.decode(TOKENIZER.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_merges_are_learnt_up_to_the_size() -> None:
+    assert TOKENIZER.get_vocab_size() == 270
+    assert len(TOKENIZER.encode(" the").ids) == 1

@@ -1,0 +1,222 @@
+"""Files that a run resumes from: whole, checked, and of this run."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spscanner_rag.lab.training.inputs import Inputs
+from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.state_file import (
+    STATE_FILE,
+    check_state,
+    read_state,
+    read_tensors,
+    refuse_other_shapes,
+    write_tensors,
+)
+
+TYPES = {"step": int, "weights": dict}
+CONTENT: dict[str, Any] = {"step": 3, "weights": {"a": torch.arange(1000.0)}}
+INPUTS: Inputs = {"--data": {"file 1": "ab" * 32}}
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "a.pt", CONTENT)
+    for check in (True, False):
+        content = read_tensors(tmp_path / "a.pt", TYPES, check=check)
+        assert content["step"] == 3
+        assert torch.equal(content["weights"]["a"], CONTENT["weights"]["a"])
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pt"]
+
+
+def _pickled(tmp_path: Path) -> bytes:
+    torch.save([1, 2], tmp_path / "list")
+    return (tmp_path / "list").read_bytes()
+
+
+def _without_step(tmp_path: Path) -> bytes:
+    torch.save({"weights": {}}, tmp_path / "other")
+    return (tmp_path / "other").read_bytes()
+
+
+def _other_type(tmp_path: Path) -> bytes:
+    torch.save({"step": "3", "weights": {}}, tmp_path / "other")
+    return (tmp_path / "other").read_bytes()
+
+
+def _code(tmp_path: Path) -> bytes:
+    torch.save({"step": Path("/"), "weights": {}}, tmp_path / "code")
+    return (tmp_path / "code").read_bytes()
+
+
+def _zip(tmp_path: Path) -> bytes:
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("a", "b")
+    return (tmp_path / "zip").read_bytes()
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_an_empty_file_is_called_so(tmp_path: Path, check: bool) -> None:
+    (tmp_path / "a.pt").touch()
+    with pytest.raises(ValueError, match=r"a\.pt cannot be read \(it is empty\)"):
+        read_tensors(tmp_path / "a.pt", TYPES, check=check)
+    with pytest.raises(ValueError, match=r"b\.pt cannot be read \(No such file or directory\)"):
+        read_tensors(tmp_path / "b.pt", TYPES, check=check)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lambda _: b"",
+        lambda _: b"hello world",
+        lambda _: b"\0" * 100,
+        lambda _: b"\x80\x02]q\x00.",
+        lambda _: b"PK\x05\x06" + b"\0" * 18,
+        _pickled,
+        _without_step,
+        _other_type,
+        _code,
+        _zip,
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_damaged_and_foreign_files_are_one_message(
+    tmp_path: Path, content: Callable[[Path], bytes], check: bool
+) -> None:
+    path = tmp_path / "a.pt"
+    path.write_bytes(content(tmp_path))
+    with pytest.raises(ValueError, match=r"it is damaged, or another program wrote it; do this$") as caught:
+        read_tensors(path, TYPES, next_step="do this", check=check)
+    assert str(caught.value).startswith(f"{path} cannot be read (")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
+    path, draw = tmp_path / "a.pt", random.Random(0)
+    write_tensors(path, CONTENT)
+    whole = path.read_bytes()
+    refused = 0
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            content = read_tensors(path, TYPES)
+        except ValueError:
+            refused += 1
+        else:  # in bytes that mean nothing, such as those between the parts
+            assert content["step"] == 3
+            assert torch.equal(content["weights"]["a"], CONTENT["weights"]["a"])
+    assert refused > 100
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource limits")
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0, 100, 3000, 100_000])
+def test_a_full_disk_leaves_the_former_file(tmp_path: Path, limit: int) -> None:
+    path = tmp_path / "a.pt"
+    write_tensors(path, CONTENT)
+    code = f"""
+import resource, torch
+from pathlib import Path
+from spscanner_rag.lab.training.state_file import write_tensors
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
+try:
+    write_tensors(Path({str(path)!r}), {{"step": 4, "weights": {{"a": torch.zeros(100_000)}}}})
+except OSError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
+    assert done.stderr == ""
+    assert done.stdout.startswith(
+        f"{path}: cannot be written (File too large); what it held before is still there"
+    )
+    assert read_tensors(path, TYPES)["step"] == 3
+    assert [each.name for each in tmp_path.iterdir()] == ["a.pt"]
+
+
+def state(**changes: Any) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "step": 1,
+        "seconds": 1.0,
+        "model": {},
+        "extra": {},
+        "average": {},
+        "adamw": {},
+    }
+    recipe = json.dumps(Recipe().to_dict())
+    return content | {"recipe": recipe, "inputs": json.dumps(INPUTS)} | changes
+
+
+def restored(out: Path, recipe: Recipe, inputs: Inputs | None) -> dict[str, Any]:
+    return read_state(out, recipe, inputs, torch.device("cpu"), {"adamw": None})
+
+
+def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
+    check_state(tmp_path, Recipe(), INPUTS)  # none is there
+    write_tensors(tmp_path / STATE_FILE, state())
+    check_state(tmp_path, Recipe(), INPUTS)
+    assert restored(tmp_path, Recipe(), INPUTS)["step"] == 1
+    assert restored(tmp_path, Recipe(), None)["step"] == 1
+    other: Inputs = {"--data": {"file 1": "cd" * 32}}
+    message = (
+        r"with other inputs: --data: got SHA-256 cdcdcdcdcdcd\.\.\. as file 1, the state was made with SHA-256 "
+        r"abababababab\.\.\.; give the same again to resume it, or another --out to start again"
+    )
+    for read in (check_state, restored):
+        with pytest.raises(ValueError, match=message):
+            read(tmp_path, Recipe(), other)
+        with pytest.raises(ValueError, match="another recipe: seed was 0 and is now 1"):
+            read(tmp_path, replace(Recipe(), seed=1), INPUTS)
+
+
+@pytest.mark.parametrize("inputs", [None, "null"])
+def test_a_state_without_digests_is_accepted_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, inputs: str | None
+) -> None:
+    content = state(inputs=inputs)
+    write_tensors(
+        tmp_path / STATE_FILE, {name: value for name, value in content.items() if value is not None}
+    )
+    check_state(tmp_path, Recipe(), INPUTS)
+    assert caplog.messages == []
+    assert restored(tmp_path, Recipe(), INPUTS)["step"] == 1
+    (message,) = caplog.messages
+    assert message.startswith(f"{tmp_path / STATE_FILE}: ")
+    assert "could not be compared" in message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"recipe": "{"}, {"recipe": "[]"}, {"inputs": "{"}, {"inputs": "[1]"}, {"inputs": '{"--data": 1}'}],
+)
+def test_damaged_words_in_a_whole_file(tmp_path: Path, changes: dict[str, str]) -> None:
+    write_tensors(tmp_path / STATE_FILE, state(**changes))
+    for read in (check_state, restored):
+        with pytest.raises(
+            ValueError, match=r"training_state\.pt: damaged .*; delete it to start again, or give"
+        ):
+            read(tmp_path, Recipe(), INPUTS)
+
+
+def test_shapes_must_be_those_of_the_model(tmp_path: Path) -> None:
+    own = {"a": torch.zeros(2), "b": torch.zeros(3)}
+    refuse_other_shapes(tmp_path, own, own)
+    for found in (
+        {"a": torch.zeros(2)},
+        own | {"b": torch.zeros(4)},
+        own | {"c": torch.zeros(1)},
+        own | {"b": 1},
+    ):
+        with pytest.raises(ValueError, match=r"of another model: its tensor '[bc]' has the shape"):
+            refuse_other_shapes(tmp_path, found, own)  # type: ignore[arg-type]

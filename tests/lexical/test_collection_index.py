@@ -1,0 +1,276 @@
+"""The index of a collection: equal to counting all its texts at once, however they were added."""
+
+import copy
+import itertools
+import math
+import pickle
+import re
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.lexical import collection_index
+from spscanner_rag.lexical.bm25 import REACH
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, match_query
+from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import index_words, query_stems, query_words, stems_of
+
+WORDS = ["ship", "ships", "boat", "Anna", "snow", "storm", "the", "a"]
+QUERY = "Did Anna see the ship or a storm?"
+texts = st.lists(
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12), max_size=8
+)
+
+
+def tiny_vectors() -> WordVectors:
+    """Vectors in which a ship is near a boat, and snow near a storm."""
+    generator = np.random.default_rng(3)
+    names = ["ship", "ships", "boat", "anna", "snow", "storm", "soup"]
+    table = generator.normal(size=(len(names), 8))
+    for word, near in (("boat", "ship"), ("snow", "storm"), ("ships", "ship")):
+        table[names.index(word)] = table[names.index(near)] + 0.4 * generator.normal(size=8)
+    return WordVectors.of_vectors(names, table)
+
+
+VECTORS = tiny_vectors()
+SOFT = MatchOptions(surroundings=True, vectors=VECTORS)
+AROUND = MatchOptions(surroundings=True)
+
+
+def stems(text: str) -> list[str]:
+    return stems_of(re.findall(r"\w+", text.lower()))
+
+
+def windows(parts: Sequence[Sequence[str]], reach: int) -> list[str]:
+    """The text around each unit, which ends where its text does."""
+    return [" ".join(part[max(0, i - reach) : i + reach + 1]) for part in parts for i in range(len(part))]
+
+
+def slow_bm25(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]) -> list[float]:
+    bags = [Counter(stems(text)) for text in windows(parts, reach)]
+    mean = max(sum(bag.total() for bag in bags) / max(len(bags), 1), 1)
+    norms = [1.5 * (0.25 + 0.75 * bag.total() / mean) for bag in bags]
+    return [
+        sum(rarity * bag[stem] * 2.5 / (bag[stem] + norm) for stem, rarity in idf.items())
+        for bag, norm in zip(bags, norms, strict=True)
+    ]
+
+
+def slow_soft(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]) -> list[float]:
+    return [
+        sum(rarity * max((slow_similarity(q, v) for v in re.findall(r"\w+", text.lower())), default=0)
+            for q, rarity in idf.items())
+        for text in windows(parts, reach)
+    ]  # fmt: skip
+
+
+def slow_similarity(q: str, v: str) -> float:
+    if stems_of([q]) == stems_of([v]):
+        return 1.0
+    return 0.0 if v in STOP_WORDS else float(VECTORS.similarities([q], [v])[0, 0])
+
+
+def slow_idf(n: int, frequency: float) -> float:
+    return math.log(1 + (n - min(n, frequency) + 0.5) / (min(n, frequency) + 0.5))
+
+
+def slow_moments(scores: list[float], least: int, reach: int) -> tuple[float, float]:
+    same = all(abs(a - b) <= 1e-9 for a, b in itertools.pairwise(scores))
+    added = [0.0] * (least - len(scores)) if not (reach and same) else []
+    values = np.array(scores + added or [0.0])
+    return float(values.mean()), float(values.std())
+
+
+def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least: int) -> None:
+    """Compare with a slow count of all texts."""
+    units = [set(stems(unit)) for part in parts for unit in part]
+    n = max(len(units), least)
+    idf = {stem: slow_idf(n, sum(stem in unit for unit in units)) for stem in query_stems(QUERY)}
+    np.testing.assert_allclose(found.idf, list(idf.values()))
+    for reach, moments in zip((0, *REACH), (found.own, *found.around), strict=True):
+        np.testing.assert_allclose(
+            moments, slow_moments(slow_bm25(parts, reach, idf), least, reach), atol=1e-6
+        )
+    if found.soft is None:
+        return
+    words = [set(re.findall(r"\w+", unit.lower())) for part in parts for unit in part]
+    vocabulary = set().union(*words)
+    soft = {
+        q: slow_idf(n, sum(slow_similarity(q, v) * sum(v in unit for unit in words) for v in vocabulary))
+        for q in query_words(QUERY)
+    }
+    np.testing.assert_allclose(found.soft.idf, list(soft.values()), atol=1e-5)
+    for reach, moments in zip((0, *REACH), (found.soft.own, *found.soft.around), strict=True):
+        np.testing.assert_allclose(
+            moments, slow_moments(slow_soft(parts, reach, soft), least, reach), atol=1e-5
+        )
+
+
+def assert_same(left: LexicalStatistics, right: LexicalStatistics) -> None:
+    np.testing.assert_array_equal(left.idf, right.idf)
+    for name in ("mean_words", "own", "mean_words_around", "around"):
+        assert getattr(left, name) == getattr(right, name), name
+    if left.soft is not None and right.soft is not None:
+        np.testing.assert_allclose(left.soft.idf, right.soft.idf)
+        np.testing.assert_allclose(left.soft.own, right.soft.own)
+        np.testing.assert_allclose(left.soft.around, right.soft.around)
+
+
+@given(texts, st.sampled_from([0, 40]), st.sampled_from([1, 7, 10**6]))
+def test_equal_to_counting_all_texts_at_once(parts: list[list[str]], least_units: int, pending: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collection_index, "_MOST_PENDING", pending)
+        index = CollectionIndex.of(parts)
+    assert_right(index.statistics(QUERY, MatchOptions(True, least_units, VECTORS)), parts, least_units)
+    assert (len(index), index.n_units) == (len(parts), sum(map(len, parts)))
+
+
+@given(texts, st.data())
+def test_equal_after_removal(parts: list[list[str]], data: st.DataObject) -> None:
+    index = CollectionIndex.of(parts)
+    gone = data.draw(st.sets(st.sampled_from(range(len(parts))))) if parts else set()
+    if data.draw(st.booleans()):
+        index.statistics(QUERY, SOFT)  # so that texts are removed from a part that was settled
+    index.remove(*map(str, gone))
+    kept = [part for number, part in enumerate(parts) if number not in gone]
+    assert index.keys == [str(number) for number in range(len(parts)) if number not in gone]
+    assert_same(
+        index.statistics(QUERY, SOFT),
+        CollectionIndex.of(kept).statistics(QUERY, SOFT),
+    )
+    for number in gone:
+        index.add(str(number), parts[number])
+    assert sorted(index.keys) == sorted(map(str, range(len(parts))))
+
+
+@given(texts)
+def test_equal_after_a_round_trip(parts: list[list[str]]) -> None:
+    index = CollectionIndex.of(parts)
+    for other in (
+        CollectionIndex.from_arrays(index.to_arrays()),
+        pickle.loads(pickle.dumps(index)),
+        copy.deepcopy(index),
+    ):
+        assert other.keys == index.keys
+        assert_same(other.statistics(QUERY, SOFT), index.statistics(QUERY, SOFT))
+        other.add("new", ["Anna came home."])
+        assert "new" not in index
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=20),
+    st.sampled_from([0, 300]),
+)
+def test_one_text_is_its_own_collection(units: list[str], least_units: int) -> None:
+    words, nothing = index_words(units), np.zeros(0, np.int32)
+    options = MatchOptions(True, least_units, VECTORS)
+    statistics = CollectionIndex.of([units]).statistics(QUERY, options)
+    alone = match_query(words, QUERY, nothing, nothing, options)
+    among = match_query(words, QUERY, nothing, nothing, options, statistics)
+    np.testing.assert_array_equal(alone.scores, among.scores)
+    hard = match_query(words, QUERY, nothing, nothing, MatchOptions(True, least_units))
+    if hard.scores.size and hard.scores.max() < 4:
+        np.testing.assert_array_equal(alone.scores[:, :4], hard.scores)
+
+
+def test_a_word_that_is_common_elsewhere_counts_less() -> None:
+    soup = ["Stir the soup. ", "Serve it."]
+    alone = CollectionIndex.of([soup]).statistics("soup", PLAIN_MATCH)
+    among = CollectionIndex.of([soup, *(["More soup. ", "Snow."] for _ in range(9))]).statistics(
+        "soup stir", PLAIN_MATCH
+    )
+    assert among.idf[1] > among.idf[0]
+    assert among.idf[0] == pytest.approx(np.log1p(10.5 / 10.5))
+    assert alone.idf[0] == pytest.approx(np.log1p(1.5 / 1.5))
+
+
+def test_best_texts() -> None:
+    index = CollectionIndex.of(
+        [
+            ["Anna went home. ", "It was cold. "],
+            ["The ship left. ", "The storm took the ship. ", "Anna was on the ship."],
+            ["Soup is hot. "],
+            [],
+            ["A ship is a boat. ", "Boats float. ", "They sink, too."],
+        ]
+    )
+    ranked = index.best_texts("Was Anna on the ship in the storm?")
+    assert ranked[0][0] == "1"
+    assert {key for key, _ in ranked} == {"0", "1", "4"}
+    assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
+    assert index.best_texts("Was Anna on the ship in the storm?", 1) == ranked[:1]
+    assert index.best_texts("volcano") == index.best_texts("?") == []
+    assert CollectionIndex().best_texts("ship") == []
+
+
+def test_a_key_in_use_and_an_unknown_one() -> None:
+    index = CollectionIndex.of([["The ship."]])
+    with pytest.raises(ValueError, match="has a text '0' already"):
+        index.add("0", ["Another."])
+    with pytest.raises(KeyError, match="no text 'x'"):
+        index.remove("0", "x")
+    assert index.keys == ["0"]
+    assert "0" in index
+    assert index.n_units == 1
+
+
+def test_keys_of_any_kind() -> None:
+    keys = ["", "a\0b", "\ud800", "x" * 5000, "Ω\n"]
+    index = CollectionIndex()
+    for key in keys:
+        index.add(key, ["The ship."])
+    assert CollectionIndex.from_arrays(index.to_arrays()).keys == keys
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("units", None, "has no 'units'"),
+        ("units", np.array([9, 9, 9, 9], np.int32), "units of the index does not fit"),
+        ("units", np.zeros(4), "expected integers"),
+        ("times", np.zeros(1, np.uint16), "times of the index"),
+        ("stops", np.array([0, 3, 2, 4], np.int64), "stops of the index"),
+        ("words", np.array([0, 1, 7], np.int32), "words of the index"),
+        ("text_stops", np.array([0, 1], np.int64), "text_stops of the index"),
+        ("keys", np.frombuffer(b'["0", "0"]', np.uint8), "twice"),
+        ("keys", np.frombuffer(b'{"0": 1}', np.uint8), "not a JSON list"),
+        ("vocabulary", np.frombuffer(b"\xff", np.uint8), "not a JSON list"),
+    ],
+)
+def test_damaged_arrays(name: str, value: object, message: str) -> None:
+    arrays = CollectionIndex.of([["The ship. "], ["A ship."]]).to_arrays()
+    if value is None:
+        del arrays[name]
+    else:
+        arrays[name] = np.asarray(value)
+    with pytest.raises(ValueError, match=message):
+        CollectionIndex.from_arrays(arrays)
+
+
+def test_threads_add_and_ask() -> None:
+    index = CollectionIndex()
+    errors: list[BaseException] = []
+
+    def work(thread: int) -> None:
+        try:
+            for number in range(20):
+                index.add(f"{thread}-{number}", ["The ship left. ", "Snow."])
+                index.statistics("ship", AROUND)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(index) == 120
+    assert index.statistics("ship", PLAIN_MATCH).idf[0] == pytest.approx(np.log1p(120.5 / 120.5))

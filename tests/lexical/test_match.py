@@ -1,0 +1,339 @@
+"""The lexical channel: token classes by hand, the prior against a slow BM25 of its own."""
+
+import itertools
+import math
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+import Stemmer
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from spscanner_rag.lexical.bm25 import REACH
+from spscanner_rag.lexical.match import LexicalMatch, MatchOptions, match_query
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import index_words, query_stems
+from spscanner_rag.text import lexical, token_features
+from spscanner_rag.text.tokenization import tokenize_units
+from spscanner_rag.text.units import Unit
+
+NO_TOKENS = np.zeros(0, np.int32)
+
+
+def match(
+    units: list[str], query: str, tokens: list[tuple[int, int]] | None = None, least_units: int = 0
+) -> LexicalMatch:
+    """Match with tokens at the given character positions of the joined units; default: its words."""
+    if tokens is None:
+        tokens = [found.span() for found in re.finditer(r"\S+", "".join(units))]
+    spans = np.array(tokens, np.int32).reshape(-1, 2)
+    return match_query(index_words(units), query, spans[:, 0], spans[:, 1], MatchOptions(True, least_units))
+
+
+def class_of(units: int, holding: int) -> int:
+    """Match class by hand of a word that ``holding`` of ``units`` units hold."""
+    idf = math.log(1 + (units - holding + 0.5) / (holding + 0.5))
+    return 1 + sum(idf >= edge for edge in (1.5, 2.5, 3.5, 5.0))
+
+
+# Classes of tokens
+
+
+def test_tokens_are_matched_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. "] * 5
+    together = match(units, "Who signed?").token_classes
+    monkeypatch.setattr(token_features, "_TOKENS_AT_ONCE", 4)
+    np.testing.assert_array_equal(match(units, "Who signed?").token_classes, together)
+
+
+def test_classes_by_hand() -> None:
+    units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. ", "It rains."]
+    tokens = "The keeper signed. Nobody knows the keeper. Signing is work. It rains.".split()
+    classes = match(units, "Which keeper signed the paper on rain?").token_classes
+    by_word = dict(zip(tokens, classes.tolist(), strict=True))
+    # the tokens here hold the full stop, which belongs to no word: no class for them
+    assert by_word["keeper"] == class_of(4, 2) == 1
+    assert by_word["Signing"] == class_of(4, 2)
+    assert by_word["signed."] == by_word["rains."] == by_word["keeper."] == 0
+    assert by_word["The"] == by_word["the"] == by_word["Nobody"] == by_word["is"] == 0
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [(1, 1), (5, 1), (6, 2), (17, 2), (18, 3), (48, 3), (49, 4), (221, 4), (222, 5), (1000, 5)],
+)
+def test_class_grows_with_rarity(units: int, expected: int) -> None:
+    # held by one unit of n, the idf is ln((n + 1) / 1.5)
+    assert match(["needle "] + ["hay "] * (units - 1), "needle").token_classes.tolist() == [expected] + [
+        0
+    ] * (units - 1)
+
+
+def test_class_of_a_word_in_pieces() -> None:
+    # a tokenizer's pieces of " unforgettable": each gets the word's class; white space alone none
+    units = ["an unforgettable day"]
+    tokens = [(0, 2), (2, 5), (5, 11), (11, 16), (16, 17), (17, 20)]
+    classes = match(units, "unforgettable").token_classes
+    assert match(units, "unforgettable", tokens).token_classes.tolist() == [0, 1, 1, 1, 0, 0]
+    assert classes.tolist() == [0, 1, 0]
+
+
+def test_token_over_two_words_belongs_to_the_last() -> None:
+    units = ["red green blue"]
+    tokens = [(0, 9), (9, 14)]
+    assert match(units, "green", tokens).token_classes.tolist() == [1, 0]
+    assert match(units, "red", tokens).token_classes.tolist() == [0, 0]
+
+
+def test_token_of_no_characters_has_no_class() -> None:
+    assert match(["red red"], "red", [(3, 3), (0, 3), (4, 4), (4, 7)]).token_classes.tolist() == [0, 1, 0, 1]
+
+
+def test_stop_words_match_only_a_query_of_stop_words() -> None:
+    units = ["Who is it?"]
+    assert match(units, "who is here", [(0, 3), (4, 6), (7, 9)]).token_classes.tolist() == [1, 1, 0]
+    assert match(units, "who knows it", [(0, 3), (4, 6), (7, 9)]).token_classes.tolist() == [0, 0, 0]
+
+
+def test_underscores_join_words() -> None:
+    assert match(["call read_file now"], "read_file").token_classes.tolist() == [0, 1, 0]
+    assert match(["call read_file now"], "read file").token_classes.tolist() == [0, 0, 0]
+
+
+def test_case_and_other_alphabets() -> None:
+    units = ["ΩΜΈΓΑ и МОСКВА 東京 CAFÉ naïve"]
+    assert match(units, "ωμέγα москва 東京 café").token_classes.tolist() == [1, 0, 1, 1, 1, 0]
+
+
+def test_with_a_tokenizer(tiny_tokenizer: Tokenizer) -> None:
+    units = [Unit(0, 0, "The Москва station — 東京 "), Unit(0, 0, "and the lighthouse keeper 🚢.")]
+    tokens = tokenize_units(tiny_tokenizer, units, "last_character")
+    joined = "".join(unit.model_text for unit in units)
+    found = match_query(
+        index_words([unit.model_text for unit in units]),
+        "lighthouse in Москва or 東京",
+        tokens.token_starts,
+        tokens.token_ends,
+    )
+    for token_class, start, end in zip(
+        found.token_classes, tokens.token_starts, tokens.token_ends, strict=True
+    ):
+        words = {"lighthouse", "Москва", "東京"}
+        word = next((w.group() for w in re.finditer(r"\w+", joined) if w.start() < end <= w.end()), "")
+        assert (token_class > 0) == (word in words and start < end), (joined[start:end], word)
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(st.text(st.sampled_from("ab _-. \nйа\u0301λ\ud800"), max_size=12), max_size=6),
+    st.text(st.sampled_from("ab _-йаλ\ud800 "), max_size=8),
+    st.data(),
+)
+def test_class_is_that_of_the_word_of_the_last_character(
+    units: list[str], query: str, data: st.DataObject
+) -> None:
+    joined = "".join(units)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(joined)), max_size=8)) | {0, len(joined)})
+    tokens = list(itertools.pairwise(cuts))
+    wanted = set(query_stems(query))
+    stem = Stemmer.Stemmer("english").stemWord
+    words = []  # words do not reach over the end of a unit
+    offset = 0
+    for unit in units:
+        words += [
+            (w.start() + offset, w.end() + offset, stem(w.group().lower())) for w in re.finditer(r"\w+", unit)
+        ]
+        offset += len(unit)
+    expected = []
+    for start, end in tokens:
+        holding = [s for a, b, s in words if start < end and a < end <= b]
+        expected.append(bool(holding) and holding[0] in wanted)
+    found = match(units, query, tokens)
+    assert (found.token_classes > 0).tolist() == expected
+    assert found.token_classes.dtype == np.uint8
+
+
+# The prior
+
+
+def slow_prior(units: list[str], query: str, reach: int = 0, least_units: int = 0) -> NDArray[np.float64]:
+    """BM25 (k1 1.5, b 0.75, Lucene's idf) of each unit with its neighbours within reach, as z-scores.
+
+    As if there were ``least_units``, of which those that are missing hold nothing.
+    """
+    stem = Stemmer.Stemmer("english").stemWord
+    bags = [Counter(stem(word.lower()) for word in re.findall(r"\w+", unit)) for unit in units]
+    stretches = [sum(bags[max(0, i - reach) : i + reach + 1], Counter()) for i in range(len(bags))]
+    mean = sum(bag.total() for bag in stretches) / max(len(stretches), 1)
+    scores = []
+    for bag in stretches:
+        score = 0.0
+        for word in query_stems(query):
+            holding = sum(word in other for other in bags)
+            if not holding:
+                continue
+            idf = math.log(1 + (max(len(bags), least_units) - holding + 0.5) / (holding + 0.5))
+            length = 1 - 0.75 + 0.75 * bag.total() / max(mean, 1)
+            score += idf * bag[word] * 2.5 / (bag[word] + 1.5 * length)
+        scores.append(score)
+    values = np.array(scores + [0.0] * (least_units - len(scores)))
+    if not len(values) or values.std() < 1e-9:
+        return np.zeros(len(scores))
+    standardized: NDArray[np.float64] = (values - values.mean()) / values.std()
+    return standardized[: len(scores)]
+
+
+WORDS = st.sampled_from(
+    "the ship ships Ship sailed sailing treaty 1911 Москва 東京 is , . \n _ snake_case — \ud800".split(" ")
+)
+TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
+
+
+@settings(max_examples=500)
+@given(st.lists(TEXTS, max_size=12), TEXTS, st.integers(0, 24))
+@example([], "ship", 3)
+@example([""], "ship", 0)
+@example(["ship"], "ship", 0)
+@example(["ship"], "ship", 300)
+@example(["ship", ""], "ship", 0)
+@example(["", "\n", " . "], "ship", 9)
+@example(["ship ship", "treaty"], "", 3)
+@example(["the ship", "is"], "the is", 0)
+def test_prior_is_standardized_bm25(units: list[str], query: str, least_units: int) -> None:
+    found = match(units, query, least_units=least_units)
+    assert found.scores[:, 0].dtype == np.float32
+    np.testing.assert_allclose(found.scores[:, 0], slow_prior(units, query, 0, least_units), atol=1e-4)
+    assert found.scores[:, 1:].dtype == np.float32
+    assert found.scores[:, 1:].shape == (len(units), len(REACH))
+    for column, reach in zip(found.scores[:, 1:].T, REACH, strict=True):
+        alone = slow_prior(units, query, reach)
+        expected = slow_prior(units, query, reach, least_units) if alone.any() else alone
+        np.testing.assert_allclose(column, expected, atol=1e-4)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8), TEXTS, st.integers(0, 40))
+def test_a_short_text_is_matched_like_the_beginning_of_a_longer_one(
+    pairs: list[tuple[str, str]], query: str, more: int
+) -> None:
+    # the rest shares no word with the query, and its units are as long: then it may as well be supposed
+    units = [f"{first} {second} filler{i} word{i} " for i, (first, second) in enumerate(pairs)]
+    words = max(len(re.findall(r"\w+", unit)) for unit in units)
+    units = [unit + "hay " * (words - len(re.findall(r"\w+", unit))) for unit in units]
+    whole = match(units + ["hay " * words] * more, query)
+    short = match(units, query, least_units=len(units) + more)
+    np.testing.assert_array_equal(short.token_classes, whole.token_classes[: len(short.token_classes)])
+    np.testing.assert_allclose(short.scores[:, 0], whole.scores[:, 0][: len(units)], atol=1e-4)
+
+
+def test_a_word_of_a_short_text_is_rare_where_it_would_be_in_a_long_one() -> None:
+    units = ["Anne was born in 1787. ", "She signed the treaty."]
+    found = match(units, "Who signed the treaty?", [(27, 33)], least_units=300)
+    assert found.token_classes.tolist() == [class_of(300, 1)] == [5]
+    assert found.scores[:, 0][0] < 0 < 10 < found.scores[:, 0][1]
+    one = match(units[1:], "Who signed the treaty?", least_units=300)
+    assert one.scores[:, 0][0] > 10  # a sentence that stands alone can match, too
+    assert match(units[:1], "Who signed the treaty?", least_units=300).scores[:, 0][0] == 0
+
+
+def test_surroundings_that_are_the_whole_text_say_nothing() -> None:
+    found = match(["The ship. ", "A house. ", "It rained. "], "ship", least_units=300)
+    assert found.scores[:, 0][0] > 10
+    # 3 sentences tell some apart; 7 and 17 do not
+    assert np.flatnonzero(found.scores[:, 1:].any(axis=0)).tolist() == [0]
+    assert found.scores[:, 1:][:2, 0].min() > found.scores[:, 1:][2, 0]
+
+
+def test_units_that_are_supposed_take_no_memory() -> None:
+    prior = match(["The ship. ", "A house."], "ship", least_units=10**15).scores[:, 0]
+    assert np.isfinite(prior).all()
+    assert prior[0] > 1e6 > 1 > abs(prior[1])
+
+
+def test_longer_texts_are_matched_as_they_are() -> None:
+    units = ["The ship. ", "A house. ", "The treaty. ", "It rained. "] * 3
+    plain, same = match(units, "ship treaty"), match(units, "ship treaty", least_units=len(units))
+    np.testing.assert_array_equal(plain.token_classes, same.token_classes)
+    np.testing.assert_array_equal(plain.scores[:, 0], same.scores[:, 0])
+    np.testing.assert_array_equal(plain.scores[:, 1:], same.scores[:, 1:])
+
+
+def test_prior_is_highest_where_the_words_are() -> None:
+    units = ["It rained. ", "The treaty was signed in 1911. ", "The treaty. ", "Nobody came. "]
+    prior = match(units, "Who signed the treaty in 1911?").scores[:, 0]
+    assert prior.argmax() == 1
+    assert prior[2] > prior[0] == prior[3]
+    assert prior.mean() == pytest.approx(0, abs=1e-6)
+    assert prior.std() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("units", "query"),
+    [
+        (["It rained. ", "It snowed."], "treaty"),  # no known word
+        (["It rained. ", "It snowed."], "?!"),  # no word at all
+        (["The ship. "] * 3, "ship"),  # no unit differs from another
+        (["The ship."], "ship"),  # one unit
+    ],
+)
+def test_prior_without_differences_is_zero(units: list[str], query: str) -> None:
+    assert match(units, query).scores[:, 0].tolist() == [0.0] * len(units)
+
+
+def test_document_without_units() -> None:
+    found = match_query(index_words([]), "ship", NO_TOKENS, NO_TOKENS)
+    assert found.token_classes.shape == (0,)
+    assert found.scores[:, 0].shape == (0,)
+
+
+def test_units_without_words() -> None:
+    found = match(["...", " — ", "!"], "ship")
+    assert found.token_classes.tolist() == [0, 0, 0]
+    assert found.scores[:, 0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_surroundings_reach_both_ways() -> None:
+    units = ["hay. "] * 40 + ["The needle. "] + ["hay. "] * 40
+    found = match(units, "needle")
+    for column, reach in zip(found.scores[:, 1:].T, REACH, strict=True):
+        assert np.flatnonzero(column > 0).tolist() == list(range(40 - reach, 41 + reach))
+        assert np.ptp(column[column > 0]) < 0.1
+
+
+def test_surroundings_only_where_they_are_wanted() -> None:
+    assert match_query(index_words(["ship"]), "ship", NO_TOKENS, NO_TOKENS).scores.shape == (1, 1)
+
+
+def test_one_index_serves_any_number_of_queries() -> None:
+    index = index_words(["red ship ", "blue ship ", "red house"])
+    spans = np.array([[0, 3], [4, 8], [9, 13], [14, 18], [19, 22], [23, 28]])
+    first = match_query(index, "red", spans[:, 0], spans[:, 1])
+    match_query(index, "blue house", spans[:, 0], spans[:, 1])
+    again = match_query(index, "red", spans[:, 0], spans[:, 1])
+    np.testing.assert_array_equal(first.scores[:, 0], again.scores[:, 0])
+    np.testing.assert_array_equal(first.token_classes, again.token_classes)
+    assert first.token_classes.tolist() == [1, 0, 0, 0, 1, 0]
+
+
+def test_a_text_of_its_own_is_counted_and_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        function = getattr(lexical, name)
+
+        def call(*arguments: object, **options: object) -> object:
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(lexical, name, call)
+
+    names = ("count_stems", "own_scores", "scores_around", "soft_scores", "rows_of")
+    for name in names:
+        counted(name)
+    vectors = WordVectors.of_vectors(["ship", "boat"], np.eye(2))
+    words = index_words(["The ship left. ", "A boat."])
+    match_query(words, "ship", NO_TOKENS, NO_TOKENS, MatchOptions(True, 0, vectors))
+    assert calls == dict.fromkeys(names, 1)

@@ -1,0 +1,166 @@
+"""Word vectors: the similarity of words, rows, rounding to 8 bits, and tables that cannot be right."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from spscanner_rag.lexical import word_vectors
+from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
+
+WORDS = ("repair", "mend", "ship", "über", "船", "7")
+
+
+def directions(*, words: int = len(WORDS), dimensions: int = 8, seed: int = 0) -> NDArray[np.float32]:
+    """Vectors of which some are near each other."""
+    random = np.random.default_rng(seed)
+    common = random.normal(size=dimensions)
+    return (random.normal(size=(words, dimensions)) + 2 * common).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def table() -> WordVectors:
+    return WordVectors.of_vectors(WORDS, directions())
+
+
+def expected_similarity(table: WordVectors, question_word: str, word: str) -> float:
+    """By the formula, one pair at a time, in float64."""
+    if question_word not in table or word not in table:
+        return 0.0
+    first, second = (
+        table.vectors[table.words.index(w)].astype(np.float64) * table.scales[table.words.index(w)]
+        for w in (question_word, word)
+    )
+    return float(max(0.0, (min(first @ second, 1.0) - 0.4) / 0.6) ** 2)
+
+
+ANY_WORDS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=4)), max_size=12)
+
+
+@settings(max_examples=200)
+@given(question=ANY_WORDS, words=ANY_WORDS, at_once=st.integers(1, 5))
+def test_similarities_are_those_of_the_formula_one_pair_at_a_time(
+    question: list[str], words: list[str], at_once: int
+) -> None:
+    table = WordVectors.of_vectors(WORDS, directions())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_vectors, "_WORDS_AT_ONCE", at_once)
+        got = table.similarities(question, words)
+    assert (got.shape, got.dtype) == ((len(words), len(question)), np.float32)
+    expected = [[expected_similarity(table, q, w) for q in question] for w in words]
+    np.testing.assert_allclose(got, np.array(expected).reshape(got.shape), atol=1e-5)
+
+
+def test_a_known_word_is_like_itself_and_an_unknown_one_like_nothing(table: WordVectors) -> None:
+    similar = table.similarities([*WORDS, "Repair", "zebra"], [*WORDS, "Repair", "zebra"])
+    np.testing.assert_allclose(np.diag(similar), [1] * len(WORDS) + [0, 0], atol=1e-5)
+    assert similar.max() <= 1
+    assert not similar[-2:].any()
+    assert not similar[:, -2:].any()
+    near = similar[: len(WORDS), : len(WORDS)]
+    assert ((near > 0) & (near < 0.9)).any(), "some words are near each other without being the same"
+
+
+def test_rows_may_be_kept_and_used_again(table: WordVectors) -> None:
+    words = ["ship", "船", "ships", "mend", ""]
+    rows = table.rows(words)
+    assert (rows.dtype, rows.tolist()) == (np.dtype(np.int32), [2, 4, UNKNOWN, 1, UNKNOWN])
+    np.testing.assert_array_equal(
+        table.similarities_of_rows(rows, table.rows(WORDS)), table.similarities(words, WORDS)
+    )
+    assert table.rows([]).shape == (0,)
+
+
+def test_rounding_to_8_bits_keeps_the_cosines() -> None:
+    given = directions(words=200, dimensions=96)
+    table = WordVectors.of_vectors([str(n) for n in range(200)], given)
+    unit = given / np.linalg.norm(given, axis=1, keepdims=True)
+    rounded = table.of_rows(np.arange(200))
+    np.testing.assert_allclose(np.linalg.norm(rounded, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(rounded @ rounded.T, unit @ unit.T, atol=0.01)
+
+
+def test_a_long_question_on_a_long_document_takes_little_more_than_its_result() -> None:
+    random = np.random.default_rng(0)
+    table = WordVectors.of_vectors(
+        [f"w{n}" for n in range(20_000)], random.normal(size=(20_000, 96)).astype(np.float32)
+    )
+    question, rows = np.arange(2000) % 1500, np.arange(20_000)
+    tracemalloc.start()
+    similar = table.similarities_of_rows(question, rows)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most - similar.nbytes < 16e6 + 2000 * 2e3
+
+
+def test_arrays_bring_the_table_back(table: WordVectors) -> None:
+    named = WordVectors(table.words, table.vectors, table.scales, "a model (MIT)")
+    again = WordVectors.from_arrays(named.to_arrays())
+    assert (again.words, again.source, again.dimensions) == (WORDS, "a model (MIT)", 8)
+    np.testing.assert_array_equal(again.vectors, table.vectors)
+    np.testing.assert_array_equal(again.scales, table.scales)
+    assert str(again) == "6 words of 8 dimensions, made with a model (MIT)"
+    assert str(table) == "6 words of 8 dimensions"
+    unnamed = {name: array for name, array in table.to_arrays().items() if name != "source"}
+    assert WordVectors.from_arrays(unnamed).source == ""
+
+
+def test_a_table_of_no_word() -> None:
+    empty = WordVectors([], np.zeros((0, 4), np.int8), np.zeros(0, np.float32))
+    assert len(WordVectors.from_arrays(empty.to_arrays())) == 0
+    assert not empty.similarities(["ship"], ["ship"]).any()
+
+
+def changed(name: str, to: Any) -> dict[str, NDArray[Any]]:
+    arrays = WordVectors.of_vectors(WORDS, directions()).to_arrays()
+    return arrays | {name: to(arrays[name])}
+
+
+def text(words: str) -> NDArray[np.uint8]:
+    return np.frombuffer(words.encode(), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (changed("vectors", lambda v: v.astype(np.float32)), r"vectors is float32 of shape \(6, 8\)"),
+        (changed("vectors", lambda v: v[:, :0]), r"vectors is int8 of shape \(6, 0\)"),
+        (changed("vectors", lambda v: np.tile(v, 20)), r"shape \(6, 160\); expected int8, .* 1 to 128"),
+        (changed("vectors", lambda v: v[:, 0]), r"vectors is int8 of shape \(6,\)"),
+        (changed("vectors", lambda v: v[:, :4]), r"the vector of 'repair' has length 0\.\d+; expected 1"),
+        (changed("vectors", lambda v: v[:-1]), r"6 words, 5 vectors and 6 scales; expected equally many"),
+        (changed("vectors", np.zeros_like), r"the vector of 'repair' has length 0\.0; expected 1"),
+        (changed("scales", lambda s: s[1:]), r"6 words, 6 vectors and 5 scales"),
+        (changed("scales", lambda s: s * [1, 1, np.nan, 1, 1, 1]), r"'ship' has length nan"),
+        (changed("scales", lambda s: s * [1, np.inf, 1, 1, 1, 1]), r"'mend' has length inf"),
+        (changed("scales", lambda s: -s), r"the vector of 'repair' has length -1\.\d+"),
+        (changed("scales", lambda s: s.astype(np.int64)), r"scales is int64 of shape \(6,\)"),
+        (changed("words", lambda _: text("a\nb\nc")), r"3 words, 6 vectors and 6 scales"),
+        (
+            changed("words", lambda _: text("a\nb\nc\na\ne\nf")),
+            r"word 3 is 'a', given before; expected every",
+        ),
+        (changed("words", lambda _: text("a\nb\n\nd\ne\nf")), r"word 2 is '', empty; expected every"),
+        (changed("words", lambda w: w.astype(np.int64)), r"words is int64 of shape \(\d+,\); expected bytes"),
+        (changed("words", lambda _: np.array([0xFF], np.uint8)), r"words: 'utf-8' codec .*; expected UTF-8"),
+        (changed("source", lambda _: np.array([0xFF], np.uint8)), r"source: 'utf-8' codec"),
+        ({"words": text("a")}, r"arrays words; expected scales, source, vectors and words"),
+        (changed("words", lambda w: w) | {"more": text("a")}, r"arrays more, scales, source, vectors, words"),
+    ],
+)
+def test_a_table_that_cannot_be_right_is_refused(arrays: dict[str, NDArray[Any]], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        WordVectors.from_arrays(arrays)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("odd", [0.0, np.nan, np.inf])
+def test_vectors_without_a_direction_are_refused(odd: float) -> None:
+    vectors = directions()
+    vectors[3] = odd
+    with pytest.raises(ValueError, match="a vector is zero, or holds NaN or infinity"):
+        WordVectors.of_vectors(WORDS, vectors)

@@ -1,0 +1,75 @@
+"""The words of texts and queries, and their stems."""
+
+import re
+
+import pytest
+
+from spscanner_rag.lexical import words as words_module
+from spscanner_rag.lexical.languages import CJK
+from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.words import index_words, query_stems, query_words
+
+# The query
+
+
+@pytest.mark.parametrize(
+    ("query", "stems"),
+    [
+        ("Who signed the treaty?", ["sign", "treati"]),
+        ("Signing, signed; SIGNS!", ["sign"]),
+        ("Was it on the 14 May 1911?", ["14", "may", "1911"]),
+        ("who is it", ["who", "is", "it"]),  # stop words alone are better than nothing
+        ("The who", ["the", "who"]),
+        ("don't", ["don"]),
+        ("snake_case __init__", ["snake_cas", "__init__"]),
+        ("Café Ωμέγα Москва", ["café", "ωμέγα", "москва"]),
+        ("東京 はどこ", ["東京", "はどこ"]),
+        ("?! …", []),
+        ("", []),
+        ("\ud800 lighthouse \udfff", ["lighthous"]),
+    ],
+)
+def test_query_stems(query: str, stems: list[str]) -> None:
+    assert list(query_stems(query)) == stems
+
+
+def test_stop_words_are_lower_case_words() -> None:
+    assert all(re.fullmatch(r"[a-z]+", word) for word in STOP_WORDS)
+    assert {"the", "who", "was"} <= STOP_WORDS
+    assert not {"signed", "not_a_word", "year", "may"} & STOP_WORDS
+
+
+def test_query_words_keep_their_form() -> None:
+    assert query_words("Who signed, SIGNED or signs the Treaty?") == ("signed", "signs", "treaty")
+
+
+# The words of a text
+
+
+def test_index_of_words() -> None:
+    words = index_words(["Ships sail, ", "", "the ship sails."])
+    assert words.starts.tolist() == [0, 6, 12, 16, 21]
+    assert words.ends.tolist() == [5, 10, 15, 20, 26]
+    assert words.vocabulary == ["ships", "sail", "the", "ship", "sails"]
+    assert words.numbers.tolist() == [0, 1, 2, 3, 4]
+    assert words.of_stem == {"ship": [0, 3], "sail": [1, 4], "the": [2]}
+    assert words.postings.words.tolist() == [0, 1, 2, 3, 4]
+    assert words.postings.units.tolist() == [0, 0, 2, 2, 2]
+    assert words.postings.words_per_unit.tolist() == [2, 0, 3]
+
+
+@pytest.mark.parametrize("language", [None, CJK])
+def test_a_long_text_is_indexed_piece_by_piece(monkeypatch: pytest.MonkeyPatch, language: str | None) -> None:
+    units, pauses = ["The ship sails. "] * 40, []
+    whole = index_words(units, language)
+    monkeypatch.setattr(words_module, "_PIECE_CHARACTERS", 64)
+    pieces = index_words(units, language, lambda: pauses.append(None))
+    assert len(pauses) == 9  # 40 units of 16 characters, four in a piece
+    assert pieces.starts.tolist() == whole.starts.tolist()
+    assert (pieces.vocabulary, pieces.of_stem) == (whole.vocabulary, whole.of_stem)
+
+
+def test_case_makes_no_other_word() -> None:
+    words = index_words(["Ship SHIP ship"])
+    assert words.vocabulary == ["ship"]
+    assert words.numbers.tolist() == [0, 0, 0]

@@ -1,0 +1,135 @@
+"""Evidence sentences inside retrieved chunks, by hand and against counting characters."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.lab.evidence.metrics import recall_at
+from spscanner_rag.results.coverage import (
+    NEVER,
+    Spans,
+    coverage_recall_at,
+    evidence_ranks,
+    evidence_sentences,
+    relevant_units,
+)
+from spscanner_rag.text.units import Unit
+
+SPAN_LISTS = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda s: (s[0], s[0] + s[1])),
+    min_size=1,
+    max_size=8,
+)
+
+
+def spans(*pairs: tuple[int, int]) -> Spans:
+    return Spans.of([Unit(start, end, "") for start, end in pairs])
+
+
+def test_spans_of_units() -> None:
+    assert [column.tolist() for column in spans((0, 3), (4, 9))] == [[0, 4], [3, 9]]
+    assert [column.tolist() for column in spans()] == [[], []]
+
+
+def test_evidence_sentences() -> None:
+    found = evidence_sentences(spans((0, 10), (11, 20), (21, 30)), [(19, 22)])
+    assert [column.tolist() for column in found] == [[11, 21], [20, 30]]
+
+
+def test_half_a_sentence_is_enough() -> None:
+    chunks, scores = spans((0, 10), (10, 20), (20, 30)), np.array([0.0, 1.0, 0.5])
+    # half in the second best, less than half there, all in the best
+    ranks = evidence_ranks(chunks, scores, spans((22, 38), (23, 38), (12, 18)))
+    assert ranks.tolist() == [2, NEVER, 1]
+    recalls = coverage_recall_at(chunks, scores, spans((22, 38), (23, 38), (12, 18)), (1, 2, 3))
+    assert recalls == pytest.approx({1: 1 / 3, 2: 2 / 3, 3: 2 / 3})
+
+
+def test_chunks_add_up_and_overlaps_count_once() -> None:
+    sentence = spans((0, 20))
+    scores = np.array([3.0, 2.0, 1.0])
+    assert evidence_ranks(spans((0, 5), (15, 20), (30, 40)), scores, sentence).tolist() == [2]
+    assert evidence_ranks(spans((0, 5), (0, 5), (3, 9)), scores, sentence).tolist() == [NEVER]
+    assert evidence_ranks(spans((0, 5), (0, 5), (3, 10)), scores, sentence).tolist() == [3]
+
+
+def test_of_equal_scores_the_earlier_chunk_comes_first() -> None:
+    assert evidence_ranks(spans((0, 5), (5, 10)), np.zeros(2), spans((5, 10), (0, 5))).tolist() == [2, 1]
+
+
+@settings(max_examples=60)
+@given(SPAN_LISTS, SPAN_LISTS, st.data())
+def test_equals_counting_characters(
+    chunks: list[tuple[int, int]], sentences: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    scores = data.draw(st.lists(st.integers(0, 3), min_size=len(chunks), max_size=len(chunks)))
+    order = sorted(range(len(chunks)), key=lambda chunk: -scores[chunk])
+    cutoffs = (1, 2, 5, 10)
+    expected = {}
+    for k in cutoffs:
+        held = {character for chunk in order[:k] for character in range(*chunks[chunk])}
+        inside = [sum(c in held for c in range(*sentence)) / len(range(*sentence)) for sentence in sentences]
+        expected[k] = sum(share >= 0.5 for share in inside) / len(sentences)
+    found = coverage_recall_at(spans(*chunks), np.array(scores, np.float32), spans(*sentences), cutoffs)
+    assert found == pytest.approx(expected)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), SPAN_LISTS, st.data())
+def test_sentence_units_give_plain_recall(
+    lengths: list[int], evidence: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    edges = np.cumsum([0, *lengths])
+    sentences = Spans(edges[:-1], edges[1:])
+    scores = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=len(lengths), max_size=len(lengths))), float
+    )
+    relevant = relevant_units(*sentences, evidence)
+    if relevant.any():
+        found = coverage_recall_at(sentences, scores, evidence_sentences(sentences, evidence))
+        assert found == pytest.approx(recall_at(scores, relevant))
+
+
+def test_errors() -> None:
+    one, none = spans((0, 5)), spans()
+    with pytest.raises(ValueError, match="got no evidence sentence"):
+        coverage_recall_at(one, np.zeros(1), none)
+    with pytest.raises(ValueError, match="cut-off 0"):
+        coverage_recall_at(one, np.zeros(1), one, (0,))
+    with pytest.raises(ValueError, match="got 2 scores for 1 units"):
+        evidence_ranks(one, np.zeros(2), one)
+    with pytest.raises(ValueError, match=r"unit 0 has the span \[5, 5\]"):
+        evidence_ranks(Spans(np.array([5]), np.array([5])), np.zeros(1), one)
+    with pytest.raises(ValueError, match=r"evidence sentence 0 has the span \[6, 5\]"):
+        evidence_ranks(one, np.zeros(1), Spans(np.array([6]), np.array([5])))
+    with pytest.raises(ValueError, match="1 starts and 0 ends of units"):
+        evidence_ranks(Spans(np.array([5]), np.array([], np.int64)), np.zeros(1), one)
+    with pytest.raises(ValueError, match="not numbers"):
+        evidence_ranks(one, np.array([np.nan]), one)
+    assert evidence_ranks(none, np.zeros(0), one).tolist() == [NEVER]
+
+
+def test_units_that_overlap_evidence() -> None:
+    starts, ends = np.array([0, 11, 34]), np.array([10, 33, 40])
+    assert relevant_units(starts, ends, []).tolist() == [False] * 3
+    assert relevant_units(starts, ends, [(10, 11)]).tolist() == [False] * 3  # the space between two
+    assert relevant_units(starts, ends, [(9, 12)]).tolist() == [True, True, False]
+    assert relevant_units(starts, ends, [(0, 1), (39, 40)]).tolist() == [True, False, True]
+    assert relevant_units(starts, ends, [(0, 40)]).tolist() == [True] * 3
+    assert relevant_units(starts[:0], ends[:0], [(0, 1)]).tolist() == []
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(1, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=6
+)
+
+
+@given(SPANS, SPANS)
+def test_relevant_units_share_a_character(
+    units: list[tuple[int, int]], evidence: list[tuple[int, int]]
+) -> None:
+    starts, ends = np.array(units, np.int64).reshape(-1, 2).T
+    held = {character for span in evidence for character in range(*span)}
+    expected = [any(character in held for character in range(*unit)) for unit in units]
+    assert relevant_units(starts, ends, evidence).tolist() == expected

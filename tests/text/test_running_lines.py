@@ -1,0 +1,96 @@
+"""Running headers and footers are found where they repeat, and nothing else is."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spscanner_rag.text.running_lines import FEWEST_PAGES, LONGEST_LINE, page_bodies
+
+BODIES = [
+    "The well was dry.\nNobody knew why.",
+    "A ship came in.",
+    "The bell rang.\n\nThen it rained.",
+    "It ended.",
+]
+
+
+def bodies(pages: Sequence[str], first: float = 1) -> list[str]:
+    spans = page_bodies(pages, [first + number for number in range(len(pages))])
+    return [page[start:end] for page, (start, end) in zip(pages, spans, strict=True)]
+
+
+def stripped(pages: Sequence[str], first: float = 1) -> list[str]:
+    return [body.strip() for body in bodies(pages, first)]
+
+
+@pytest.mark.parametrize(
+    ("header", "footer"),
+    [
+        ("Annual Report 2024\n", ""),
+        ("", "\nPage {} of 4"),
+        ("Port Elm  Society\n\n", "\n{}\n"),
+        ("{}\tHistory of the town\nDraft 3\n", "\n\n- {} -"),
+        ("PORT ELM\n", "\n(c) 2024 Port Elm. All rights reserved.\nPage {}\n\n"),
+        ("\n \nPort Elm\r\n", "\r\n{}\r\n"),
+    ],
+)
+@pytest.mark.parametrize("first", [0, 1, 117])
+def test_repeated_lines_and_page_numbers_are_left_out(header: str, footer: str, first: int) -> None:
+    pages = [
+        header.format(number) + body + footer.format(number)
+        for number, body in enumerate(BODIES, start=first)
+    ]
+    assert stripped(pages, 1) == BODIES  # the number printed may differ from that of the page
+    assert stripped(pages, first) == BODIES
+
+
+def test_headers_of_left_and_right_pages() -> None:
+    headers = ["Jane Austen", "Persuasion"] * 4
+    pages = [f"{header}\nText of page {'abcdefgh'[n]}." for n, header in enumerate(headers)]
+    assert stripped(pages) == [f"Text of page {letter}." for letter in "abcdefgh"]
+
+
+def test_a_page_without_the_header_stays_whole() -> None:
+    pages = ["A Title Page", *(f"Report\n{body}" for body in BODIES)]
+    assert stripped(pages) == ["A Title Page", *BODIES]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [],
+        ["Report\nOne."],
+        ["Report\nOne.", "Report\nTwo."],  # too few to tell
+        [f"{number * number}\nText {'abcd'[number]}." for number in range(4)],  # no page numbers
+        ["a\nOne.", "b\nTwo.", "a\nThree.", "c\nFour."],  # two of four
+        ["Report", "Report", "Report", "Report"],  # nothing else on the page
+        [f"{'long ' * LONGEST_LINE}\n{body}" for body in BODIES],
+        [f"Line {n * n}.\nx\ny\nReport\nz\nv\nw {n * n}" for n in range(4)],  # in the middle
+        ["", " \n ", "", ""],
+    ],
+    ids=str,
+)
+def test_all_other_text_is_kept(pages: list[str]) -> None:
+    assert bodies(pages) == pages
+
+
+def test_equal_first_lines_are_told_from_changing_text() -> None:
+    pages = [f"Question\nWho built house {n * 7}?" for n in range(FEWEST_PAGES)]
+    assert stripped(pages) == [f"Who built house {n * 7}?" for n in range(FEWEST_PAGES)]
+
+
+LINES = st.lists(st.text(st.sampled_from("ab1 \t."), max_size=6), max_size=8).map("\n".join)
+
+
+@settings(max_examples=100)
+@given(st.lists(LINES, max_size=8))
+def test_bodies_are_spans_between_whole_lines(pages: list[str]) -> None:
+    for page, (start, end) in zip(pages, page_bodies(pages, range(len(pages))), strict=True):
+        assert 0 <= start <= end <= len(page)
+        assert start == 0 or page[start - 1] == "\n"
+        assert end == len(page) or page[end - 1] == "\n"
+        assert page[start:end].strip() or not page.strip() or (start, end) == (0, len(page))
+        left_out = page[:start].strip().splitlines() + page[end:].strip().splitlines()
+        assert len([line for line in left_out if line.strip()]) <= 6
