@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import random
+import threading
+import weakref
 from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.apps.serving.background_loop import BackgroundLoop
 from spscanner_rag.scorers import (
     Cancelled,
     Progress,
@@ -96,7 +97,7 @@ class RemoteScanner:
         self.timeout, self.retries = timeout, retries
         self.batch_characters, self.batch_texts = batch_characters, batch_texts
         self._token = os.environ.get("SPSCANNER_TOKEN") if token is None else token
-        self._loop = BackgroundLoop()
+        self._loop = _BackgroundLoop()
 
     @cached_property
     def _model(self) -> dict[str, Any]:
@@ -263,7 +264,7 @@ class RemoteScanner:
         return {**self.__dict__, "_token": None, "_loop": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _loop=BackgroundLoop(), _token=os.environ.get("SPSCANNER_TOKEN"))
+        self.__dict__.update(state, _loop=_BackgroundLoop(), _token=os.environ.get("SPSCANNER_TOKEN"))
 
     def __repr__(self) -> str:
         return f"RemoteScanner({self.url!r})"
@@ -297,3 +298,36 @@ def _message(answer: httpx.Response) -> str:
         return str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
         return answer.text[:200]
+
+
+class _BackgroundLoop:
+    """An event loop in a thread of its own, so that blocking and asynchronous callers wait in the same way.
+
+    The first coroutine starts the thread; it ends with this object or the process.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+        self._lock = threading.Lock()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine from any thread; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._running())
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            # A forked process has no thread for the loop.
+            if self._loop is None or self._process != os.getpid():
+                loop = asyncio.new_event_loop()
+                threading.Thread(target=_run_loop, args=(loop,), name="spscanner-remote", daemon=True).start()
+                weakref.finalize(self, loop.call_soon_threadsafe, loop.stop).atexit = False
+                self._loop, self._process = loop, os.getpid()
+            return self._loop
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
