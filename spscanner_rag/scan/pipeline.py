@@ -14,11 +14,11 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
-from spscanner_rag.scan.prepare import QueryOnText, Reading
+from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
 from spscanner_rag.text.blocks import StructuredText, segment_blocks
 from spscanner_rag.text.segmentation import check_segmenter
-from spscanner_rag.text.tokenization import PreparedText, tokenize_question
+from spscanner_rag.text.tokenization import tokenize_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,12 +20,13 @@ from spscanner_rag.lexical.match import (
 )
 from spscanner_rag.lexical.stop_words import ENGLISH
 from spscanner_rag.lexical.token_features import query_features
+from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import (
     EndRule,
-    PreparedText,
+    TokenizedText,
     encode_question,
     token_counter,
     tokenize_units,
@@ -37,6 +39,23 @@ REANCHOR_QUESTIONS = 4
 
 QUESTION_CLASS = 6
 """Match class of the question's own tokens."""
+
+
+@dataclass(frozen=True)
+class PreparedText(TokenizedText):
+    """A tokenized text that keeps the index of its words: everything that does not depend on the question."""
+
+    @cached_property
+    def words(self) -> TextWords:
+        """The words of the units, indexed when a question is first matched with them."""
+        return self._indexed()
+
+    def index_now(self, between_pieces: Callable[[], None]) -> None:
+        """Index the words now; ``between_pieces`` is called between pieces of the text, and may raise."""
+        self.__dict__["words"] = self._indexed(between_pieces)  # where the cached property looks first
+
+    def _indexed(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
+        return index_words([unit.model_text for unit in self.units], between_pieces=between_pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +154,8 @@ class Reading:
         ``between_pieces`` is called between the pieces in which a long text is cut and tokenized, and may raise.
         """
         units = self.cut(text, between_pieces) if units is None else units
-        return tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
+        tokenized = tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
+        return PreparedText(**vars(tokenized))
 
     def cut(self, text: str, between_pieces: Callable[[], None] = lambda: None) -> Sequence[Unit]:
         """Cut a text with the segmenter; ``between_pieces`` is as for `prepare`."""

@@ -3,14 +3,13 @@
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.text.encode import encode
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
@@ -22,7 +21,7 @@ _PIECE_CHARACTERS = 32_768
 
 
 @dataclass(frozen=True)
-class PreparedText:
+class TokenizedText:
     """A text cut into units and tokenized: everything that does not depend on the question.
 
     Tokens have character offsets in the units' joined ``model_text``. Several tokens may share the offsets of one
@@ -44,18 +43,6 @@ class PreparedText:
     def ends(self) -> NDArray[np.int64]:
         """Where units end, exclusive: (units,)."""
         return np.fromiter((unit.end for unit in self.units), np.int64, len(self.units))
-
-    @cached_property
-    def words(self) -> TextWords:
-        """The words of the units, indexed when a question is first matched with them."""
-        return self._indexed()
-
-    def index_now(self, between_pieces: Callable[[], None]) -> None:
-        """Index the words of the units; ``between_pieces`` is called between pieces of the text, and may raise."""
-        self.__dict__["words"] = self._indexed(between_pieces)  # where the cached property looks first
-
-    def _indexed(self, between_pieces: Callable[[], None] = lambda: None) -> TextWords:
-        return index_words([unit.model_text for unit in self.units], between_pieces=between_pieces)
 
 
 def tokenize_question(tokenizer: Tokenizer, question: str) -> NDArray[np.int32]:
@@ -79,7 +66,7 @@ def tokenize_units(
     end_rule: EndRule,
     piece_characters: int = _PIECE_CHARACTERS,
     between_pieces: Callable[[], None] = lambda: None,
-) -> PreparedText:
+) -> TokenizedText:
     """Tokenize the units' joined ``model_text`` and find each unit's last token.
 
     The ids and offsets are those of one call on the joined string without special tokens, but the string is
@@ -114,7 +101,7 @@ def tokenize_units(
             f"the tokenizer gives no tokens for a text of {len(text)} characters, expected at least one; "
             "use the tokenizer that belongs to the checkpoint"
         )
-    return PreparedText(units, input_ids, starts, ends, _unit_ends(units, starts, ends, end_rule))
+    return TokenizedText(units, input_ids, starts, ends, _unit_ends(units, starts, ends, end_rule))
 
 
 def token_counter(tokenizer: Tokenizer) -> CountTokens:

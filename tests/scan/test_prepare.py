@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from spscanner_rag.lexical.match import MatchOptions
-from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, QueryOnText, Reading
+from spscanner_rag.scan.prepare import REANCHOR_QUESTIONS, PreparedText, QueryOnText, Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.tokenization import PreparedText, tokenize_units
+from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
 
 TEXT = "The keeper wrote the date. He signed the treaty! Who signed it? Nobody answered. " * 4

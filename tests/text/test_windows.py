@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.scan.prepare import QueryOnText
-from spscanner_rag.text.tokenization import PreparedText
+from spscanner_rag.text.tokenization import TokenizedText
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
 
 unit_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 
-def document_of(unit_ends: np.ndarray) -> PreparedText:
+def document_of(unit_ends: np.ndarray) -> TokenizedText:
     places = np.arange(unit_ends[-1] + 1, dtype=np.int32)
-    return PreparedText([Unit(0, 1, "")] * len(unit_ends), places, places, places + 1, unit_ends)
+    return TokenizedText([Unit(0, 1, "")] * len(unit_ends), places, places, places + 1, unit_ends)
 
 
 def test_windows_are_the_originals(committed_oracles: Path) -> None:

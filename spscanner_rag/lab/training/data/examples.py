@@ -23,8 +23,7 @@ from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores, wrong_f
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.tokenization import PreparedText
+from spscanner_rag.scan.prepare import PreparedText, Reading
 
 MAX_DRAWS = 1000
 """Most draws for one example: a drawn question may be too long for the sequence or have no relevant unit."""

@@ -28,8 +28,8 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.bm25 import REACH
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.results.coverage import relevant_units
-from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.tokenization import PreparedText, tokenize_question
+from spscanner_rag.scan.prepare import PreparedText, Reading
+from spscanner_rag.text.tokenization import tokenize_question
 
 ALONE_SHARE = 0.5
 """Share of groups whose documents are the whole collection that lexical statistics are taken over. For the others

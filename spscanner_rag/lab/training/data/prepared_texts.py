@@ -3,8 +3,7 @@
 from collections import OrderedDict
 
 from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.scan.prepare import Reading
-from spscanner_rag.text.tokenization import PreparedText
+from spscanner_rag.scan.prepare import PreparedText, Reading
 
 KEPT_CHARACTERS = 20_000_000
 """Characters of the texts in memory, which take about 300 MB when they are prepared."""
