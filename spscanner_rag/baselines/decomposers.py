@@ -1,4 +1,4 @@
-"""Decompose passages into propositions with a sequence-to-sequence checkpoint or any language model."""
+"""Decompose passages into propositions with a sequence-to-sequence checkpoint or a language model."""
 
 import json
 import re
@@ -12,7 +12,6 @@ import torch
 from spscanner_rag.baselines.base import optional
 from spscanner_rag.baselines.loading import load
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
-from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import readable
 
@@ -87,39 +86,31 @@ def _tidy(strings: list[str]) -> tuple[str, ...]:
 
 
 def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # noqa: ANN401 - as `Seq2Seq`
-    """The name under which decompositions are stored, and the decomposer.
+    """Return the name under which decompositions are stored, and the decomposer.
 
-    ``given`` is the name or folder of a checkpoint for `Seq2Seq`, or anything that `language_model_of` takes; a
-    model without a name gets that of its class.
+    ``given`` is the name or folder of a checkpoint for `Seq2Seq`, or a function from a prompt to a reply, which is
+    stored under its ``name``, its ``__name__`` or that of its class.
     """
     if isinstance(given, str | Path):
         return str(given), Seq2Seq(given, **seq2seq)
-    try:
-        model = language_model_of(given, _name_of(given))
-    except TypeError:
+    if not callable(given):
         raise TypeError(
-            f"decomposer is {type(given).__name__}; expected the name of a sequence-to-sequence model, a"
-            " LlamaIndex LLM, a LangChain model, or a function from a prompt to a reply"
-        ) from None
-    return model.name, partial(_replies, model)
+            f"decomposer is {type(given).__name__}; expected the name of a sequence-to-sequence model, or a"
+            " function from a prompt to a reply; spscanner_rag.lab.llm.language_models.language_model_of makes one of"
+            " a LlamaIndex LLM or a LangChain model"
+        )
+    own = (getattr(given, attribute, None) for attribute in ("name", "__name__"))
+    name = next((name for name in own if isinstance(name, str) and name), type(given).__name__)
+    return name, partial(_replies, given)
 
 
-def _name_of(model: object) -> str:
-    """The name under which decompositions are stored. `language_model_of` would choose another for some models."""
-    if isinstance(model, LanguageModel):
-        return model.name
-    if callable(getattr(model, "complete", None)):
-        name = getattr(getattr(model, "metadata", None), "model_name", None)
-    elif callable(getattr(model, "invoke", None)):
-        name = getattr(model, "model_name", None) or getattr(model, "model", None)
-    else:
-        name = getattr(model, "__name__", None)
-    return name if isinstance(name, str) and name else type(model).__name__
-
-
-def _replies(model: LanguageModel, sources: Sequence[Source]) -> Iterator[str]:
-    """The model's reply to `PROMPT` for each passage, one by one."""
-    return (model.reply(readable(PROMPT.format(**source._asdict()))) for source in sources)
+def _replies(ask: Callable[[str], str], sources: Sequence[Source]) -> Iterator[str]:
+    """Yield the reply to `PROMPT` for each passage."""
+    for source in sources:
+        reply = ask(readable(PROMPT.format(**source._asdict())))
+        if not isinstance(reply, str):
+            raise TypeError(f"the decomposer returned {type(reply).__name__}; expected text")
+        yield reply
 
 
 class Seq2Seq:

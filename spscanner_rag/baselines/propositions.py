@@ -65,8 +65,8 @@ class Propositions(Baseline):
     Parameters
     ----------
     decomposer
-        A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large", a LlamaIndex
-        LLM, a LangChain model, or a function from a prompt to a reply.
+        A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large", or a function
+        from a prompt to a reply. `language_model_of` makes one of a LlamaIndex LLM or a LangChain model.
     scorer : Baseline or callable
         Scores the propositions: a baseline such as `Dense`, or a function from the query and a list of texts to
         one logit for each.

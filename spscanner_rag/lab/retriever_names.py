@@ -124,9 +124,10 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
                 model or "minilm", unit, device=own_device, trust_remote_code=trusted
             )
         case "generative":
+            from spscanner_rag.lab.llm.generative import Generative
             from spscanner_rag.lab.llm.named import named_model
 
-            return baselines.Generative(named_model(model)[1], unit)
+            return Generative(named_model(model)[1], unit)
         case "mamba":
             return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
         case "remote":
@@ -134,7 +135,9 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
 
             return RemoteScanner(model)
         case "blocksearch":
-            return baselines.BlockSearch(model, unit, device=device, keep_texts=keep)
+            from spscanner_rag.lab.in_context.block_search import BlockSearch
+
+            return BlockSearch(model, unit, device=device, keep_texts=keep)
         case "propositions":
             dense = baselines.Dense(device=own_device)
             return baselines.Propositions(model, dense, unit, headings=options.titles, device=device)
@@ -146,11 +149,12 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             bound: dict[str, Any] = dict(NameParts.of(name).bound)
             return baselines.Cascade(first, second, **bound, unit=unit)
         case "listwise" | "pairwise" | "setwise":
+            from spscanner_rag.lab.llm.listwise import Listwise
             from spscanner_rag.lab.llm.named import named_model
 
             staged, first = NameParts.of(name), scorer_of(parts[0], options)
             llm, limit = named_model(staged.second)[1], staged.bound.get("best", 100)
-            return baselines.Listwise(llm, first, method=kind, best=limit, unit=unit)
+            return Listwise(llm, first, method=kind, best=limit, unit=unit)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
 

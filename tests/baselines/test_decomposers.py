@@ -79,10 +79,9 @@ class ChatLike(LangChainLike):
 @pytest.mark.parametrize(
     ("model", "name"), [(LlamaIndexLike(), "fake-1"), (LangChainLike(), "fake-2"), (ChatLike(), "fake-2")]
 )
-@pytest.mark.parametrize("adapted", [False, True])
-def test_any_kind_of_language_model(model: FakeModel, name: str, adapted: bool) -> None:
+def test_any_kind_of_language_model(model: FakeModel, name: str) -> None:
     model.prompts.clear()
-    baseline = Propositions(language_model_of(model, name) if adapted else model, shared_words)
+    baseline = Propositions(language_model_of(model), shared_words)
     assert [found.text for found in baseline.propositions(TEXT)] == STATEMENTS
     assert baseline.name == f"propositions:{name}"
     assert [passage_in(prompt) for prompt in model.prompts] == [TEXT]
@@ -91,11 +90,11 @@ def test_any_kind_of_language_model(model: FakeModel, name: str, adapted: bool) 
 def test_the_frameworks_own_fake_models() -> None:
     chat_models = pytest.importorskip("langchain_core.language_models.fake_chat_models")
     llms = pytest.importorskip("llama_index.core.llms")
-    langchain = chat_models.FakeListChatModel(responses=[json.dumps(STATEMENTS)])
+    langchain = language_model_of(chat_models.FakeListChatModel(responses=[json.dumps(STATEMENTS)]), "chat")
     assert len(Propositions(langchain, shared_words).propositions(TEXT)) == 4
-    mock = Propositions(llms.MockLLM(max_tokens=3), shared_words)  # "text text text"
-    assert mock.name == "propositions:unknown"
-    assert mock.propositions(TEXT) == ()
+    mock = Propositions(language_model_of(llms.MockLLM(max_tokens=3), "mock"), shared_words)
+    assert mock.name == "propositions:mock"
+    assert mock.propositions(TEXT) == ()  # of "text text text"
     assert (mock.passages_decomposed, mock.replies_lost) == (1, 1)
 
 

@@ -329,7 +329,7 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_replies_and_scores() -> None:
-    with pytest.raises(TypeError, match="the language model returned NoneType; expected text"):
+    with pytest.raises(TypeError, match="returned NoneType; expected text"):
         Propositions(lambda _: None, shared_words).propositions(TEXT)
     units = Propositions(FakeModel(), shared_words).segment(TEXT)
     for scores in (np.zeros(3), np.full(4, np.nan), np.zeros((4, 1))):

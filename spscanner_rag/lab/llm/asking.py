@@ -121,7 +121,7 @@ class Asker:
 
 def _asked_once(model: LanguageModel, prompt: str) -> Reply:
     try:
-        text = model.reply(prompt)
+        text = model(prompt)
     except Exception as error:  # whatever a client, a network or a function may raise
         return Reply(None, f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS])
     return Reply(text) if text.strip() else Reply(None, BLANK)

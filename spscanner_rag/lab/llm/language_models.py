@@ -26,8 +26,8 @@ class LanguageModel:
     name: str
     ask: Callable[[str], object]
 
-    def reply(self, prompt: str) -> str:
-        """The model's reply to a prompt; raises ``TypeError`` if it is not text."""
+    def __call__(self, prompt: str) -> str:
+        """Return the model's reply to a prompt; raises ``TypeError`` if it is not text."""
         got = self.ask(prompt)
         return reply_text(asyncio.run(_awaited(got)) if inspect.isawaitable(got) else got)
 

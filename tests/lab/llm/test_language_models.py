@@ -83,7 +83,7 @@ class OnlyAsyncLangChain:
 def test_every_kind(model: object, name: str) -> None:
     adapted = language_model_of(model)
     assert adapted.name == name
-    reply = adapted.reply("Why? é")
+    reply = adapted("Why? é")
     assert reply == "WHY? É"
     assert type(reply) is str  # not a framework's subclass, which a JSON file would take and pickles not
 
@@ -95,10 +95,10 @@ def test_content_in_blocks_without_a_text_of_its_own() -> None:
 
 
 def test_frameworks_own_fakes() -> None:
-    assert language_model_of(MockLLM(), name="echo").reply("hello") == "hello"
-    assert language_model_of(FakeListChatModel(responses=["one"]), name="fake").reply("hello") == "one"
-    assert language_model_of(FakeListLLM(responses=["two"]), name="fake").reply("hello") == "two"
-    assert language_model_of(RunnableLambda(shout), name="chain").reply("hello") == "HELLO"
+    assert language_model_of(MockLLM(), name="echo")("hello") == "hello"
+    assert language_model_of(FakeListChatModel(responses=["one"]), name="fake")("hello") == "one"
+    assert language_model_of(FakeListLLM(responses=["two"]), name="fake")("hello") == "two"
+    assert language_model_of(RunnableLambda(shout), name="chain")("hello") == "HELLO"
 
 
 def test_an_adapted_model_is_taken_as_it_is() -> None:

@@ -92,7 +92,7 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
         "def make():\n    return FakeListChatModel(responses=['made'], model_name='fake')\n"
         "def ask(prompt):\n    return prompt.upper()\n"
     )
-    assert named_model(f"{path}:ask")[1].reply("a") == "A"
+    assert named_model(f"{path}:ask")[1]("a") == "A"
     path.write_text(path.read_text().replace(", model_name='fake'", ""))
     with pytest.raises(ValueError, match="has no name to store its replies under"):
         named_model(f"{path}:make")
