@@ -11,9 +11,8 @@ from uuid import uuid4
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from spscanner_rag.apps.serving.answers import refusal
-from spscanner_rag.apps.serving.limits import Limits, RefusedError
-from spscanner_rag.apps.serving.metrics import Metrics
+from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
+from spscanner_rag.apps.serving.service import Metrics
 
 access_log = logging.getLogger("spscanner_rag.access")
 """One line of JSON for each request, without texts and query strings."""

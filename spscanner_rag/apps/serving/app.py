@@ -1,21 +1,19 @@
-"""The ASGI application: routes, errors, access. Any ASGI server runs it, as one process."""
+"""The ASGI application: its routes and its errors. Any ASGI server runs it, as one process."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from spscanner_rag.apps.serving import answers
 from spscanner_rag.apps.serving.access import Access
-from spscanner_rag.apps.serving.limits import Limits, RefusedError
+from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
 from spscanner_rag.apps.serving.page_routes import page_routes
-from spscanner_rag.apps.serving.rerank_routes import rerank_routes
-from spscanner_rag.apps.serving.scan_routes import scan_routes
+from spscanner_rag.apps.serving.routes import rerank_routes, scan_routes
 from spscanner_rag.apps.serving.service import Service
-from spscanner_rag.apps.serving.status_routes import status_routes
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import ScanCancelled
 
@@ -48,12 +46,54 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
     # The pages of interactive documentation load scripts of other hosts, so there are none.
     app = FastAPI(title="spscanner-rag", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
-    for routes in (status_routes, rerank_routes, scan_routes):
-        app.include_router(routes(service))
-    app.include_router(page_routes(service, token is not None))
-    app.add_exception_handler(RefusedError, answers.refused)
-    app.add_exception_handler(RequestValidationError, answers.invalid)
-    app.add_exception_handler(HTTPException, answers.http_error)
-    app.add_exception_handler(ScanCancelled, answers.left)
+    _add_status_routes(app, service)
+    app.include_router(rerank_routes(service))
+    app.include_router(scan_routes(service))
+    app.include_router(page_routes(service, needs_token=token is not None))
+    _add_error_answers(app)
     app.add_middleware(Access, limits=limits, metrics=service.metrics, token=token)
     return app
+
+
+def _add_status_routes(app: FastAPI, service: Service) -> None:
+    @app.get("/health", tags=["status"])
+    async def health() -> dict[str, str]:
+        if not service.queue.alive:
+            raise RefusedError(503, "a thread that reads has ended; restart the server", retry_after=5)
+        return {"status": "ok"}
+
+    @app.get("/ready", tags=["status"])
+    async def ready() -> dict[str, str]:
+        if service.queue.waiting >= service.limits.waiting_requests:
+            raise RefusedError(503, "too many requests are waiting", retry_after=1)
+        return {"status": "ready"}
+
+    @app.get("/metrics", tags=["status"])
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    @app.get("/v1/models", tags=["status"])
+    async def models() -> dict[str, Any]:
+        return {"object": "list", "data": [service.describe()]}
+
+
+def _add_error_answers(app: FastAPI) -> None:
+    @app.exception_handler(RefusedError)
+    async def refused(request: Request, error: RefusedError) -> Response:
+        return refusal(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        # What was sent is not repeated: it may be large, private, or no Unicode.
+        first, *others = error.errors()
+        place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
+        more = f" (and {len(others)} more)" if others else ""
+        return refusal(RefusedError(422, f"{place[:200]}: {first['msg'][:200]}{more}"))
+
+    @app.exception_handler(HTTPException)
+    async def no_such_route(request: Request, error: HTTPException) -> Response:
+        return refusal(RefusedError(error.status_code, str(error.detail)))
+
+    @app.exception_handler(ScanCancelled)
+    async def client_left(request: Request, error: ScanCancelled) -> Response:
+        return Response(status_code=499)  # nobody takes the answer

@@ -1,6 +1,16 @@
-"""What a server accepts, and the errors of a request that it does not."""
+"""What a server accepts, and the answer to a request that it does not."""
 
 from dataclasses import dataclass, fields
+
+from starlette.responses import JSONResponse
+
+_ERROR_TYPES = {
+    401: "unauthenticated",
+    404: "not_found",
+    413: "validation",
+    422: "validation",
+    429: "overloaded",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +67,13 @@ class RefusedError(Exception):
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after = status, message, retry_after
+
+
+def refusal(error: RefusedError) -> JSONResponse:
+    """Return the answer to a refused request, in a form that clients of Cohere and of TEI understand."""
+    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    kind = _ERROR_TYPES.get(error.status, "backend" if error.status >= 500 else "request")
+    content = {"message": error.message, "error": error.message, "error_type": kind}
+    return JSONResponse(content, error.status, headers)

@@ -11,9 +11,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from spscanner_rag.apps.pages.html_page import hash_of, page_head, page_style, resource
 from spscanner_rag.apps.pages.report import render_report, report_script, report_style
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
-from spscanner_rag.apps.serving.clients import client_of, gone
 from spscanner_rag.apps.serving.limits import RefusedError
-from spscanner_rag.apps.serving.progress_lines import with_progress
 from spscanner_rag.apps.serving.schemas import Page
 from spscanner_rag.apps.serving.service import Service
 from spscanner_rag.files.documents import TextFile
@@ -47,7 +45,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
         async def rendered(scored: list[Scored]) -> dict[str, Any]:
             return {"page": await asyncio.to_thread(_report, service, body, document, scored)}
 
-        return await with_progress(service, requests, client_of(request), gone(request), rendered)
+        return await service.read_in_lines(requests, request, rendered)
 
     return routes
 

@@ -3,18 +3,20 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from spscanner_rag.apps.serving.fair_queue import FairQueue
-from spscanner_rag.apps.serving.jobs import Job
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
-from spscanner_rag.apps.serving.turns import Kind, Turns
 from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, Scored
-from spscanner_rag.scorers import ScanCancelled
+from spscanner_rag.scorers import Progress, ScanCancelled
 
 _log = logging.getLogger(__name__)
+
+Kind = Literal["short", "long"]
 
 CHARACTERS_PER_TOKEN = 4
 """Of English text; only sizes of batches depend on it."""
@@ -34,6 +36,143 @@ WAIT_SECONDS = 0.003
 
 _FIRST_RATE = 40_000.0  # characters a second, until something has been measured
 _RATE_SHARE = 0.2  # of the newest measurement in the running mean
+
+SLICE_SECONDS = 0.02
+"""A thread keeps its turn at least so long: preparing a short text must not cost it a turn of its own."""
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """The texts of one HTTP request, which are answered together.
+
+    Parameters
+    ----------
+    requests : sequence of ScanRequest
+        At least one, checked by `Pipeline.request`.
+    client : str
+        Whose it is, for fairness.
+    seconds : float
+        Time from now to the answer.
+    together : bool, default True
+        Whether the texts are one collection.
+    progress : callable, optional
+        Called with (tokens done, tokens known so far) in the reading thread, if the job is read alone.
+    """
+
+    requests: Sequence[ScanRequest]
+    client: str
+    seconds: float
+    together: bool = True
+    progress: Progress | None = None
+    clock: Callable[[], float] = time.monotonic
+    future: Future[list[Scored]] = field(default_factory=Future)
+    characters: int = field(init=False)
+    _deadline: float = field(init=False)
+    _cancelled: bool = False
+
+    def __post_init__(self) -> None:
+        # The question is matched with every text, so even an empty text costs something.
+        self.characters = sum(len(request.query) + len(request.text) for request in self.requests)
+        self._deadline = self.clock() + self.seconds
+
+    def cancel(self) -> None:
+        """Give the job up: its client is gone."""
+        self._cancelled = True
+
+    @property
+    def late(self) -> bool:
+        """True if its time is over."""
+        return self.clock() > self._deadline
+
+    @property
+    def unwanted(self) -> bool:
+        """True if nobody waits for the answer any more."""
+        return self._cancelled or self.late
+
+
+class FairQueue:
+    """Jobs in order for each client, one job of each client after the other. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, deque[Job]] = {}  # in the order of the clients' next turns
+        self.characters = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of.values()))
+
+    def put(self, job: Job) -> None:
+        """Add a job at the end of its client's queue."""
+        self._of.setdefault(job.client, deque()).append(job)
+        self.characters += job.characters
+
+    def take(self, characters: int) -> list[Job]:
+        """Take jobs until they have this many characters; at least one, unless the queue is empty."""
+        taken: list[Job] = []
+        size = 0
+        while self._of and (not taken or size < characters):
+            client = next(iter(self._of))
+            own = self._of.pop(client)
+            job = own.popleft()
+            if own:
+                self._of[client] = own  # behind the other clients
+            taken.append(job)
+            size += job.characters
+        self.characters -= size
+        return taken
+
+
+class Turns:
+    """Lets one thread use the model at a time.
+
+    A thread keeps its turn for `SLICE_SECONDS` at least, then others may go first: after a turn of long work the
+    next is short work's if any waits, and the other way round, so that neither starves the other. Among threads of
+    one kind, the one that waits longest goes first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[Kind, deque[threading.Event]] = {"short": deque(), "long": deque()}
+        self._held = False
+        self._since = 0.0  # when the turn was taken
+
+    @contextmanager
+    def held(self, kind: Kind) -> Iterator[None]:
+        """Hold the turn; `pass_on` lets others go in between."""
+        self._take(kind)
+        try:
+            yield
+        finally:
+            self._give(kind)
+
+    def pass_on(self, kind: Kind) -> None:
+        """Let threads that wait go first, unless the turn has just begun.
+
+        The caller must hold the turn, and holds it again afterwards.
+        """
+        with self._lock:
+            if not any(self._waiting.values()) or time.monotonic() - self._since < SLICE_SECONDS:
+                return
+        self._give(kind)
+        self._take(kind)
+
+    def _take(self, kind: Kind) -> None:
+        with self._lock:
+            if not self._held:
+                self._held, self._since = True, time.monotonic()
+                return
+            mine = threading.Event()
+            self._waiting[kind].append(mine)
+        mine.wait()  # whoever gives the turn up hands it over, so `_held` stays true
+        self._since = time.monotonic()
+
+    def _give(self, kind: Kind) -> None:
+        other: Kind = "long" if kind == "short" else "short"
+        with self._lock:
+            following = self._waiting[other] or self._waiting[kind]
+            if following:
+                following.popleft().set()
+            else:
+                self._held = False
 
 
 class ReadingQueue:
@@ -63,17 +202,15 @@ class ReadingQueue:
             "short": pipeline,
             "long": replace(pipeline, segment_tokens=max(1, shorter)),
         }
-        self._waiting: dict[Kind, FairQueue[Job]] = {"short": FairQueue(), "long": FairQueue()}
+        self._waiting: dict[Kind, FairQueue] = {"short": FairQueue(), "long": FairQueue()}
         self._changed = threading.Condition()
         self._turns = Turns()
         self._reading_characters = 0
         self._rate = _FIRST_RATE
         self._closing = False
-        long: Kind = "long"
-        lanes: list[Kind] = ["short", *[long] * LONG_LANES]
         self._threads = [
             threading.Thread(target=self._serve, args=(kind,), name=f"spscanner-{kind}", daemon=True)
-            for kind in lanes
+            for kind in ("short", *("long",) * LONG_LANES)
         ]
         for thread in self._threads:
             thread.start()
@@ -92,7 +229,7 @@ class ReadingQueue:
 
     @property
     def alive(self) -> bool:
-        """Whether all of its threads run: without one of them, what waits for it is never read."""
+        """True if all of its threads run: without one of them, what waits for it is never read."""
         return all(thread.is_alive() for thread in self._threads)
 
     def submit(self, job: Job) -> None:
@@ -146,7 +283,7 @@ class ReadingQueue:
             return jobs
 
     def _wanted(self, job: Job) -> bool:
-        """Whether somebody waits for the answer; from now on the future is not cancelled, but gets an outcome."""
+        """True if somebody waits for the answer; from now on the future is not cancelled, but gets an outcome."""
         if not job.future.set_running_or_notify_cancel():
             return False
         if job.unwanted:

@@ -6,9 +6,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from spscanner_rag.text.units import readable
 
-Text = Annotated[
-    str, AfterValidator(readable)
-]  # JSON can escape half a character, which no answer can contain
+# JSON can escape half a character, which no answer can contain.
+Text = Annotated[str, AfterValidator(readable)]
 Query = Annotated[Text, Field(description="The question; not empty.")]
 
 
@@ -56,12 +55,6 @@ class Scan(_Own):
     order: Literal["document", "score"] = "score"
     merge: bool = False
     stream: bool = False  # lines of JSON: progress, then the result
-
-    def texts(self) -> list[str]:
-        """The texts to read; ``ValueError`` unless exactly one of ``text`` and ``documents`` is given."""
-        if (self.text is None) == (self.documents is None):
-            raise ValueError("got both or neither of text and documents; expected one of them")
-        return [self.text] if self.text is not None else list(self.documents or ())
 
 
 class Page(_Own):

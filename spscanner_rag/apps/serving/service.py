@@ -1,31 +1,72 @@
-"""What the routes share: limits are checked, jobs are read, a client that goes away cancels its job."""
+"""What all routes share: sizes are checked, texts are read, and a client that goes away cancels its job."""
 
 import asyncio
+import json
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from hashlib import sha256
 from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from spscanner_rag.apps.serving.jobs import Job
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
-from spscanner_rag.apps.serving.metrics import Metrics
-from spscanner_rag.apps.serving.reading_queue import ReadingQueue
+from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scan.pipeline import ScanRequest, Scored
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
 
-Gone = Callable[[], Awaitable[None]]
-"""Returns when the client has gone away."""
-
 COLLECTIONS = 8
 """How many uploaded collections are kept; the one used longest ago is dropped first."""
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+
+
+class Metrics:
+    """What a server counts, in Prometheus' form."""
+
+    def __init__(self) -> None:
+        self._registry = own = CollectorRegistry()
+        self.tokens = Counter("spscanner_tokens_read", "Tokens that the model has read.", registry=own)
+        self.requests = Counter(
+            "spscanner_requests", "Requests by path and status.", ["path", "status"], registry=own
+        )
+        self.seconds = Histogram(
+            "spscanner_request_seconds",
+            "Time from a request's arrival to the end of its answer.",
+            ["path"],
+            buckets=_SECONDS,
+            registry=own,
+        )
+        self.cancelled = Counter(
+            "spscanner_cancelled",
+            "Requests given up because the client went away or time was over.",
+            registry=own,
+        )
+        self.refused = Counter("spscanner_refused", "Requests refused, by status.", ["status"], registry=own)
+
+    def watch(self, queue: ReadingQueue) -> None:
+        """Report the length of a queue whenever the metrics are asked for."""
+        waiting = Gauge(
+            "spscanner_waiting_requests", "Requests that wait to be read.", registry=self._registry
+        )
+        waiting.set_function(lambda: queue.waiting)
+        characters = Gauge(
+            "spscanner_characters", "Characters that wait or are being read.", registry=self._registry
+        )
+        characters.set_function(lambda: queue.characters)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
 class Service:
@@ -61,7 +102,7 @@ class Service:
             request = self.scanner.pipeline.request(query, text, units)
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
-        return request if collection is None else request._replace(collection=self.collection(collection))
+        return request if collection is None else request._replace(collection=self._collection(collection))
 
     def check_size(self, texts: Sequence[str], question: int = 0) -> None:
         """Raise ``RefusedError`` with 413 for too many texts or characters."""
@@ -80,30 +121,28 @@ class Service:
     async def read(
         self,
         requests: Sequence[ScanRequest],
-        client: str,
-        gone: Gone,
+        asking: Request,
         *,
         together: bool = True,
         progress: Progress | None = None,
     ) -> list[Scored]:
-        """Have requests read.
+        """Have texts read for an HTTP request, whose body must have been received.
 
         Raises ``RefusedError`` (429, 503, 504), ``ScanCancelled`` if the client went away.
         """
         if not requests:
             return []
+        client = asking.client.host if asking.client else ""
         job = Job(requests, client, self.limits.seconds, together, progress)
         self.queue.submit(job)
         reading = asyncio.wrap_future(job.future)
-        leaving = asyncio.ensure_future(gone())
+        leaving = asyncio.ensure_future(_gone(asking))
         try:
             either: set[asyncio.Future[Any]] = {reading, leaving}
             await asyncio.wait(either, timeout=job.seconds, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():
                 self.metrics.cancelled.inc()
-                if leaving.done():
-                    raise ScanCancelled("the client went away")
-                raise self._too_late()
+                raise ScanCancelled("the client went away") if leaving.done() else self._too_late()
             return reading.result()
         except ScanCancelled:
             raise self._too_late() from None if job.late else ScanCancelled("the client went away")
@@ -117,17 +156,51 @@ class Service:
             504, f"no answer within {self.limits.seconds:g} s; send fewer or shorter texts", retry_after=5
         )
 
+    async def read_in_lines(
+        self,
+        requests: Sequence[ScanRequest],
+        asking: Request,
+        describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
+    ) -> StreamingResponse:
+        """Answer in lines of JSON: how far the reading is, as often as the client takes it, then the result.
+
+        ``describe`` makes the last line of what was read. Raises ``RefusedError`` for a request that is refused
+        before it is read: it gets its status, not a line.
+        """
+        lines = self._progress(requests, asking, describe)
+        return StreamingResponse(_encoded(await anext(lines), lines), media_type="application/x-ndjson")
+
+    async def _progress(
+        self,
+        requests: Sequence[ScanRequest],
+        asking: Request,
+        describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
+    ) -> AsyncIterator[dict[str, Any]]:
+        loop, changed, newest = asyncio.get_running_loop(), asyncio.Event(), (0, 0)
+
+        def progress(done: int, total: int) -> None:  # called in a reading thread
+            nonlocal newest
+            newest = (done, total)
+            loop.call_soon_threadsafe(changed.set)
+
+        reading = asyncio.ensure_future(self.read(requests, asking, progress=progress))
+        try:
+            while not reading.done():
+                waiting = asyncio.ensure_future(changed.wait())
+                await asyncio.wait({reading, waiting}, return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+                if changed.is_set() and not reading.done():
+                    changed.clear()
+                    yield {"progress": {"tokens": newest[0], "of": newest[1]}}
+            yield await describe(reading.result())
+        finally:
+            reading.cancel()
+
     def results(self, scored: Iterable[Scored]) -> list[ScanResult]:
         """What was read, as results that select passages."""
+        count = self.scanner.count_tokens
         return [
-            ScanResult(
-                one.request.query,
-                one.request.text,
-                one.cut.starts,
-                one.cut.ends,
-                one.logits,
-                self.scanner.count_tokens,
-            )
+            ScanResult(one.request.query, one.request.text, one.cut.starts, one.cut.ends, one.logits, count)
             for one in scored
         ]
 
@@ -151,8 +224,7 @@ class Service:
         while len(self._collections) > COLLECTIONS:
             self._collections.popitem(last=False)
 
-    def collection(self, digest: str) -> CollectionIndex:
-        """A collection that was sent; ``RefusedError`` with 404 if it is not, or no longer, known."""
+    def _collection(self, digest: str) -> CollectionIndex:
         if digest not in self._collections:
             raise RefusedError(404, f"collection {digest} is not known; PUT it to /v1/collections/{digest}")
         self._collections.move_to_end(digest)
@@ -172,3 +244,29 @@ class Service:
             "device": str(scanner.device),
             "dtype": str(scanner.dtype).removeprefix("torch."),
         }
+
+
+def relevance(logit: float) -> float:
+    """Return a document's score as a number from 0 to 1, as clients expect it."""
+    return float(sigmoid(np.array([logit]))[0])
+
+
+async def _gone(asking: Request) -> None:
+    """Return when the client has gone away."""
+    while (await asking.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _encoded(first: dict[str, Any], lines: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+    yield _line(first)
+    try:
+        async for line in lines:
+            yield _line(line)
+    except RefusedError as error:
+        yield _line({"error": {"status": error.status, "message": error.message}})
+    except ScanCancelled:
+        return
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode() + b"\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.apps.serving.fair_queue import FairQueue
+from spscanner_rag.apps.serving.reading_queue import FairQueue
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ items = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 50)), max_size
 def test_everything_comes_out_once_and_in_order_for_each_client(
     given_items: list[tuple[str, int]], characters: int
 ) -> None:
-    queue: FairQueue[Waiting] = FairQueue()
+    queue: FairQueue = FairQueue()
     all_items = [Waiting(client, number, size) for number, (client, size) in enumerate(given_items)]
     for item in all_items:
-        queue.put(item)
+        queue.put(item)  # type: ignore[arg-type]
     assert (len(queue), queue.characters) == (len(all_items), sum(item.characters for item in all_items))
     out: list[Waiting] = []
     while len(queue):
@@ -42,7 +42,7 @@ def test_everything_comes_out_once_and_in_order_for_each_client(
 
 
 def test_a_client_with_many_requests_does_not_hold_up_another() -> None:
-    queue: FairQueue[Waiting] = FairQueue()
+    queue: FairQueue = FairQueue()
     for number in range(100):
         queue.put(Waiting("greedy", number))
     queue.put(Waiting("modest", 0))

@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.serving.jobs import Job
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
-from spscanner_rag.apps.serving.reading_queue import LONG_LANES, LONG_PASSES, ReadingQueue, _LaneMeter
-from spscanner_rag.apps.serving.turns import Turns
+from spscanner_rag.apps.serving.reading_queue import (
+    LONG_LANES,
+    LONG_PASSES,
+    Job,
+    ReadingQueue,
+    Turns,
+    _LaneMeter,
+)
 from spscanner_rag.scan.pipeline import Pipeline
 from spscanner_rag.scorers import ScanCancelled
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from spscanner_rag.apps.serving import turns as turns_module
-from spscanner_rag.apps.serving.turns import Kind, Turns
+from spscanner_rag.apps.serving import reading_queue as turns_module
+from spscanner_rag.apps.serving.reading_queue import Kind, Turns
 
 
 @pytest.fixture(autouse=True)

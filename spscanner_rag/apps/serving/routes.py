@@ -1,21 +1,64 @@
-"""Routes of this package's own: sentences of texts, logits of given units, and what a remote scorer needs."""
+"""The routes: reranking as Cohere and text-embeddings-inference define it, and scans in this package's own form."""
 
 import asyncio
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from spscanner_rag.apps.serving.answers import relevance
-from spscanner_rag.apps.serving.clients import client_of, gone
 from spscanner_rag.apps.serving.limits import RefusedError
-from spscanner_rag.apps.serving.progress_lines import with_progress
-from spscanner_rag.apps.serving.schemas import Scan, Score, Texts, UnitsOfText
-from spscanner_rag.apps.serving.service import Service
+from spscanner_rag.apps.serving.schemas import CohereRerank, Scan, Score, TeiRerank, Texts, UnitsOfText
+from spscanner_rag.apps.serving.service import Service, relevance
 from spscanner_rag.results import ScanResult
+from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.text.units import Unit, units_of
+
+_LOWEST = float(np.finfo(np.float32).min)
+
+
+def rerank_routes(service: Service) -> APIRouter:
+    """The routes ``/v1/rerank``, ``/v2/rerank`` and ``/rerank``: documents ranked by their best sentences."""
+    routes = APIRouter(tags=["rerank"])
+
+    async def ranked(request: Request, query: str, texts: list[str]) -> list[RankedDocument]:
+        scored = await service.read(service.pairs(query, texts), request)
+        return rank_results(service.results(scored))
+
+    @routes.post("/v1/rerank")
+    @routes.post("/v2/rerank")
+    async def cohere(body: CohereRerank, request: Request) -> dict[str, Any]:
+        texts = [_text(document, body.rank_fields, number) for number, document in enumerate(body.documents)]
+        results = []
+        for one in (await ranked(request, body.query, texts))[: body.top_n]:
+            result: dict[str, Any] = {"index": one.number, "relevance_score": relevance(one.score)}
+            if body.return_documents:
+                document = body.documents[one.number]
+                result["document"] = {"text": document} if isinstance(document, str) else document
+            results.append(result)
+        version = {"version": request.url.path.split("/")[1].removeprefix("v")}
+        return {
+            "id": str(uuid4()),
+            "results": results,
+            "meta": {"api_version": version, "billed_units": {"search_units": 1}},
+        }
+
+    @routes.post("/rerank")
+    async def tei(body: TeiRerank, request: Request) -> list[dict[str, Any]]:
+        answers = []
+        for one in await ranked(request, body.query, body.texts):
+            score = max(one.score, _LOWEST) if body.raw_scores else relevance(one.score)
+            answer: dict[str, Any] = {"index": one.number, "score": score}
+            if body.return_text:
+                answer["text"] = one.text
+            if body.return_pruned_text:
+                answer["pruned_text"] = one.result.context(body.pruned_sentences)
+            answers.append(answer)
+        return answers
+
+    return routes
 
 
 def scan_routes(service: Service) -> APIRouter:
@@ -26,14 +69,13 @@ def scan_routes(service: Service) -> APIRouter:
     async def scan(body: Scan, request: Request) -> dict[str, Any] | StreamingResponse:
         selection = _selection(body)
         requests = service.pairs(body.query, _texts(body))
-        client, left = client_of(request), gone(request)
         if not body.stream:
-            return _described(body, service.results(await service.read(requests, client, left)), selection)
+            return _described(body, service.results(await service.read(requests, request)), selection)
 
         async def described(scored: list[Scored]) -> dict[str, Any]:
             return {"result": _described(body, service.results(scored), selection)}
 
-        return await with_progress(service, requests, client, left, described)
+        return await service.read_in_lines(requests, request, described)
 
     @routes.post("/score")
     async def score(body: Score, request: Request) -> dict[str, Any]:
@@ -43,21 +85,19 @@ def scan_routes(service: Service) -> APIRouter:
             for number, one in enumerate(body.requests)
         ]
         together = body.together and body.collection is None
-        scored = await service.read(requests, client_of(request), gone(request), together=together)
+        scored = await service.read(requests, request, together=together)
         return {"logits": [one.logits.tolist() for one in scored]}
 
     @routes.post("/segment")
     async def segment(body: Texts) -> dict[str, Any]:
         service.check_size(body.texts)
-        cut = [await asyncio.to_thread(service.scanner.segment, text) for text in body.texts]
-        return {"units": cut}
+        return {"units": [await asyncio.to_thread(service.scanner.segment, text) for text in body.texts]}
 
     @routes.post("/count_tokens")
     async def count_tokens(body: Texts) -> dict[str, Any]:
         service.check_size(body.texts)
-        return {
-            "tokens": [await asyncio.to_thread(service.scanner.count_tokens, text) for text in body.texts]
-        }
+        count = service.scanner.count_tokens
+        return {"tokens": [await asyncio.to_thread(count, text) for text in body.texts]}
 
     @routes.put("/collections/{digest}", status_code=204)
     async def keep_collection(digest: str, request: Request) -> Response:
@@ -67,11 +107,22 @@ def scan_routes(service: Service) -> APIRouter:
     return routes
 
 
+def _text(document: str | dict[str, Any], rank_fields: list[str] | None, number: int) -> str:
+    if isinstance(document, str):
+        return document
+    fields = rank_fields or ["text"]
+    missing = [name for name in fields if not isinstance(document.get(name), str)]
+    if missing:
+        raise RefusedError(
+            422, f"documents.{number} has no text in {missing[0]!r:.80}; name its fields in rank_fields"
+        )
+    return "\n".join(document[name] for name in fields)
+
+
 def _texts(body: Scan) -> list[str]:
-    try:
-        return body.texts()
-    except ValueError as error:
-        raise RefusedError(422, str(error)) from None
+    if (body.text is None) == (body.documents is None):
+        raise RefusedError(422, "got both or neither of text and documents; expected one of them")
+    return [body.text] if body.text is not None else list(body.documents or ())
 
 
 def _selection(body: Scan) -> dict[str, Any]:
