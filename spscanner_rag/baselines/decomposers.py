@@ -96,8 +96,8 @@ def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # n
     if not callable(given):
         raise TypeError(
             f"decomposer is {type(given).__name__}; expected the name of a sequence-to-sequence model, or a"
-            " function from a prompt to a reply: for a LlamaIndex LLM or a LangChain model, language_model_of(llm) of"
-            " spscanner_rag.lab.llm.language_models"
+            " function from a prompt to a reply: for a LlamaIndex LLM or a LangChain model,"
+            " spscanner_rag.lab.llm.language_models.language_model_of(llm)"
         )
     own = (getattr(given, attribute, None) for attribute in ("name", "__name__"))
     name = next((name for name in own if isinstance(name, str) and name), type(given).__name__)
