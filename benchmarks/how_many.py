@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.evidence.sampling import sample_questions
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scanner import Scanner
 
@@ -42,7 +42,7 @@ def measure_how_many(arguments: argparse.Namespace) -> tuple[dict[str, object], 
         questions += 1
         assert result.count_tokens is not None
         for name, choice in CHOICES.items():
-            picks = result.picks(**choice)  # type: ignore[arg-type]
+            picks = result.picks(Selection(**choice))  # type: ignore[arg-type]
             text = "\n".join(result.sentences[number].text for number in sorted(picks.tolist()))
             recall = float(relevant[picks].sum() / relevant.sum())
             own = (recall, float(len(picks)), float(result.count_tokens(text)))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from spscanner_rag.lab.evaluation.statistics import Sample, paired_test
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.evidence.sampling import sample_questions
+from spscanner_rag.results import Selection
 from spscanner_rag.results.coverage import Spans, relevant_units
 from spscanner_rag.scan.prepare import repeats_every
 from spscanner_rag.scanner import Scanner
@@ -87,7 +88,7 @@ def _asked(scanner: Scanner, documents: list[Document], most: int, words: int) -
             tokens, own = scanner.count_tokens(document.text), scanner.count_tokens(query) + 1
             every = repeats_every(reanchor, own)
             read = (tokens + own * (1 + (tokens // every if every else 0))) / tokens
-            recall = float(relevant[result.picks(10)].sum() / relevant.sum())
+            recall = float(relevant[result.picks(Selection(top_k=10))].sum() / relevant.sum())
             yield _Asked(source, document.doc_id, recall, own, read, seconds)
 
 

@@ -2,6 +2,7 @@
 
 from spscanner_rag.results.compression import Compression
 from spscanner_rag.results.scan_result import ScanResult
+from spscanner_rag.results.selection import Selection
 from spscanner_rag.results.sentences import Passage, ScoredSentence
 
-__all__ = ["Compression", "Passage", "ScanResult", "ScoredSentence"]
+__all__ = ["Compression", "Passage", "ScanResult", "ScoredSentence", "Selection"]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.results import selection
 from spscanner_rag.results.checked_arrays import check_arrays, check_tokens_read, frozen
 from spscanner_rag.results.compression import Compression, compression_counter
 from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.exports import as_dict, as_frame, as_json
 from spscanner_rag.results.notebook import notebook_view
 from spscanner_rag.results.scored_spans import ScoredSpans
-from spscanner_rag.results.selection import Order
+from spscanner_rag.results.selection import Order, Selection, sigmoid
 from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
 from spscanner_rag.text.token_counts import CountTokens, check_counter
 
@@ -74,7 +73,7 @@ class ScanResult:
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """Sigmoid of the logits, shape ``(n,)``, float64."""
-        return frozen(selection.sigmoid(self.logits), np.float64)
+        return frozen(sigmoid(self.logits), np.float64)
 
     @cached_property
     def _spans(self) -> ScoredSpans:
@@ -143,26 +142,31 @@ class ScanResult:
         ValueError
             If an argument is out of range, or ``max_tokens`` is given and nothing counts tokens.
         """
-        selection.check_arguments(
-            top_k, threshold, max_tokens, count_tokens, context, order, merge, diversity
+        return self.selected(
+            Selection(
+                top_k=top_k,
+                threshold=threshold,
+                max_tokens=max_tokens,
+                count_tokens=count_tokens,
+                context=context,
+                order=order,
+                merge=merge,
+                diversity=diversity,
+            )
         )
-        picks = self.picks(top_k, threshold, diversity)
-        counter = self.count_tokens if count_tokens is None else count_tokens
-        return self._spans.taken(picks, max_tokens, counter, context, order, merge)
+
+    def selected(self, selection: Selection) -> tuple[Passage, ...]:
+        """:meth:`select` with its arguments in one object, which has checked them."""
+        return self._spans.taken(self.picks(selection), selection, self.count_tokens)
 
     def picks(
-        self,
-        top_k: float | str | None = 50,
-        threshold: float | None = None,
-        diversity: float = 1.0,
-        owners: NDArray[np.integer[Any]] | None = None,
-        most_per_owner: int | None = None,
+        self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
     ) -> NDArray[np.int64]:
-        """Numbers of the sentences that `select` takes before budgets, in the order in which it takes them.
+        """Numbers of the sentences that `selected` takes before budgets, in the order in which it takes them.
 
-        ``owners`` has the document of each sentence, (n,), where only ``most_per_owner`` of each may be taken.
+        ``owners`` has the text of each sentence, (n,), for ``selection.top_k_per_text``.
         """
-        return self._spans.picks(top_k, threshold, diversity, owners, most_per_owner)
+        return self._spans.picks(selection, owners)
 
     def passages(
         self,
@@ -189,10 +193,10 @@ class ScanResult:
         IndexError
             If there is no such sentence.
         """
-        selection.check_arguments(None, None, max_tokens, count_tokens, context, order, merge)
-        picks = self._spans.checked(numbers)
-        counter = self.count_tokens if count_tokens is None else count_tokens
-        return self._spans.taken(picks, max_tokens, counter, context, order, merge)
+        selection = Selection(
+            max_tokens=max_tokens, count_tokens=count_tokens, context=context, order=order, merge=merge
+        )
+        return self._spans.taken(self._spans.checked(numbers), selection, self.count_tokens)
 
     def context(
         self,

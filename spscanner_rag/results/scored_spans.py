@@ -1,15 +1,21 @@
 """The scored sentences of one text: which are taken, which fit a token budget, and the passages they make."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.results import selection
 from spscanner_rag.results.diversity import diverse
-from spscanner_rag.results.selection import Order
+from spscanner_rag.results.selection import (
+    Order,
+    Selection,
+    TokenBudget,
+    resolve_top_k,
+    runs,
+    with_neighbours,
+)
 from spscanner_rag.results.sentences import Passage
 from spscanner_rag.text.token_counts import CountTokens, budget_counter
 
@@ -25,29 +31,24 @@ class ScoredSpans:
     scores: NDArray[np.float64]
     blocks: NDArray[np.int64] | None
 
-    def picks(
-        self,
-        top_k: float | str | None,
-        threshold: float | None,
-        diversity: float,
-        owners: NDArray[np.integer[Any]] | None,
-        most_per_owner: int | None,
-    ) -> NDArray[np.int64]:
+    def picks(self, selection: Selection, owners: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
         """Numbers of the sentences taken before budgets, in the order in which they are taken."""
-        picks = selection.pick(self.logits, self.scores, top_k, threshold)
-        if diversity < 1 and len(picks):
+        picks = selection.pick(self.logits, self.scores)
+        most_per_owner = None if owners is None else selection.top_k_per_text
+        if (selection.diversity == 1 or not len(picks)) and most_per_owner is None:
+            return picks
+        ranked = replace(selection, top_k=None).pick(self.logits, self.scores)
+        if selection.diversity < 1 and len(picks):
             spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
             texts = [self.text[start:end] for start, end in spans]
-            ranked = selection.pick(self.logits, self.scores, None, threshold)
-            return diverse(texts, self.scores, ranked, len(picks), diversity, owners, most_per_owner)
-        if owners is None or most_per_owner is None:
-            return picks
-        ranked = selection.pick(self.logits, self.scores, None, threshold)
+            most = len(picks)
+            return diverse(texts, self.scores, ranked, most, selection.diversity, owners, most_per_owner)
+        assert owners is not None
         by_text = np.argsort(owners[ranked], kind="stable")  # grouped by document, best first in each
         sorted_owners = owners[ranked][by_text]
         place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
         kept = ranked[np.sort(by_text[place < most_per_owner])]
-        return kept[: selection.resolve_top_k(top_k, len(self.logits), self.scores[kept])]
+        return kept[: resolve_top_k(selection.top_k, len(self.logits), self.scores[kept])]
 
     def checked(self, numbers: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The numbers of sentences that a caller chose; ``ValueError`` or ``IndexError`` for any others."""
@@ -63,35 +64,27 @@ class ScoredSpans:
         return picks
 
     def taken(
-        self,
-        picks: NDArray[np.int64],
-        max_tokens: int | None,
-        counter: CountTokens | str | None,
-        context: int,
-        order: Order,
-        merge: bool,
+        self, picks: NDArray[np.int64], selection: Selection, own_counter: CountTokens | None
     ) -> tuple[Passage, ...]:
         """The passages of ``picks`` (best first) and of their neighbours, as far as the budget goes."""
-        return self._passages(self._filled(picks, max_tokens, counter, context), order, merge)
+        kept = self._filled(picks, selection, own_counter)
+        return self._passages(kept, selection.order, selection.merge)
 
     def _filled(
-        self,
-        picks: NDArray[np.int64],
-        max_tokens: int | None,
-        counter: CountTokens | str | None,
-        context: int,
+        self, picks: NDArray[np.int64], selection: Selection, own_counter: CountTokens | None
     ) -> list[int]:
         """Numbers of the sentences that fit, and of their neighbours, ascending."""
-        count = budget_counter(max_tokens, counter, "this result")
+        max_tokens, counter = selection.max_tokens, selection.count_tokens
+        count = budget_counter(max_tokens, own_counter if counter is None else counter, "this result")
         if max_tokens is None or count is None:
-            return selection.with_neighbours(picks, context, len(self.logits), self.blocks)
-        budget = selection.TokenBudget(self.text, self.starts, self.ends, max_tokens, count, self.blocks)
-        budget.fill(picks.tolist(), context)
+            return with_neighbours(picks, selection.context, len(self.logits), self.blocks)
+        budget = TokenBudget(self.text, self.starts, self.ends, max_tokens, count, self.blocks)
+        budget.fill(picks.tolist(), selection.context)
         return budget.shrink(lambda kept: self._most_tokens(kept, count))
 
     def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
         """Sentences, ascending, as passages; with ``merge``, one passage for each run of neighbours."""
-        parts = selection.runs(kept, self.blocks) if merge else [(number, number) for number in kept]
+        parts = runs(kept, self.blocks) if merge else [(number, number) for number in kept]
         if order == "score":
             parts.sort(key=lambda part: -float(self.logits[part[0] : part[1] + 1].max()))
         return tuple(

@@ -1,13 +1,14 @@
 """One selection over the results of several documents that one question was asked of."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from spscanner_rag.results import selection
 from spscanner_rag.results.scan_result import ScanResult
+from spscanner_rag.results.selection import Selection, rank
 from spscanner_rag.results.sentences import Passage
 
 _BETWEEN_TEXTS = "\n\n"
@@ -21,7 +22,7 @@ class Selected(NamedTuple):
     ranks: dict[int, int]  # rank from 1 of each pick among the picks of all documents, by its start
 
 
-def select_together(results: Sequence[ScanResult], **options: Any) -> list[Selected]:  # noqa: ANN401 - as `select`
+def select_together(results: Sequence[ScanResult], selection: Selection) -> list[Selected]:
     """Select sentences of several documents as if they were one: `ScanResult.select` over all of them.
 
     Scores compare where the documents were scanned as one collection (``Scanner.scan_many(..., together=True)``).
@@ -31,8 +32,8 @@ def select_together(results: Sequence[ScanResult], **options: Any) -> list[Selec
     ----------
     results
         One for each document, at least one, all of one question.
-    **options
-        As for `ScanResult.select`, without ``merge``; ``top_k`` and ``max_tokens`` hold for all together.
+    selection
+        Without ``merge`` and ``top_k_per_text``.
 
     Returns
     -------
@@ -42,13 +43,13 @@ def select_together(results: Sequence[ScanResult], **options: Any) -> list[Selec
     Raises
     ------
     ValueError
-        As `ScanResult.select`.
+        For a token budget where nothing counts tokens.
     """
     together = _joined(results)
-    passages = together.select(**options)
-    best = {passage.start for passage in together.select(**{**options, "context": 0})}
-    by_score = together.starts[selection.rank(together.logits)].tolist()
-    ranks = {start: rank for rank, start in enumerate(filter(best.__contains__, by_score), start=1)}
+    passages = together.selected(selection)
+    best = {passage.start for passage in together.selected(replace(selection, context=0))}
+    by_score = together.starts[rank(together.logits)].tolist()
+    ranks = {start: place for place, start in enumerate(filter(best.__contains__, by_score), start=1)}
     found = []
     for result, offset in zip(results, _offsets(results), strict=True):
         inside = range(offset, offset + len(result.text) + 1)

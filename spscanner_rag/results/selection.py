@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
-from typing import Any, Literal, TypeGuard, get_args
+from typing import Any, Literal, Self, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,88 @@ ELBOW_BOUNDS = (1, 50)
 _ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which sentences are selected: the arguments of `ScanResult.select`, checked.
+
+    Where sentences are selected from several texts together, ``top_k`` and ``max_tokens`` hold for all of them,
+    and ``top_k_per_text`` is the most that are taken of each, without neighbours.
+
+    Raises
+    ------
+    ValueError
+        For the first argument that is out of its range; the message begins with its name.
+    """
+
+    top_k: float | str | None = 50
+    threshold: float | None = None
+    max_tokens: int | None = None
+    count_tokens: CountTokens | str | None = None
+    context: int = 0
+    order: Order = "document"
+    merge: bool = False
+    diversity: float = 1.0
+    top_k_per_text: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_top_k(self.top_k)
+        if self.threshold is not None and not (_is_number(self.threshold) and 0 <= self.threshold <= 1):
+            raise ValueError(
+                f"threshold: got {self.threshold!r}; expected a score from 0 to 1, or None: "
+                "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
+            )
+        _check_count("max_tokens", self.max_tokens, "budget")
+        check_counter(self.count_tokens)
+        if not is_integer(self.context) or self.context < 0:
+            raise ValueError(
+                f"context: got {self.context!r}; expected the number of neighbours on each side, an integer of at "
+                "least 0"
+            )
+        if not isinstance(self.order, str) or self.order not in get_args(Order):
+            raise ValueError(f'order: got {self.order!r}; expected "document" or "score" (best first)')
+        if not isinstance(self.merge, bool | np.bool_):
+            raise ValueError(f"merge: got {self.merge!r}; expected True or False")
+        if not (_is_number(self.diversity) and 0 <= self.diversity <= 1):
+            raise ValueError(
+                f"diversity: got {self.diversity!r}; expected a number from 0 to 1; 1 ignores whether sentences "
+                "repeat each other"
+            )
+        _check_count("top_k_per_text", self.top_k_per_text, "limit")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
+        """Read every field from ``options``, where ``names`` maps a field to the option's name if they differ.
+
+        The message of an error begins with the option's name.
+        """
+        try:
+            return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
+        except ValueError as error:
+            field, colon, rest = str(error).partition(":")
+            raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
+
+    def pick(self, logits: NDArray[np.float32], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Numbers of the sentences within ``top_k`` and at or above ``threshold``, best first."""
+        ranked = rank(logits)
+        picks = ranked[: resolve_top_k(self.top_k, len(logits), scores[ranked])]
+        return picks if self.threshold is None else picks[scores[picks] >= self.threshold]
+
+
+def _check_top_k(top_k: object) -> None:
+    share = _is_number(top_k) and 0 < top_k < 1
+    elbow = isinstance(top_k, str) and elbow_bounds(top_k)
+    if not (top_k is None or share or elbow or (is_integer(top_k) and top_k >= 1)):
+        raise ValueError(
+            f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
+            '(both excluded), "elbow" or "elbow:5-30", or None for all'
+        )
+
+
+def _check_count(name: str, value: object, what: str) -> None:
+    if value is not None and not (is_integer(value) and value >= 1):
+        raise ValueError(f"{name}: got {value!r}; expected an integer of at least 1, or None for no {what}")
+
+
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Score of each logit, ``1 / (1 + exp(-logit))`` in float64, without overflow at either end."""
     values = logits.astype(np.float64)
@@ -35,50 +118,6 @@ def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 def rank(logits: NDArray[np.float32]) -> NDArray[np.int64]:
     """Sentence numbers from the highest logit to the lowest; among equal ones the earlier sentence first."""
     return np.argsort(-logits, kind="stable").astype(np.int64)
-
-
-def check_arguments(
-    top_k: object,
-    threshold: object,
-    max_tokens: object,
-    count_tokens: object,
-    context: object,
-    order: object,
-    merge: object,
-    diversity: object = 1.0,
-) -> None:
-    """Raise ``ValueError`` for the first argument of ``ScanResult.select`` that is out of its range."""
-    share = _is_number(top_k) and 0 < top_k < 1
-    elbow = isinstance(top_k, str) and elbow_bounds(top_k)
-    if not (top_k is None or share or elbow or (is_integer(top_k) and top_k >= 1)):
-        raise ValueError(
-            f"top_k: got {top_k!r}; expected an integer of at least 1, a share of the sentences between 0 and 1 "
-            '(both excluded), "elbow" or "elbow:5-30", or None for all'
-        )
-    if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
-        raise ValueError(
-            f"threshold: got {threshold!r}; expected a score from 0 to 1, or None: "
-            "a score is the sigmoid of a logit, so 0.5 stands for logit 0"
-        )
-    if max_tokens is not None and (not is_integer(max_tokens) or max_tokens < 1):
-        raise ValueError(
-            f"max_tokens: got {max_tokens!r}; expected an integer of at least 1, or None for no budget"
-        )
-    check_counter(count_tokens)
-    if not is_integer(context) or context < 0:
-        raise ValueError(
-            f"context: got {context!r}; expected the number of neighbours on each side, an integer of at "
-            "least 0"
-        )
-    if not isinstance(order, str) or order not in get_args(Order):
-        raise ValueError(f'order: got {order!r}; expected "document" or "score" (best first)')
-    if not isinstance(merge, bool | np.bool_):
-        raise ValueError(f"merge: got {merge!r}; expected True or False")
-    if not (_is_number(diversity) and 0 <= diversity <= 1):
-        raise ValueError(
-            f"diversity: got {diversity!r}; expected a number from 0 to 1; 1 ignores whether sentences repeat "
-            "each other"
-        )
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -140,18 +179,6 @@ def resolve_top_k(
         return min(int(top_k), n_sentences)
     share = math.ceil(Fraction(repr(float(top_k))) * n_sentences)
     return min(max(share, MINIMUM_OF_A_SHARE), n_sentences)
-
-
-def pick(
-    logits: NDArray[np.float32],
-    scores: NDArray[np.float64],
-    top_k: float | str | None,
-    threshold: float | None,
-) -> NDArray[np.int64]:
-    """Numbers of the sentences within ``top_k`` and at or above ``threshold``, best first."""
-    ranked = rank(logits)
-    picks = ranked[: resolve_top_k(top_k, len(logits), scores[ranked])]
-    return picks if threshold is None else picks[scores[picks] >= threshold]
 
 
 def with_neighbours(

@@ -1,15 +1,16 @@
 """Score several texts for one query, select the best sentences of all of them, and find where they come from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag import results
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.results import Passage, ScanResult, selection
-from spscanner_rag.results.selection import Order
+from spscanner_rag.results import Passage, ScanResult
+from spscanner_rag.results.selection import Order, sigmoid
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place
 from spscanner_rag.scorers import (
     Cancelled,
@@ -28,47 +29,13 @@ _BETWEEN_TEXTS = "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which sentences are selected: the arguments of `ScanResult.select`, over all texts together.
+class Selection(results.Selection):
+    """The selection of a search: over all texts together, best first unless ``order`` says otherwise.
 
     ``"document"`` order is the order of the texts, then that within each.
     """
 
-    top_k: float | str | None = 50
-    threshold: float | None = None
-    max_tokens: int | None = None
-    count_tokens: CountTokens | str | None = None
-    context: int = 0
     order: Order = "score"
-    merge: bool = False
-    diversity: float = 1.0
-    top_k_per_text: int | None = None  # maximum number of sentences of each text, neighbours not counted
-
-    def __post_init__(self) -> None:
-        selection.check_arguments(
-            self.top_k,
-            self.threshold,
-            self.max_tokens,
-            self.count_tokens,
-            self.context,
-            self.order,
-            self.merge,
-            self.diversity,
-        )
-        per_text = self.top_k_per_text
-        if per_text is not None and not (selection.is_integer(per_text) and per_text >= 1):
-            raise ValueError(
-                f"top_k_per_text: got {per_text!r}; expected an integer of at least 1, or None for no limit"
-            )
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
-        """Read the fields from the options of a framework class; ``names`` maps a field to its option."""
-        try:
-            return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
-        except ValueError as error:  # its message begins with the field's name
-            field, colon, rest = str(error).partition(":")
-            raise ValueError(f"{names.get(field, field)}{colon}{rest}") from None
 
 
 class Hit(NamedTuple):
@@ -179,7 +146,7 @@ class _Pool:
         text = _BETWEEN_TEXTS.join(joined.text for joined in self.texts)
         logits = logits.astype(np.float32)
         result = ScanResult(self.query, text, starts, ends, logits, self.count_tokens, blocks)
-        picks = result.picks(choose.top_k, choose.threshold, choose.diversity, owners, choose.top_k_per_text)
+        picks = result.picks(choose, owners)
         passages = result.passages(
             picks, choose.max_tokens, context=choose.context, order=choose.order, merge=choose.merge
         )
@@ -192,5 +159,5 @@ class _Pool:
         logit = float(result.logits[first:stop].max())
         start, end = passage.start - offset, passage.end - offset
         place = self.texts[number].place(start, end)
-        best = float(selection.sigmoid(self._best[number]))
+        best = float(sigmoid(self._best[number]))
         return Hit(passage.text, passage.score, logit, number, place, start, end, best)

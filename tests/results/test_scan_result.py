@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Passage, ScanResult, ScoredSentence
-from spscanner_rag.results import selection
+from spscanner_rag.results import Selection
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
@@ -244,7 +244,7 @@ def test_passages_of_given_sentences(result: ScanResult) -> None:
     # under a budget the order given counts, not the logits
     assert [p.text for p in result.passages([1, 0, 2], max_tokens=3)] == [texts[1]]
     assert [p.text for p in result.passages([2, 0], max_tokens=3)] == [texts[2]]
-    ranked = selection.pick(result.logits, result.scores, 2, None)
+    ranked = result.picks(Selection(top_k=2))
     assert result.passages(ranked, context=1, merge=True) == result.select(top_k=2, context=1, merge=True)
 
 

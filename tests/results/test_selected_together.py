@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.selected_together import select_together
 
 
@@ -18,7 +18,7 @@ def result(logits: list[float], word: str = "word") -> ScanResult:
 
 def test_one_ranking_over_all() -> None:
     results = [result([1, 5, 3]), result([], "x"), result([4, 2], "other")]
-    found = select_together(results, top_k=3, order="score")
+    found = select_together(results, Selection(top_k=3, order="score"))
     assert [[passage.start for passage in each.picks] for each in found] == [[5, 10], [], [0]]
     assert [each.ranks for each in found] == [{5: 1, 10: 3}, {}, {0: 2}]
     for each, own in zip(found, results, strict=True):
@@ -27,24 +27,26 @@ def test_one_ranking_over_all() -> None:
 
 
 def test_neighbours_stay_in_their_document() -> None:
-    found = select_together([result([0, 1]), result([9, 0, 0])], top_k=1, context=2, order="document")
+    found = select_together(
+        [result([0, 1]), result([9, 0, 0])], Selection(top_k=1, context=2, order="document")
+    )
     assert [[passage.start for passage in each.passages] for each in found] == [[], [0, 5, 10]]
     assert [len(each.picks) for each in found] == [0, 1]
 
 
 def test_a_budget_holds_for_all() -> None:
     results = [result([3, 1]), result([2, 4])]
-    found = select_together(results, top_k=None, max_tokens=10)
+    found = select_together(results, Selection(top_k=None, max_tokens=10))
     assert [[passage.start for passage in each.picks] for each in found] == [[0], [5]]
     with pytest.raises(ValueError, match="top_k: got 0"):
-        select_together(results, top_k=0)
+        select_together(results, Selection(top_k=0))
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4), st.integers(1, 12))
 def test_a_single_document_is_select_and_ranks_are_by_score(logits: list[list[int]], top_k: int) -> None:
     results = [result([float(value) for value in each]) for each in logits]
-    found = select_together(results, top_k=top_k, order="score")
-    assert select_together(results[:1], top_k=top_k)[0].passages == results[0].select(top_k)
+    found = select_together(results, Selection(top_k=top_k, order="score"))
+    assert select_together(results[:1], Selection(top_k=top_k))[0].passages == results[0].select(top_k)
     ranked = sorted(
         (rank, number, start) for number, each in enumerate(found) for start, rank in each.ranks.items()
     )

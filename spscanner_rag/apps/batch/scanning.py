@@ -8,6 +8,7 @@ from spscanner_rag.apps.batch.rows import Row
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.document_score import Aggregation
+from spscanner_rag.results.selection import Selection as SentenceSelection
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import readable
 
@@ -73,7 +74,7 @@ def _record(row: Row, result: ScanResult | str, selection: Selection) -> Record:
     }
     if isinstance(result, str):
         return own | {"error": readable(result)[:500]}
-    picks = result.picks(selection.top_k, selection.threshold).tolist()
+    picks = result.picks(SentenceSelection(top_k=selection.top_k, threshold=selection.threshold)).tolist()
     section = row.document.section if isinstance(row.document, TextFile) else None
     sentences = []
     for number in picks:

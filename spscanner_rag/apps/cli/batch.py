@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spscanner_rag.apps.cli.arguments import Device, Dtype, ShowProgress, Threads, optional, optional_number
-from spscanner_rag.apps.cli.scan import check_selection, parse_top_k
+from spscanner_rag.apps.cli.scan import checked_selection, parse_top_k
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import encodable, one_line
 
@@ -91,7 +91,7 @@ def batch(
 
     columns = Columns(id_column, query_column, text_column)
     selection = Selection(parse_top_k(top_k), threshold, texts=texts)
-    check_selection("q", {"top_k": selection.top_k, "threshold": threshold})
+    checked_selection(top_k=selection.top_k, threshold=threshold)
     asked = _queries(query or [], queries, columns)
     plan = plan_of(inputs, columns, rows_per_part, bool(asked))
     pool = _pool(workers, ray_address, device, threads)

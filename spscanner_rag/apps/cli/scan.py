@@ -15,6 +15,7 @@ from spscanner_rag.apps.cli.documents import check_text_out, read_documents, wri
 from spscanner_rag.apps.cli.output_formats import OutputFormat, chosen_format
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.files.output import check_output, json_text, write_output
+from spscanner_rag.results import Selection
 from spscanner_rag.scorers import check_query, segment, words_together
 
 # \b keeps the program's help from re-wrapping a paragraph.
@@ -56,12 +57,10 @@ def parse_top_k(value: str) -> float | str | None:
     )
 
 
-def check_selection(query: str, selection: dict[str, Any]) -> None:
-    """Raise the error of a bad option before a file is read or a model is loaded, in the command line's words."""
-    from spscanner_rag.results import ScanResult
-
+def checked_selection(**options: Any) -> Selection:  # noqa: ANN401 - as `Selection`
+    """Check options before a file is read or a model is loaded; errors name them as the command line does."""
     try:
-        ScanResult(query, "", [], [], [], count_tokens=len).select(**selection)  # type: ignore[arg-type]
+        return Selection(**options)
     except ValueError as error:  # its message begins with the name of the argument
         name, colon, rest = str(error).partition(":")
         rest = re.sub(", or None( for no budget)?(?=:|$)", "", rest.replace("None for all", '"all"'))
@@ -123,16 +122,15 @@ def scan(
     check_query(query, "--query")
     form = chosen_format(output_format, out)
     neighbours = context if context is not None else int(form is OutputFormat.TEXT)
-    selection: dict[str, Any] = {
-        "top_k": parse_top_k(top_k),
-        "threshold": threshold,
-        "max_tokens": max_tokens,
-        "count_tokens": count_tokens,
-        "context": neighbours,
-        "order": order.value,
-        "diversity": 1.0 if diversity is None else diversity,
-    }
-    check_selection(query, selection)
+    selection = checked_selection(
+        top_k=parse_top_k(top_k),
+        threshold=threshold,
+        max_tokens=max_tokens,
+        count_tokens=count_tokens,
+        context=neighbours,
+        order=order.value,
+        diversity=1.0 if diversity is None else diversity,
+    )
     check_output(out, files)
     documents = read_documents(files)
     check_output(out, [document.path for document in documents])
@@ -157,7 +155,7 @@ def scan(
     scanned = [
         ScannedDocument(document, result, *selected)
         for document, result, selected in zip(
-            documents, results, select_together(results, **selection), strict=True
+            documents, results, select_together(results, selection), strict=True
         )
     ]
     write_texts(documents, targets)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.results.selected_together import Selected, select_together
 from spscanner_rag.scorers import Scorer, score_batch, segment, words_together
@@ -55,7 +55,7 @@ def ask(
         kept = getattr(scorer, "keeps_texts", False)
         again.append(_asked(scorer, query, document, collection)[2] if kept else taken)
         results.append(ScanResult(query, document.text, *Spans.of(units), logits))
-    best = select_together(results, top_k=number, order="score")
+    best = select_together(results, Selection(top_k=number, order="score"))
     return [
         Answer(name, len(result.logits), first, second, selected)
         for result, first, second, selected in zip(results, seconds, again, best, strict=True)

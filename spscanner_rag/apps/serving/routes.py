@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from spscanner_rag.apps.serving.limits import RefusedError
 from spscanner_rag.apps.serving.schemas import CohereRerank, Scan, Score, TeiRerank, Texts, UnitsOfText
 from spscanner_rag.apps.serving.service import Service, relevance
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
 from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.text.units import Unit, units_of
@@ -125,15 +125,18 @@ def _texts(body: Scan) -> list[str]:
     return [body.text] if body.text is not None else list(body.documents or ())
 
 
-def _selection(body: Scan) -> dict[str, Any]:
-    names = ("top_k", "threshold", "max_tokens", "context", "order", "merge")
-    selection = {name: getattr(body, name) for name in names}
-    none = np.empty(0, np.int64)
+def _selection(body: Scan) -> Selection:
     try:  # before anything is read
-        ScanResult(body.query, "", none, none, np.empty(0, np.float32), len).select(**selection)
+        return Selection(
+            top_k=body.top_k,
+            threshold=body.threshold,
+            max_tokens=body.max_tokens,
+            context=body.context,
+            order=body.order,
+            merge=body.merge,
+        )
     except ValueError as error:
         raise RefusedError(422, str(error)) from None
-    return selection
 
 
 def _units(one: UnitsOfText, number: int) -> list[Unit]:
@@ -153,7 +156,7 @@ def _units(one: UnitsOfText, number: int) -> list[Unit]:
     ]
 
 
-def _described(body: Scan, results: list[ScanResult], selection: dict[str, Any]) -> dict[str, Any]:
+def _described(body: Scan, results: list[ScanResult], selection: Selection) -> dict[str, Any]:
     return {
         "query": body.query,
         "documents": [
@@ -163,7 +166,7 @@ def _described(body: Scan, results: list[ScanResult], selection: dict[str, Any])
                 "sentences": len(result.logits),
                 "passages": [
                     {"start": one.start, "end": one.end, "score": one.score, "text": one.text}
-                    for one in result.select(**selection)
+                    for one in result.selected(selection)
                 ],
             }
             for number, result in enumerate(results)

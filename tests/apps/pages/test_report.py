@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.results import ScanResult
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.selected_together import select_together
 from spscanner_rag.text.escaping import visible
 
@@ -181,7 +181,7 @@ def test_a_pick_tells_its_rank_among_those_of_all_documents_and_whose_it_is() ->
         TextFile(path, text) for path, text in (("a.txt", "One one. Two two."), ('"b".md', "Three. Four."))
     ]
     results = [scan(file.text).result for file in files]
-    selected = select_together(results, top_k=3)
+    selected = select_together(results, Selection(top_k=3))
     shown = list(map(ScannedDocument, files, results, *zip(*selected, strict=True)))
     page = render_report("Who?", "default", shown)
     assert "The numbers are ranks over all documents." in page
