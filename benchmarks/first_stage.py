@@ -86,7 +86,7 @@ def _bm25s(texts: Sequence[str]) -> Rank:
     import numpy as np
     import Stemmer
 
-    from spscanner_rag.lexical.stop_words import STOP_WORDS
+    from spscanner_rag.lexical.languages import STOP_WORDS
 
     passages, owners = [], []
     for number, text in enumerate(texts):

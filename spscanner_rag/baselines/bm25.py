@@ -13,8 +13,7 @@ from spscanner_rag.baselines.base import CollectionBaseline, log_odds, optional
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.languages import CJK
-from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS_OF
+from spscanner_rag.lexical.languages import CJK, ENGLISH, STOP_WORDS_OF
 from spscanner_rag.lexical.words import index_words, words_apart
 from spscanner_rag.scorers import Cancelled, Request, stop_if
 from spscanner_rag.text.units import Segmenter, Unit, readable

@@ -21,7 +21,7 @@ from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
 from spscanner_rag.scan.pipeline import in_runs
 from spscanner_rag.scorers import Cancelled, stop_if
-from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
+from spscanner_rag.text.tokenization import tokenize_in_pieces
 from spscanner_rag.text.units import Segmenter
 
 TEMPLATE: Final = "document: {document}; query: {query};"

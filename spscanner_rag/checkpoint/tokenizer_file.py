@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint.file_access import CheckpointError, read_bytes
 from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.text.encode import fault, is_fault_of_tokenizers
+from spscanner_rag.text.tokenization import fault, is_fault_of_tokenizers
 
 TOKENIZER: Final = "tokenizer.json"
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"

@@ -3,12 +3,13 @@
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.languages import LANGUAGES
+from spscanner_rag.lexical.bm25 import REACH
+from spscanner_rag.lexical.languages import ENGLISH, LANGUAGES
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.lexical.postings import (
     Postings,
@@ -20,10 +21,44 @@ from spscanner_rag.lexical.postings import (
     renumbered,
 )
 from spscanner_rag.lexical.soft_match import rows_of
-from spscanner_rag.lexical.stop_words import ENGLISH
-from spscanner_rag.lexical.text_ranking import N_SCORES, TextRanking
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems, stems_of
+
+N_SCORES = 1 + len(REACH)
+
+_AROUND = MatchOptions(surroundings=True)
+
+
+class TextRanking(NamedTuple):
+    """The texts of a collection that share a word with a query, the best first.
+
+    A unit's score is the sum of `N_SCORES` z-scores: those of its BM25 and of the BM25 of its surroundings, by
+    `REACH`. A text has the score of its best unit.
+    """
+
+    texts: NDArray[np.int64]  # (matching texts,) their numbers; among equal scores in increasing order
+    best: NDArray[np.float64]  # (matching texts,) their scores
+    unit_scores: NDArray[np.float64]  # (units,) of every text, matching or not
+    unit_stops: NDArray[np.int64]  # (texts + 1,): text i has the units unit_stops[i] to unit_stops[i + 1]
+
+    @classmethod
+    def of(cls, asked: QueryOnWords) -> Self:
+        """Rank the texts of a collection."""
+        scores = lexical_scores(asked, _AROUND)
+        counts = scores.counts
+        units = np.sum(scores.standardized(), axis=0)
+        stops = np.append(counts.text_starts, np.int64(counts.n_units))
+        filled = np.flatnonzero(np.diff(stops))  # texts with units
+        best = np.full(len(counts.text_starts), -np.inf)
+        best[filled] = np.maximum.reduceat(units, stops[filled])
+        matched = np.unique(np.searchsorted(counts.text_starts, counts.units, side="right") - 1)
+        texts = matched[np.argsort(-best[matched], kind="stable")]
+        return cls(texts, best[texts], units, stops)
+
+    def scores_of(self, text: int) -> NDArray[np.float64]:
+        """The scores of a text's units: (units of the text,)."""
+        return self.unit_scores[self.unit_stops[text] : self.unit_stops[text + 1]]
+
 
 _MOST_PENDING = 4_000_000
 """Added texts are kept apart until they have this many postings, and indexed before."""

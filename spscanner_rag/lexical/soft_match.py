@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lexical.bm25 import REACH, Moments
+from spscanner_rag.lexical.languages import ENGLISH, STOP_WORDS
 from spscanner_rag.lexical.postings import Postings, text_starts
-from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS
 from spscanner_rag.lexical.word_vectors import UNKNOWN, WordVectors
 from spscanner_rag.lexical.words import stems_of_query_words
 

@@ -10,9 +10,8 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from spscanner_rag.lexical.languages import CJK, CJK_CHARACTER, language_of
+from spscanner_rag.lexical.languages import CJK, CJK_CHARACTER, ENGLISH, STOP_WORDS_OF, language_of
 from spscanner_rag.lexical.postings import Postings, text_postings
-from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS_OF
 
 _WORD = re.compile(r"\w+")
 # In a run of Han and kana a word of two characters begins at each but the last; other words are as always. The

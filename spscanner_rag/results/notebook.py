@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from spscanner_rag.results.profile import score_profile
 from spscanner_rag.results.selection import rank
 from spscanner_rag.results.sentences import ScoredText
-from spscanner_rag.text.visible import escaped
+from spscanner_rag.text.escaping import escaped
 
 BEST = 10
 """Sentences that are highlighted."""

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spscanner_rag.retrieval.joined_text import CONTINUED, RUN_SEPARATOR, JoinedText, Placed, Run
-from spscanner_rag.text.page_breaks import sentence_goes_on
-from spscanner_rag.text.running_lines import page_bodies
+from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 
 
 class Page(NamedTuple):

@@ -12,14 +12,14 @@ from tokenizers import Tokenizer
 from spscanner_rag.checkpoint import Checkpoint, locate
 from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.languages import ENGLISH
 from spscanner_rag.lexical.match import (
     PLAIN_MATCH,
     LexicalStatistics,
     MatchOptions,
     match_query,
+    query_features,
 )
-from spscanner_rag.lexical.stop_words import ENGLISH
-from spscanner_rag.lexical.token_features import query_features
 from spscanner_rag.lexical.words import TextWords, index_words
 from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.text.segmentation import SentenceSegmenter

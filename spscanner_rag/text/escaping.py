@@ -1,4 +1,4 @@
-"""Escapes text for every kind of output: what cannot be seen as Python escapes, markup and formulas as plain text.
+"""Escape text for every kind of output: what cannot be seen as Python escapes, markup and formulas as plain text.
 
 Everything that writes text of a document, or a name from a file or a command line, uses one of these: `one_line`
 or `unbroken` for a terminal, `escaped` or `escaped_line` for HTML, `markdown_text` or `markdown_code`, `csv_cell`.
@@ -8,24 +8,43 @@ JSON is written in ASCII by ``json.dumps``. A test calls every writer with hosti
 import html
 import re
 
-from spscanner_rag.text.visible import escape_of, escaped, one_line, visible
-
-__all__ = [
-    "csv_cell",
-    "encodable",
-    "escaped",
-    "escaped_line",
-    "markdown_code",
-    "markdown_text",
-    "one_line",
-    "unbroken",
-    "visible",
-]
+# What a terminal or a page would act on instead of showing: control characters other than tab and line
+# feed, bidirectional characters, line separators, lone surrogates; and what shows as nothing: format characters,
+# fillers, soft hyphens, tags, ideographic variation selectors. The joiners and selectors that emoji need stay.
+_UNSHOWABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 _LINE_PARTS = re.compile("[\t\n\r]")
 _MARKDOWN = re.compile(r"[\\`*\[\]|~]")
 _FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001
 """Spreadsheets compute a cell that begins with one of these."""
+
+
+def visible(text: str) -> str:
+    r"""Replace invisible characters by Python escapes: an escape character becomes the four characters ``\x1b``.
+
+    Line feeds and tabs stay, and CR LF becomes a line feed.
+    """
+    return _UNSHOWABLE.sub(lambda match: escape_of(match.group()), text.replace("\r\n", "\n"))
+
+
+def escaped(text: str) -> str:
+    """Text as HTML, with invisible characters as Python escapes."""
+    markup = html.escape(text.replace("\r\n", "\n"))
+    return _UNSHOWABLE.sub(lambda match: f"<code>{escape_of(match.group())}</code>", markup)
+
+
+def one_line(text: str) -> str:
+    """The `visible` text on one line, each run of white space as one space."""
+    return " ".join(visible(text).split())
+
+
+def escape_of(character: str) -> str:
+    r"""The Python escape of a character, such as ``\x1b`` or ``\u202e``."""
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def unbroken(text: str) -> str:

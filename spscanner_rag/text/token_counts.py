@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spscanner_rag.text.network import network_is_off
-
 if TYPE_CHECKING:
     import tiktoken
+
+
+_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+def network_is_off() -> bool:
+    """Whether the environment forbids downloads, with the variables that ``huggingface_hub`` reads."""
+    return any(os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"} for name in _VARIABLES)
+
 
 CountTokens = Callable[[str], int]
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from spscanner_rag.lexical import collection_index
 from spscanner_rag.lexical.bm25 import REACH
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, match_query
-from spscanner_rag.lexical.stop_words import STOP_WORDS
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems, query_words, stems_of
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.lexical.languages import CJK
+from spscanner_rag.lexical.languages import CJK, ENGLISH, STOP_WORDS, STOP_WORDS_OF
 from spscanner_rag.lexical.match import PLAIN_MATCH, match_query
-from spscanner_rag.lexical.stop_words import ENGLISH, STOP_WORDS, STOP_WORDS_OF
 from spscanner_rag.lexical.words import index_words, query_stems, query_words, words_apart
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"

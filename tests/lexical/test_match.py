@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.lexical import match as match_module
 from spscanner_rag.lexical.bm25 import REACH
 from spscanner_rag.lexical.match import LexicalMatch, MatchOptions, match_query
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems
-from spscanner_rag.text import lexical, token_features
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
 
@@ -46,7 +46,7 @@ def class_of(units: int, holding: int) -> int:
 def test_tokens_are_matched_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     units = ["The keeper signed. ", "Nobody knows the keeper. ", "Signing is work. "] * 5
     together = match(units, "Who signed?").token_classes
-    monkeypatch.setattr(token_features, "_TOKENS_AT_ONCE", 4)
+    monkeypatch.setattr(match_module, "_TOKENS_AT_ONCE", 4)
     np.testing.assert_array_equal(match(units, "Who signed?").token_classes, together)
 
 
@@ -322,13 +322,13 @@ def test_a_text_of_its_own_is_counted_and_scored_once(monkeypatch: pytest.Monkey
     calls: Counter[str] = Counter()
 
     def counted(name: str) -> None:
-        function = getattr(lexical, name)
+        function = getattr(match_module, name)
 
         def call(*arguments: object, **options: object) -> object:
             calls[name] += 1
             return function(*arguments, **options)
 
-        monkeypatch.setattr(lexical, name, call)
+        monkeypatch.setattr(match_module, name, call)
 
     names = ("count_stems", "own_scores", "scores_around", "soft_scores", "rows_of")
     for name in names:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spscanner_rag.lexical.bm25 import text_scores
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores, match_query
 from spscanner_rag.lexical.postings import counts_of_texts
-from spscanner_rag.lexical.text_match import text_scores
 from spscanner_rag.lexical.words import index_words
 
 NO_TOKENS = np.zeros(0, np.int32)

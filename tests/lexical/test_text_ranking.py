@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lexical.bm25 import standardized
-from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex, TextRanking
 from spscanner_rag.lexical.match import MatchOptions, lexical_scores
-from spscanner_rag.lexical.text_ranking import N_SCORES, TextRanking
 
 TEXTS = [
     ["Anna went home. ", "It was cold. "],

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from spscanner_rag.lexical import words as words_module
-from spscanner_rag.lexical.languages import CJK
-from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.languages import CJK, STOP_WORDS
 from spscanner_rag.lexical.words import index_words, query_stems, query_words
 
 # The query

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.notebook import BEST
 from spscanner_rag.results.profile import score_profile
-from spscanner_rag.text.visible import visible
+from spscanner_rag.text.escaping import visible
 
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> </mark></div> \x1b[31m \u202e \ud800 &lt;"
 

@@ -3,8 +3,7 @@
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from spscanner_rag.text.encode import encode
-from spscanner_rag.text.tokenization import token_counter, tokenize_question, tokenize_units
+from spscanner_rag.text.tokenization import encode, token_counter, tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit
 
 

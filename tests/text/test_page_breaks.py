@@ -2,7 +2,7 @@
 
 import pytest
 
-from spscanner_rag.text.page_breaks import sentence_goes_on
+from spscanner_rag.text.pages import sentence_goes_on
 
 LINES = "\nline as long as this\nline as long as these\n"
 

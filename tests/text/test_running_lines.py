@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.text.running_lines import FEWEST_PAGES, LONGEST_LINE, page_bodies
+from spscanner_rag.text.pages import FEWEST_PAGES, LONGEST_LINE, page_bodies
 
 BODIES = [
     "The well was dry.\nNobody knew why.",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.tokenization import tokenize_question, tokenize_units
-from spscanner_rag.text.tokenize_in_pieces import LONGEST_PIECE
+from spscanner_rag.text.tokenization import LONGEST_PIECE, tokenize_question, tokenize_units
 from spscanner_rag.text.units import Unit, readable
 
 PROSE = """The keeper of the lighthouse wrote the date in his book; he signed the treaty on 14 May 1911.

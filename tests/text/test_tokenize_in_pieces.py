@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
+from spscanner_rag.text.tokenization import tokenize_in_pieces
 from spscanner_rag.text.units import readable
 
 PROSE = "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the word"

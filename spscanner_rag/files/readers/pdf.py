@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from spscanner_rag.files.readers.builder import readable
 from spscanner_rag.files.structure import Converted, PageStart
 from spscanner_rag.files.typesetting import as_written
-from spscanner_rag.text.page_breaks import sentence_goes_on
-from spscanner_rag.text.running_lines import page_bodies
+from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.languages import STOP_WORDS
 
 NAME = "scripted"
 

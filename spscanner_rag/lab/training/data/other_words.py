@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from spscanner_rag.lab.training.data.question_draw import Drawn
-from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import stems_of
 

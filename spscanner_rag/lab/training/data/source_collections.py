@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.collection_index import CollectionIndex, TextRanking
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.lexical.postings import kept_texts
-from spscanner_rag.lexical.text_ranking import TextRanking
 from spscanner_rag.scan.prepare import Reading
 
 MOST_UNITS = 100_000

@@ -16,8 +16,7 @@ from spscanner_rag.checkpoint.whole_file import whole_file
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.text_files import SEPARATOR, content_key, read_texts, source_of
-from spscanner_rag.text.encode import encode
-from spscanner_rag.text.tokenize_in_pieces import tokenize_in_pieces
+from spscanner_rag.text.tokenization import encode, tokenize_in_pieces
 
 _PIECE_CHARACTERS = 32_768
 _FORMAT = "1"

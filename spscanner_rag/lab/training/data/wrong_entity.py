@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.training.data.entities import entities
-from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.text.units import Unit
 
 MOST_SHARED_WORDS = 1

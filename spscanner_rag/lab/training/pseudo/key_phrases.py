@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.languages import STOP_WORDS
 
 MOST_WORDS = 3
 LEAST_SENTENCES, MOST_SENTENCES = 2, 12

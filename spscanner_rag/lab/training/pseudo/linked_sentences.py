@@ -13,7 +13,7 @@ from itertools import combinations
 from spscanner_rag.lab.evidence.questions import Question
 from spscanner_rag.lab.training.pseudo.key_phrases import WordRarity
 from spscanner_rag.lab.training.pseudo.masked_sentences import without_entity
-from spscanner_rag.lexical.stop_words import STOP_WORDS
+from spscanner_rag.lexical.languages import STOP_WORDS
 
 LEAST_SENTENCES, MOST_SENTENCES = 2, 12
 """A term that links sentences stands in this many of them."""
