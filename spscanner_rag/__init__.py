@@ -4,16 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spscanner_rag.baselines.remote_scanner import RemoteScanner
     from spscanner_rag.results import Passage, ScanResult, ScoredSentence
     from spscanner_rag.scanner import Scanner
 
 __version__ = "0.1.0"
-__all__ = ["Passage", "RemoteScanner", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
+__all__ = ["Passage", "ScanResult", "Scanner", "ScoredSentence", "__version__"]
 
 _MODULES = {
     "Passage": "spscanner_rag.results",
-    "RemoteScanner": "spscanner_rag.baselines.remote_scanner",
+    "RemoteScanner": "spscanner_rag.baselines.remote_scanner",  # its types are in spscanner_rag.baselines
     "ScanResult": "spscanner_rag.results",
     "Scanner": "spscanner_rag.scanner",
     "ScoredSentence": "spscanner_rag.results",

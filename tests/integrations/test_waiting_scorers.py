@@ -14,7 +14,7 @@ from langchain_spscanner import SPScannerCompressor as Compressor
 from langchain_spscanner import SPScannerRetriever as LangChainRetriever
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
-from spscanner_rag import RemoteScanner
+from spscanner_rag.baselines import RemoteScanner
 from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.text.units import Unit
 
