@@ -74,7 +74,7 @@ def _times(
     import torch
     from torch.profiler import ProfilerActivity, profile
 
-    from spscanner_rag.checkpoint.config_file import read_config
+    from spscanner_rag.checkpoint.config import read_config
     from spscanner_rag.checkpoint.file_access import read_json
 
     write_random_weights(size, folder)

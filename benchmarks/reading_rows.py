@@ -67,7 +67,7 @@ def _rows_in_process(reading: Reading) -> Iterator[tuple[int, Row]]:
 def _rows(reading: Reading) -> Iterator[tuple[int, Row]]:
     import torch
 
-    from spscanner_rag.checkpoint.config_file import read_config
+    from spscanner_rag.checkpoint.config import read_config
     from spscanner_rag.checkpoint.file_access import read_json
 
     end = time.monotonic() + reading.seconds_left

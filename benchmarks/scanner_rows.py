@@ -24,7 +24,8 @@ def scanner_of(size: str, kind: str, folder: Path, device: torch.device, dtype: 
     Raises `NotMeasuredError`.
     """
     from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate
-    from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+    from spscanner_rag.checkpoint.file_access import TOKENIZER
+    from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
     from spscanner_rag.scanner import Scanner
 
     if size == "default":

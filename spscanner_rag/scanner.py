@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import load_checkpoint, local_folder
-from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
+from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefault
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
 from spscanner_rag.results import ScanResult

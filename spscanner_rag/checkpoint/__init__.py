@@ -1,11 +1,10 @@
 """Find, verify, load and save checkpoints: a folder of ``config.json``, weights and ``tokenizer.json``."""
 
-from spscanner_rag.checkpoint.build import new_model
+from spscanner_rag.checkpoint.config import ScannerSettings
 from spscanner_rag.checkpoint.file_access import CheckpointError
-from spscanner_rag.checkpoint.folders import local_folder, locate
-from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model
+from spscanner_rag.checkpoint.hub import local_folder, locate
+from spscanner_rag.checkpoint.load import Checkpoint, load_checkpoint, load_model, new_model
 from spscanner_rag.checkpoint.save import save_checkpoint
-from spscanner_rag.checkpoint.settings import ScannerSettings
 
 __all__ = [
     "Checkpoint",

@@ -18,10 +18,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from spscanner_rag.checkpoint.file_access import CheckpointError, first_line, open_file
-from spscanner_rag.checkpoint.tensor_files import SAFETENSORS
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, Check
-from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
+from spscanner_rag.checkpoint.file_access import (
+    SAFETENSORS,
+    TOKENIZER,
+    WORD_VECTORS,
+    CheckpointError,
+    first_line,
+    open_file,
+)
+from spscanner_rag.checkpoint.tokenizer_file import Check
 
 DIGESTS: Final = "sha256"
 """The key of the object "spscanner" that holds the digests."""

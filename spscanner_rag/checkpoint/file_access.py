@@ -4,9 +4,21 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from spscanner_rag.lexical.word_vectors import WordVectors
+
+CONFIG: Final = "config.json"
+SAFETENSORS: Final = "model.safetensors"
+SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
+PICKLED: Final = "pytorch_model.bin"
+TOKENIZER: Final = "tokenizer.json"
+WORD_VECTORS: Final = "word_vectors.safetensors"
 
 LARGEST_JSON: Final = 2**24
 """Bytes of a ``config.json`` or an index of shards; those of the largest published models have less than 2**20."""
@@ -101,3 +113,31 @@ def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {key[:100]!r} is there twice: remove one")
         found[key] = value
     return found
+
+
+_LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
+_NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
+
+
+def read_word_vectors(path: Path, check: Callable[[Path, bytes], None] | None = None) -> WordVectors:
+    """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged.
+
+    ``check`` is called with the path and the content before they are used; see `Digests.checking`.
+    """
+    content = read_bytes(path, _LARGEST)
+    if check is not None:
+        check(path, content)
+    try:
+        return WordVectors.from_arrays(load(content))
+    except SafetensorError as error:
+        fault = f"truncated, or not a safetensors file ({first_line(error)})"
+    except KeyError as error:  # a dtype that numpy does not have
+        fault = f"a tensor is {error.args[0]}; expected int8, uint8 and floating-point that numpy has"
+    except ValueError as error:
+        fault = str(error)
+    raise CheckpointError(f"{path}: {fault}; {_NEXT}")
+
+
+def write_word_vectors(path: Path, vectors: WordVectors) -> None:
+    """Write a table of word vectors, with the permissions of a new file: safetensors would make it private."""
+    path.write_bytes(save(vectors.to_arrays()))

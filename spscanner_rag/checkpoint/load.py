@@ -1,40 +1,41 @@
 """Load a checkpoint: its model, tokenizer and settings; each file is read once."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 import torch
 from tokenizers import Tokenizer
+from torch.overrides import TorchFunctionMode
 
-from spscanner_rag.checkpoint.build import model_of
-from spscanner_rag.checkpoint.config_file import (
-    CONFIG,
+from spscanner_rag.checkpoint.config import (
     HEAD_TENSORS,
     PUBLISHED_VOCAB_SIZE,
+    ScannerSettings,
     canonical_name,
     faults_of,
     read_config,
     tensor_shapes,
 )
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests, fingerprint
-from spscanner_rag.checkpoint.file_access import CheckpointError, read_json
-from spscanner_rag.checkpoint.folders import locate
-from spscanner_rag.checkpoint.hub import HubOptions
-from spscanner_rag.checkpoint.replacing import current_files
-from spscanner_rag.checkpoint.settings import ScannerSettings
-from spscanner_rag.checkpoint.tensor_files import (
+from spscanner_rag.checkpoint.file_access import (
+    CONFIG,
     SAFETENSORS,
-    read_headers,
-    read_tensors,
-    verify_headers,
+    TOKENIZER,
+    WORD_VECTORS,
+    CheckpointError,
+    read_json,
+    read_word_vectors,
 )
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, find_tokenizer, refuse_small_vocabulary
-from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors
+from spscanner_rag.checkpoint.hub import HubOptions, locate
+from spscanner_rag.checkpoint.save import current_files
+from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
+from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
-from spscanner_rag.mamba2.int8_linear import require_int8, with_int8_projections
+from spscanner_rag.mamba2.int8_linear import require_int8, use_int8_projections, with_int8_projections
 from spscanner_rag.mamba2.model import ScannerModel
 
 PUBLISHED_WINDOW_TOKENS: Final = 120_000
@@ -293,3 +294,52 @@ def _new_head(
     weight = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
     new = dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
     return {name: tensor.to(device=device, dtype=dtype) for name, tensor in new.items()}
+
+
+def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+    """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
+    return ScannerModel(
+        config,
+        match_embedding=settings.match,
+        lexical_prior=settings.prior,
+        surroundings=settings.surroundings,
+        soft=settings.soft,
+        head=head,
+    )
+
+
+def model_of(
+    config: Mamba2Config,
+    settings: ScannerSettings,
+    tensors: Mapping[str, torch.Tensor],
+    *,
+    int8: bool = False,
+) -> ScannerModel:
+    """A model in evaluation mode that uses the given tensors; no other weights are allocated."""
+    with torch.device("meta"), _WithoutFirstValues():
+        model = new_model(config, settings)
+        if int8:
+            use_int8_projections(model)
+    model.load_state_dict(tensors, assign=True)
+    return model.eval()
+
+
+class _WithoutFirstValues(TorchFunctionMode):
+    """Skip the computation of initial weights, which a model on the meta device does not have.
+
+    The first such operation on that device makes torch import 800 modules, which takes more than a second.
+    """
+
+    _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # without underscores
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "").strip("_") in self._SAME_SHAPE:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)

@@ -9,12 +9,11 @@ from typing import Any, Final, Unpack
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.file_access import CheckpointError, read_bytes
+from spscanner_rag.checkpoint.file_access import TOKENIZER, CheckpointError, read_bytes
 from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.text.tokenization import fault, is_fault_of_tokenizers
 
-TOKENIZER: Final = "tokenizer.json"
 PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
 _LARGEST_FILE: Final = 2**28  # bytes; the tokenizers of the largest vocabularies have 2**25

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.mamba2.backbone import Mamba2Mixer
+from spscanner_rag.mamba2.layers import Mamba2Mixer
 from spscanner_rag.mamba2.model import ScannerModel
 
 _PROJECTIONS = ("in_proj", "out_proj")

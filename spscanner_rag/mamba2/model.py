@@ -11,10 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2.backbone import Backbone, LayerState, Mamba2Mixer, Positions, ScanState
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels
-from spscanner_rag.mamba2.projection import Projection
+from spscanner_rag.mamba2.layers import Backbone, LayerState, Mamba2Mixer, Positions, Projection, ScanState
 
 MATCH_CLASSES = 7
 """Rows of the match embedding: 0 no match, 1 to 5 a word that also occurs in the query, by its idf in the

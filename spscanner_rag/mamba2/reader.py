@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spscanner_rag.mamba2.backbone import ScanState
 from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.mamba2.layers import ScanState
 from spscanner_rag.mamba2.model import ScannerModel
 
 AfterStep = Callable[[int], None] | None

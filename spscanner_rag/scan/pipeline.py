@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.checkpoint.settings import CheckpointDefault
+from spscanner_rag.checkpoint.config import CheckpointDefault
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import Checkpoint, locate
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.checkpoint.file_access import TOKENIZER
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.languages import ENGLISH
 from spscanner_rag.lexical.match import (

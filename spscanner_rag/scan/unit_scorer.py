@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import Checkpoint
-from spscanner_rag.checkpoint.settings import CHECKPOINT_DEFAULT, CheckpointDefault
+from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefault
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.scan.devices import Choice, default_segment_tokens

@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 
 from spscanner_rag import Scanner
-from spscanner_rag.baselines import RemoteScanner
 from spscanner_rag.apps.serving.app import create_app
+from spscanner_rag.baselines import RemoteScanner
 from spscanner_rag.baselines.remote_scanner import RemoteError
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import ScanCancelled, Scorer

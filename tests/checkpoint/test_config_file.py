@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from spscanner_rag.checkpoint.config_file import canonical_name, read_config, tensor_shapes
+from spscanner_rag.checkpoint.config import canonical_name, read_config, tensor_shapes
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 

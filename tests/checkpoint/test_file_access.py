@@ -59,8 +59,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "word_vectors.safetensors"])
 def test_the_other_files_have_a_limit_too(folder: Path, name: str) -> None:
+    from spscanner_rag.checkpoint.file_access import read_word_vectors
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
-    from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
 
     with (folder / name).open("wb") as file:
         file.truncate(2**40)

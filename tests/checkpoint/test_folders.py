@@ -10,7 +10,7 @@ from huggingface_hub import errors
 
 from spscanner_rag.checkpoint import (
     CheckpointError,
-    folders,
+    hub,
     load_checkpoint,
     locate,
 )
@@ -26,7 +26,7 @@ def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
 
 
 def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "_BUNDLED", folder)
+    monkeypatch.setattr(hub, "_BUNDLED", folder)
     assert locate(None) == folder
     assert load_checkpoint().source == "default"
 
@@ -34,7 +34,7 @@ def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_bundled_checkpoint_by_name(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "_BUNDLED", folder)
+    monkeypatch.setattr(hub, "_BUNDLED", folder)
     monkeypatch.chdir(tmp_path)
     assert locate("default") == folder
     (tmp_path / "default").mkdir()  # a folder that is called so is meant
@@ -42,7 +42,7 @@ def test_the_bundled_checkpoint_by_name(
 
 
 def test_the_bundled_checkpoint_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "_BUNDLED", tmp_path / "default")
+    monkeypatch.setattr(hub, "_BUNDLED", tmp_path / "default")
     with pytest.raises(
         CheckpointError, match="the bundled checkpoint is missing; install spscanner-rag again"
     ):

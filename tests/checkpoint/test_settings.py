@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.checkpoint.settings import ScannerSettings
+from spscanner_rag.checkpoint.config import ScannerSettings
 
 
 def test_settings_round_trip() -> None:

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, save_checkpoint
-from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS, read_word_vectors, write_word_vectors
+from spscanner_rag.checkpoint.file_access import WORD_VECTORS, read_word_vectors, write_word_vectors
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests

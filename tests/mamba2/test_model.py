@@ -14,11 +14,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.mamba2.backbone import ScanState
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.layers import GatedRMSNorm, ScanState
 from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SOFT_START, ScannerModel
-from spscanner_rag.mamba2.norms import GatedRMSNorm
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2 import projection
-from spscanner_rag.mamba2.projection import Projection, filled
+from spscanner_rag.mamba2 import layers
+from spscanner_rag.mamba2.layers import Projection, filled
 
 
 @given(st.integers(0, 100_000))
@@ -24,7 +24,7 @@ def test_few_numbers_of_rows_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> 
         seen.add(len(inputs))
         return F.linear(inputs, *weights)
 
-    monkeypatch.setattr(projection, "F", type("F", (), {"linear": staticmethod(linear), "pad": F.pad}))
+    monkeypatch.setattr(layers, "F", type("F", (), {"linear": staticmethod(linear), "pad": F.pad}))
     layer = Projection(3, 2, dtype=torch.bfloat16)
     for tokens in range(1, 2049):
         assert layer(torch.zeros(1, tokens, 3, dtype=torch.bfloat16)).shape == (1, tokens, 2)

@@ -31,8 +31,8 @@ def word_vectors(
     from spscanner_rag.apps.pages.progress import open_console
     from spscanner_rag.apps.pages.terminal import line_of
     from spscanner_rag.baselines.embedders import MINILM, encoder_of
+    from spscanner_rag.checkpoint.file_access import write_word_vectors
     from spscanner_rag.checkpoint.whole_file import whole_file
-    from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
     from spscanner_rag.lab.training.data.teacher import short_name
     from spscanner_rag.lab.training.word_table import check_request, make_word_vectors
 

@@ -8,13 +8,17 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import locate
-from spscanner_rag.checkpoint.config_file import CONFIG
 from spscanner_rag.checkpoint.digests import DIGESTS
-from spscanner_rag.checkpoint.file_access import read_json
-from spscanner_rag.checkpoint.replacing import current_files
-from spscanner_rag.checkpoint.tensor_files import PICKLED, SAFETENSORS, SAFETENSORS_INDEX
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
-from spscanner_rag.checkpoint.word_vectors_file import WORD_VECTORS
+from spscanner_rag.checkpoint.file_access import (
+    CONFIG,
+    PICKLED,
+    SAFETENSORS,
+    SAFETENSORS_INDEX,
+    TOKENIZER,
+    WORD_VECTORS,
+    read_json,
+)
+from spscanner_rag.checkpoint.save import current_files
 from spscanner_rag.lab.training.data.text_files import TEXT_SUFFIXES, source_of
 from spscanner_rag.lab.training.start import RunFiles
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.mamba2.backbone import Mamba2Mixer
+from spscanner_rag.mamba2.layers import Mamba2Mixer
 from spscanner_rag.mamba2.model import ScannerModel
 
 

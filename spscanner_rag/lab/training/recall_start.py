@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from spscanner_rag.mamba2.backbone import Mamba2Mixer
+from spscanner_rag.mamba2.layers import Mamba2Mixer
 from spscanner_rag.mamba2.model import ScannerModel
 
 STEPS = (0.02, 0.1)

@@ -8,10 +8,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint, locate, new_model
-from spscanner_rag.checkpoint.file_access import read_json
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.checkpoint.file_access import TOKENIZER, read_json, read_word_vectors
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.checkpoint.whole_file import whole_file
-from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.embedding_start import start_embedding
 from spscanner_rag.lab.training.recall_start import start_recall

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spscanner_rag.lab.training.stream_kernels import StreamKernels
-from spscanner_rag.mamba2.backbone import LayerState, ScanState
+from spscanner_rag.mamba2.layers import LayerState, ScanState
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 

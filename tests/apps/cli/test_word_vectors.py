@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import embedders
-from spscanner_rag.checkpoint.word_vectors_file import read_word_vectors
+from spscanner_rag.checkpoint.file_access import read_word_vectors
 
 Run = Callable[..., Any]  # code, out, err
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from spscanner_rag.lab.training.recall_start import DECAYS, STEPS, start_recall
-from spscanner_rag.mamba2.backbone import Backbone, LayerState
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TorchKernels
+from spscanner_rag.mamba2.layers import Backbone, LayerState
 from spscanner_rag.mamba2.model import ScannerModel
 
 SHAPE = Mamba2Config(d_model=64, n_layer=2, vocab_size=50, d_state=32, headdim=16)

@@ -13,7 +13,7 @@ import torch
 from spscanner_rag import Scanner
 from spscanner_rag.apps.cli import main
 from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
+from spscanner_rag.checkpoint.file_access import write_word_vectors
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.lab.training.log import LOG_FILE

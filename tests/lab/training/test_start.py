@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_checkpoint, save_checkpoint
-from spscanner_rag.checkpoint.word_vectors_file import write_word_vectors
+from spscanner_rag.checkpoint.file_access import write_word_vectors
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import (

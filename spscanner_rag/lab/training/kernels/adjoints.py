@@ -12,9 +12,21 @@ from __future__ import annotations
 import numpy as np
 
 from spscanner_rag.lab.training.kernels.rows import narrow, padded, widen
-from spscanner_rag.mamba2.kernels.numba.activations import sigmoid_of, slope_of_silu
-from spscanner_rag.mamba2.kernels.numba.compiling import CONTRACT, SUMS, as_float32, as_kind_of, compiled
-from spscanner_rag.mamba2.kernels.numba.vectors import LANES, load, product, spread, store, total
+from spscanner_rag.mamba2.kernels.numba.vectors import (
+    CONTRACT,
+    LANES,
+    SUMS,
+    as_float32,
+    as_kind_of,
+    compiled,
+    load,
+    one_and_power,
+    product,
+    quotient,
+    spread,
+    store,
+    total,
+)
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -153,3 +165,16 @@ def norm_rows_adjoint(x, weight, epsilon, d_out, dx, d_weight, first, last):
             number, slope = as_float32(read[c]), as_float32(above[c])
             d_weight[c] += slope * number * scale
             written[c] = as_kind_of(dx, slope * weight[c] * scale - number * shift)
+
+
+@compiled(CONTRACT, inline="always")
+def sigmoid_of(x):
+    """1 / (1 + exp(-x)) of a vector."""
+    return quotient(spread(_ONE), one_and_power(x))
+
+
+@compiled(CONTRACT, inline="always")
+def slope_of_silu(x, share):
+    """The derivative of SiLU at a vector whose sigmoid is ``share``."""
+    rest = total(spread(_ONE), product(share, spread(-_ONE)))
+    return product(share, total(spread(_ONE), product(x, rest)))

@@ -16,14 +16,22 @@ from torch.autograd.function import once_differentiable
 
 from spscanner_rag.lab.training.kernels import adjoints as adjoints
 from spscanner_rag.lab.training.kernels.sweeps import KEPT_TOKENS, scan_backwards, scan_forwards
-from spscanner_rag.mamba2.kernels.numba.calls import LEAST_ROWS, flat, in_threads, numbers, parts
-from spscanner_rag.mamba2.kernels.numba.kernels import NumbaKernels, decays, skip_weights
+from spscanner_rag.mamba2.kernels.numba.kernels import (
+    LEAST_ROWS,
+    NumbaKernels,
+    decays,
+    flat,
+    in_threads,
+    numbers,
+    parts,
+    skip_weights,
+)
 from spscanner_rag.mamba2.kernels.numba.steps import norm_rows
 from spscanner_rag.mamba2.kernels.torch import ScanOperands, tail_after, time_steps
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
 
 Gradients = tuple[Tensor | None, ...]
 

@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from spscanner_rag.mamba2.kernels.numba.compiling import CONTRACT, as_float32, as_kind_of, compiled
-from spscanner_rag.mamba2.kernels.numba.vectors import LANES, load, spread, store
+from spscanner_rag.mamba2.kernels.numba.vectors import (
+    CONTRACT,
+    LANES,
+    as_float32,
+    as_kind_of,
+    compiled,
+    load,
+    spread,
+    store,
+)
 
 _ZERO = np.float32(0.0)
 

@@ -29,22 +29,19 @@ from __future__ import annotations
 import numpy as np
 
 from spscanner_rag.lab.training.kernels.rows import clear, narrow, padded, widen
-from spscanner_rag.mamba2.kernels.numba.compiling import CONTRACT, SUMS, compiled
-from spscanner_rag.mamba2.kernels.numba.states import (
+from spscanner_rag.mamba2.kernels.numba.steps import (
     ROWS,
     SMALLEST,
-    flush,
     from_lanes,
-    from_rows,
-    inner_product,
     rounded,
-    scale_all,
-    sweep,
+    sweep_part,
     to_lanes,
-    to_rows,
 )
 from spscanner_rag.mamba2.kernels.numba.vectors import (
+    CONTRACT,
     LANES,
+    SUMS,
+    compiled,
     flushed,
     load,
     product,
@@ -246,3 +243,58 @@ def _runs(decay, start, head, count, products, runs):
         products[t] = so_far
     runs[amount] = count
     return amount
+
+
+@compiled(CONTRACT)
+def to_rows(state, h, at, width):
+    """Write a state as a matrix with headdim as its rows."""
+    for p in range(state.shape[0]):
+        h[at + p * width : at + p * width + state.shape[1]] = state[p]
+
+
+@compiled(CONTRACT)
+def from_rows(h, at, width, factor, state):
+    """Write such a matrix, times ``factor``, as a state."""
+    for p in range(state.shape[0]):
+        row = state[p]
+        for n in range(len(row)):
+            row[n] = h[at + p * width + n] * factor
+
+
+@compiled(SUMS)
+def inner_product(h, at, width, matrix):
+    """The inner product of the matrix at ``at`` with a state."""
+    result = _ZERO
+    for row in range(matrix.shape[0]):
+        one, other = h[at + row * width : at + row * width + matrix.shape[1]], matrix[row]
+        for lane in range(len(other)):
+            result += one[lane] * other[lane]
+    return result
+
+
+@compiled(CONTRACT)
+def scale_all(numbers, at, size, factor):
+    """Multiply numbers; ``size`` is that of whole vectors."""
+    for i in range(at, at + size, LANES):
+        store(numbers, i, product(load(numbers, i), spread(factor)))
+
+
+@compiled(CONTRACT)
+def flush(numbers, at, size):
+    """Set numbers nearer to 0 than `SMALLEST` to 0."""
+    for i in range(at, at + size, LANES):
+        store(numbers, i, flushed(load(numbers, i), SMALLEST))
+
+
+@compiled(CONTRACT)
+def sweep(h, at, rows, width, scale, entering, leaving, row_stride, lanes, out, token, direction, count):
+    """One run, ``count`` tokens from ``token`` on, of the matrix at ``at``, (rows, width), first times ``scale``.
+
+    Rows of ``entering`` and ``leaving`` are ``row_stride`` apart, those of ``lanes`` and ``out`` ``width``.
+    """
+    for row in range(0, rows, ROWS):
+        for lane in range(0, width, LANES):
+            sweep_part(
+                h, at + row * width + lane, width, scale, entering, leaving, token * row_stride + row,
+                direction * row_stride, lanes, out, token * width + lane, direction * width, count,
+            )  # fmt: skip

@@ -1,9 +1,18 @@
-"""The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``."""
+"""The layers' steps compiled by numba for the processor at hand, for ``backend="numba"``.
+
+They run in as many threads as torch uses. These are threads of Python: some of numba's own pools cannot be entered
+by two threads at once, and some do not survive a fork.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,15 +20,68 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.mamba2.kernels.numba import steps as steps
-from spscanner_rag.mamba2.kernels.numba.calls import LEAST_ROWS, flat, in_threads, numbers, parts
-from spscanner_rag.mamba2.kernels.numba.scan import scan_heads
+from spscanner_rag.mamba2.kernels.numba.steps import (
+    convolve_rows,
+    gated_norm_rows,
+    norm_rows,
+    scan_heads,
+)
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands, tail_after, time_steps
 from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
+
+
+LEAST_ROWS = 64
+"""Tokens that are worth a thread of their own."""
+
+
+def numbers(tensor: Tensor) -> NDArray[Any]:
+    """A tensor's memory as float32, or as bfloat16 in uint16."""
+    tensor = tensor.detach()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(np.uint16)
+    return tensor.float().numpy()
+
+
+def flat(rows: Tensor) -> tuple[NDArray[Any], int]:
+    """The memory from the first number of (rows, width) to the last, and the distance between rows."""
+    if rows.stride(-1) != 1:
+        rows = rows.contiguous()
+    count, width = rows.shape
+    stride = rows.stride(0)
+    size = (count - 1) * stride + width if count else 0
+    return numbers(rows.as_strided((size,), (1,))), stride
+
+
+def parts(rows: int, least: int) -> list[tuple[int, int]]:
+    """First and last row of each thread's part, which has at least ``least`` rows."""
+    count = max(1, min(torch.get_num_threads(), rows // least))
+    bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
+    return list(pairwise(bounds))
+
+
+def in_threads(function: Callable[..., None], tasks: Sequence[tuple[Any, ...]]) -> None:
+    """Call a compiled function, which holds no lock of Python's, with each of the arguments."""
+    threads = min(torch.get_num_threads(), len(tasks))
+    own = tasks[::threads] if threads else tasks
+
+    def run(share: Sequence[tuple[Any, ...]]) -> None:
+        for arguments in share:
+            function(*arguments)
+
+    others = [_pool(os.getpid()).submit(run, tasks[first::threads]) for first in range(1, threads)]
+    run(own)
+    for other in others:
+        other.result()
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The threads beside the caller's. A forked child has none of its parent's, so it makes its own."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
 
 
 class NumbaKernels:
@@ -50,7 +112,7 @@ class NumbaKernels:
             sequence = np.empty(0, np.int32) if sequence_index is None else sequence_index[row].numpy()
             fixed = (inputs, stride, before[row], weight, bias, sequence, written[row])
             tasks += [(*fixed, *part) for part in parts(tokens, LEAST_ROWS)]
-        in_threads(steps.convolve_rows, tasks)
+        in_threads(convolve_rows, tasks)
         return out, tail_after(xBC, tail, sequence_index)
 
     def scan(
@@ -84,7 +146,7 @@ class NumbaKernels:
         weight, epsilon = numbers(norm.weight.float()), np.float32(norm.epsilon)
         values, written = numbers(y.reshape(-1, d_inner)), numbers(out.view(-1, d_inner))
         fixed = (values, gate, stride, weight, norm.groups, epsilon, norm.norm_before_gate, written)
-        in_threads(steps.gated_norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
+        in_threads(gated_norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
         return out
 
     def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
@@ -95,7 +157,7 @@ class NumbaKernels:
         out = torch.empty(x.shape, dtype=norm.weight.dtype)
         values, written = numbers(x.reshape(-1, size)), numbers(out.view(-1, size))
         fixed = (values, numbers(norm.weight.float()), np.float32(norm.epsilon), written)
-        in_threads(steps.norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
+        in_threads(norm_rows, [(*fixed, *part) for part in parts(len(values), LEAST_ROWS)])
         return out
 
 

@@ -1,16 +1,70 @@
-"""Vectors of float32 numbers as values in functions that numba compiles.
+"""How functions are compiled by numba, and vectors of float32 numbers as values in them.
 
 A loop over an array leaves it to the compiler whether a value stays in a register. A `Vector` always does, so
 that the state of a recurrence need not be written to memory and read again at every token.
 """
 
+# numba compiles these functions: their types are those of their arguments.
+# ruff: noqa: ANN001, ANN201, ANN202
+
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import binding, ir
+from numba import njit
 from numba.core import config, types
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic, models, overload, register_model
+
+CONTRACT = {"contract", "nsz"}
+"""A product and a sum may become one instruction; 0 has no sign."""
+
+SUMS = CONTRACT | {"reassoc"}
+"""Sums in any order too, so that they can be vectors."""
+
+
+def compiled(flags, *, inline="never", keep=False):
+    """Compile a function when it is first called; ``keep`` the code on disk for the processes that follow."""
+
+    def compile_function(function):
+        options = {"nogil": True, "error_model": "numpy", "fastmath": flags, "inline": inline}
+        try:
+            return njit(function, cache=keep, **options)
+        except RuntimeError:  # neither this folder nor the user's cache can be written
+            return njit(function, **options)
+
+    return compile_function
+
+
+def as_float32(number):
+    """A number of either kind as float32."""
+    raise NotImplementedError("compiled functions alone call this")
+
+
+def as_kind_of(array, number):
+    """A float32 number as the kind of number that the array has."""
+    raise NotImplementedError("compiled functions alone call this")
+
+
+@overload(as_float32, inline="always")
+def _as_float32(number):
+    if number == types.float32:
+        return lambda number: number
+    return lambda number: np.uint32(np.uint32(number) << np.uint32(16)).view(np.float32)
+
+
+@overload(as_kind_of, inline="always")
+def _as_kind_of(array, number):
+    if array.dtype == types.float32:
+        return lambda array, number: number
+
+    def rounded(array, number):  # to the nearest bfloat16, ties to even
+        bits = np.float32(number).view(np.uint32)
+        odd = (bits >> np.uint32(16)) & np.uint32(1)
+        return np.uint16(np.uint32(bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
+
+    return rounded
 
 
 def _lanes() -> int:
@@ -48,10 +102,10 @@ _FLAGS = ("contract", "nsz")  # a product and a sum may become one instruction
 
 
 @intrinsic
-def load(typing, array, index):  # noqa: ANN001, ANN201
+def load(typing, array, index):
     """The vector that begins at ``index`` of a contiguous array of float32, or of bfloat16 given as uint16."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], arguments)
         value = builder.load(pointer)
         value.align = _size(signature.args[0])
@@ -63,10 +117,10 @@ def load(typing, array, index):  # noqa: ANN001, ANN201
 
 
 @intrinsic
-def store(typing, array, index, value):  # noqa: ANN001, ANN201
+def store(typing, array, index, value):
     """Write a vector at ``index`` of a contiguous array of float32, or of bfloat16: rounded, ties to even."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         pointer, value = _pointer(context, builder, signature.args[0], arguments), arguments[2]
         if signature.args[0].dtype != types.float32:
             bits = builder.bitcast(value, _BITS)
@@ -80,10 +134,10 @@ def store(typing, array, index, value):  # noqa: ANN001, ANN201
 
 
 @intrinsic
-def repeated(typing, array, index):  # noqa: ANN001, ANN201
+def repeated(typing, array, index):
     """A vector of the number at ``index`` of a contiguous float32 array."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         number = builder.load(builder.gep(data, [arguments[1]]))
         return _spread(builder, number)
@@ -92,50 +146,50 @@ def repeated(typing, array, index):  # noqa: ANN001, ANN201
 
 
 @intrinsic
-def spread(typing, number):  # noqa: ANN001, ANN201
+def spread(typing, number):
     """A vector of a float32 number."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         return _spread(builder, arguments[0])
 
     return vector(types.float32), code
 
 
 @intrinsic
-def product(typing, one, other):  # noqa: ANN001, ANN201
+def product(typing, one, other):
     """The product of two vectors, number by number."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         return builder.fmul(*arguments, flags=_FLAGS)
 
     return vector(vector, vector), code
 
 
 @intrinsic
-def total(typing, one, other):  # noqa: ANN001, ANN201
+def total(typing, one, other):
     """The sum of two vectors, number by number."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         return builder.fadd(*arguments, flags=_FLAGS)
 
     return vector(vector, vector), code
 
 
 @intrinsic
-def quotient(typing, one, other):  # noqa: ANN001, ANN201
+def quotient(typing, one, other):
     """One vector divided by another, number by number."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         return builder.fdiv(*arguments)
 
     return vector(vector, vector), code
 
 
 @intrinsic
-def between(typing, value, least, most):  # noqa: ANN001, ANN201
+def between(typing, value, least, most):
     """The numbers of a vector, none below those of ``least`` or above those of ``most``; NaN stays."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         value, least, most = arguments
         value = builder.select(builder.fcmp_ordered("<", value, least), least, value)
         return builder.select(builder.fcmp_ordered(">", value, most), most, value)
@@ -144,17 +198,17 @@ def between(typing, value, least, most):  # noqa: ANN001, ANN201
 
 
 @intrinsic
-def power_of_rounded(typing, rounded):  # noqa: ANN001, ANN201
+def power_of_rounded(typing, rounded):
     """2 to the integers that were rounded by adding `TO_INTEGER`, which leaves them in the lowest bits."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         exponent = builder.shl(builder.bitcast(arguments[0], _BITS), _each(23))
         return builder.bitcast(builder.add(exponent, _each(127 << 23)), _VECTOR)
 
     return vector(vector), code
 
 
-def _spread(builder, number):  # noqa: ANN001, ANN202
+def _spread(builder, number):
     undefined = ir.Constant(_VECTOR, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -162,10 +216,10 @@ def _spread(builder, number):  # noqa: ANN001, ANN202
 
 
 @intrinsic
-def flushed(typing, one, least):  # noqa: ANN001, ANN201
+def flushed(typing, one, least):
     """A vector with 0 for each number that is nearer to 0 than a float32 number."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         one, least = arguments[0], _spread(builder, arguments[1])
         above = builder.fcmp_ordered(">", one, least)
         below = builder.fcmp_ordered("<", one, builder.fneg(least))
@@ -175,10 +229,10 @@ def flushed(typing, one, least):  # noqa: ANN001, ANN201
 
 
 @intrinsic
-def total_of_lanes(typing, one):  # noqa: ANN001, ANN201
+def total_of_lanes(typing, one):
     """The sum of a vector's numbers, float32."""
 
-    def code(context, builder, signature, arguments):  # noqa: ANN001, ANN202
+    def code(context, builder, signature, arguments):
         value, count = arguments[0], LANES
         while count > 1:
             count //= 2
@@ -195,17 +249,67 @@ def total_of_lanes(typing, one):  # noqa: ANN001, ANN201
     return types.float32(vector), code
 
 
-def _each(number):  # noqa: ANN001, ANN202
+def _each(number):
     return ir.Constant(_BITS, [number] * LANES)
 
 
-def _size(array):  # noqa: ANN001, ANN202
+def _size(array):
     return 4 if array.dtype == types.float32 else 2
 
 
-def _pointer(context, builder, array, arguments):  # noqa: ANN001, ANN202
+def _pointer(context, builder, array, arguments):
     if array.dtype not in (types.float32, types.uint16) or array.layout != "C":
         raise TypeError(f"got {array}; expected a contiguous array of float32, or of bfloat16 as uint16")
     data = context.make_array(array)(context, builder, arguments[0]).data
     kind = _VECTOR if array.dtype == types.float32 else _HALVES
     return builder.bitcast(builder.gep(data, [arguments[1]]), kind.as_pointer())
+
+
+_LOG2_E = np.float32(1.44269504)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_EXP_MOST = np.float32(87.0)
+_E1, _E2, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
+_E4, _E5, _E6 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+_TO_INTEGER = np.float32(TO_INTEGER)
+_HALF, _ONE, _MINUS_ONE = np.float32(0.5), np.float32(1.0), np.float32(-1.0)
+
+
+@compiled(CONTRACT, inline="always")
+def exponential(x):
+    """exp(x) between -87 and 87, in operations that vectorize; relative error below 3e-7 (Cephes, expf)."""
+    x = min(max(x, -_EXP_MOST), _EXP_MOST)
+    power = np.floor(x * _LOG2_E + _HALF)
+    x = x - power * _LN2_HIGH
+    x = x - power * _LN2_LOW
+    series = ((((_E1 * x + _E2) * x + _E3) * x + _E4) * x + _E5) * x + _E6
+    series = series * x * x + x + _ONE
+    return series * np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+@compiled(CONTRACT, inline="always")
+def silu(x):
+    """SiLU: x / (1 + exp(-x))."""
+    return x / (_ONE + exponential(-x))
+
+
+@compiled(CONTRACT, inline="always")
+def silu_of(x):
+    """`silu` of a vector."""
+    return quotient(x, one_and_power(x))
+
+
+@compiled(CONTRACT, inline="always")
+def one_and_power(x):
+    """1 + exp(-x) of a vector, as `exponential` computes it for a number."""
+    power = between(product(x, spread(_MINUS_ONE)), spread(-_EXP_MOST), spread(_EXP_MOST))
+    rounded = total(product(power, spread(_LOG2_E)), spread(_TO_INTEGER))
+    integers = total(rounded, spread(-_TO_INTEGER))
+    power = total(power, product(integers, spread(-_LN2_HIGH)))
+    power = total(power, product(integers, spread(-_LN2_LOW)))
+    series = total(product(spread(_E1), power), spread(_E2))
+    series = total(product(series, power), spread(_E3))
+    series = total(product(series, power), spread(_E4))
+    series = total(product(series, power), spread(_E5))
+    series = total(product(series, power), spread(_E6))
+    series = total(total(product(product(series, power), power), power), spread(_ONE))
+    return total(product(series, power_of_rounded(rounded)), spread(_ONE))

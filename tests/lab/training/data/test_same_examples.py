@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER, read_tokenizer
+from spscanner_rag.checkpoint.file_access import TOKENIZER
+from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.document_store import DocumentStore
 from spscanner_rag.lab.training.data.example import Example

@@ -1,0 +1,350 @@
+"""What ``config.json`` says: the model's shape and tensors, and how a scanner reads (the object "spscanner").
+
+All other modules use the keys and tensor names of ``mamba_ssm``; those of transformers (``model_type: mamba2``)
+are translated here.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS
+
+PUBLISHED_VOCAB_SIZE: Final = 50277
+
+HEAD_TENSORS: Final = ("binary_head.weight", "binary_head.bias")
+
+# From transformers' keys to the fields of our configuration.
+_TRANSFORMERS_REQUIRED: Final = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "n_layer",
+    "vocab_size": "vocab_size",
+}
+# The same, with the defaults of transformers' Mamba2Config, which differ from those of mamba_ssm.
+_TRANSFORMERS_OPTIONAL: Final[dict[str, tuple[str, Any]]] = {
+    "head_dim": ("headdim", 64),
+    "state_size": ("d_state", 128),
+    "layer_norm_epsilon": ("norm_epsilon", 1e-5),
+    "expand": ("expand", 2),
+    "conv_kernel": ("d_conv", 4),
+    "n_groups": ("ngroups", 8),
+    "use_bias": ("bias", False),
+    "use_conv_bias": ("conv_bias", True),
+    "residual_in_fp32": ("residual_in_fp32", True),
+    "time_step_limit": ("dt_limit", (0.0, float("inf"))),
+    "chunk_size": ("chunk_size", 256),
+    "tie_word_embeddings": ("tie_embeddings", False),
+}
+_TRANSFORMERS_FIELDS: Final = _TRANSFORMERS_REQUIRED | {
+    key: field for key, (field, _) in _TRANSFORMERS_OPTIONAL.items()
+}
+
+
+@contextmanager
+def faults_of(path: Path) -> Iterator[None]:
+    """Turn a ``ValueError`` about the content of a file into a `CheckpointError` that names the file."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+def read_config(config: Mapping[str, Any]) -> Mamba2Config:
+    """Read a ``config.json`` in the layout of ``mamba_ssm`` (with ``d_model``) or transformers (``hidden_size``).
+
+    Raises ``ValueError``, which names the key, for another layout or a model that is not supported.
+    """
+    if "d_model" in config:
+        return Mamba2Config.from_dict(config)
+    if "hidden_size" in config:
+        return _read_transformers_config(config)
+    raise ValueError(
+        "neither d_model (mamba_ssm's layout) nor hidden_size (transformers' layout) is there;"
+        " expected the config.json of a Mamba-2 model"
+    )
+
+
+def canonical_name(name: str) -> str:
+    """Return ``mamba_ssm``'s name of a tensor, given its name in either layout.
+
+    transformers calls the embedding ``embeddings``, and saves a model without a language-model head without
+    the prefix ``backbone.``.
+    """
+    if name.startswith(("embedding.", "embeddings.", "layers.", "norm_f.")):
+        name = f"backbone.{name}"
+    return name.replace("backbone.embeddings.", "backbone.embedding.", 1)
+
+
+def tensor_shapes(
+    config: Mamba2Config,
+    *,
+    match: bool = False,
+    prior: bool = False,
+    surroundings: bool = False,
+    soft: bool = False,
+    head: bool = True,
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the name and shape of every tensor of a scanner, without allocating any.
+
+    ``match``, ``prior``, ``surroundings`` and ``soft`` are the parts of the lexical channel, as in
+    `ScannerSettings`. The shapes come layer by layer, so that an absurd number of layers costs nothing.
+    """
+    yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
+    for layer in range(config.n_layer):
+        yield f"backbone.layers.{layer}.norm.weight", (config.d_model,)
+        for name, shape in _mixer_shapes(config):
+            yield f"backbone.layers.{layer}.mixer.{name}", shape
+    yield "backbone.norm_f.weight", (config.d_model,)
+    if head:
+        yield HEAD_TENSORS[0], (1, config.d_model)
+        yield HEAD_TENSORS[1], (1,)
+    if match:
+        yield "match_embedding.weight", (MATCH_CLASSES, config.d_model)
+    if prior:
+        yield "lexical_prior.weight", (1, 1)
+    if surroundings:
+        yield "surroundings.weight", (SURROUNDINGS, config.d_model)
+        yield "surroundings.bias", (SURROUNDINGS,)
+    if soft:
+        yield "soft_match.weight", (config.d_model, SOFT_FEATURES)
+        yield "soft_prior.weight", (SOFT_SCORES, config.d_model)
+        yield "soft_prior.bias", (SOFT_SCORES,)
+
+
+def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The tensors of one Mamba-2 mixer."""
+    yield "in_proj.weight", (config.d_in_proj, config.d_model)
+    yield "conv1d.weight", (config.conv_dim, 1, config.d_conv)
+    if config.conv_bias:
+        yield "conv1d.bias", (config.conv_dim,)
+    yield "dt_bias", (config.nheads,)
+    yield "A_log", (config.nheads,)
+    yield "D", (config.d_inner if config.D_has_hdim else config.nheads,)
+    if config.rmsnorm:
+        yield "norm.weight", (config.d_inner,)
+    yield "out_proj.weight", (config.d_model, config.d_inner)
+    if config.bias:
+        yield "in_proj.bias", (config.d_in_proj,)
+        yield "out_proj.bias", (config.d_model,)
+
+
+def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
+    """Read the ``config.json`` of transformers' ``Mamba2Model`` or ``Mamba2ForCausalLM``.
+
+    Keys that its forward pass does not use are ignored, such as the ``norm_before_gate`` of some conversions:
+    transformers always gates first. The gated norm has groups and the epsilon of the other norms
+    (``models/mamba2/modeling_mamba2.py``, transformers 5.x).
+    """
+    if config.get("model_type") != "mamba2":
+        raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
+    missing = [key for key in _TRANSFORMERS_REQUIRED if key not in config]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing; expected the keys of transformers' Mamba2Config")
+    if config.get("quantization_config") is not None:
+        raise ValueError(
+            "quantization_config is set: quantised weights are not supported; expected no such key"
+        )
+    if config.get("hidden_act", "silu") not in ("silu", "swish"):
+        raise ValueError(f"hidden_act is {config['hidden_act']!r}; expected 'silu'")
+    values = {key: default for key, (_, default) in _TRANSFORMERS_OPTIONAL.items()} | dict(config)
+    values["time_step_limit"] = _time_step_limit(values["time_step_limit"])
+    try:
+        read = Mamba2Config(
+            **{field: values[key] for key, field in _TRANSFORMERS_FIELDS.items()}, pad_vocab_size_multiple=1
+        )
+    except ValueError as error:
+        raise ValueError(_with_transformers_key(str(error))) from None
+    heads = config.get("num_heads", 128)
+    if heads != read.nheads:
+        raise ValueError(
+            f"num_heads * head_dim is {heads} * {read.headdim};"
+            f" expected expand * hidden_size = {read.d_inner}"
+        )
+    return read
+
+
+def _time_step_limit(value: object) -> Any:  # noqa: ANN401 - whatever it is, Mamba2Config checks it
+    """Undo the form in which transformers 5 writes infinity into JSON."""
+    if not isinstance(value, list | tuple):
+        return value
+    unpacked = [v.get("__float__") if isinstance(v, Mapping) else v for v in value]
+    return [float("inf") if v == "Infinity" else v for v in unpacked]
+
+
+def _with_transformers_key(message: str) -> str:
+    """Replace our key at the start of a message with the key in the file."""
+    key, _, rest = message.partition(" ")
+    fields = {field: name for name, field in _TRANSFORMERS_FIELDS.items()}
+    return f"{fields.get(key.removeprefix('ssm_cfg.'), key)} {rest}"
+
+
+FORMAT: Final = 1
+"""The format of the object "spscanner"."""
+
+_MOST_LEAST_UNITS: Final = 1_000_000  # a document has no more units, and logits for more lose their meaning
+_MOST_TEXT_WEIGHT: Final = 100
+_LARGEST_TOKENS: Final = 2**31 - 1
+
+LEXICAL_PARTS: Final = {
+    "match": "match embedding",
+    "prior": "BM25 prior",
+    "surroundings": "BM25 of the surroundings",
+    "soft": "meaning of words",
+}
+"""The keys of the object "spscanner.lexical" that switch weights on, with their names for people."""
+
+
+class CheckpointDefault:
+    """The type of `CHECKPOINT_DEFAULT`, for arguments where None has a meaning of its own."""
+
+    def __repr__(self) -> str:
+        return "CHECKPOINT_DEFAULT"
+
+
+CHECKPOINT_DEFAULT: Final = CheckpointDefault()
+"""As an argument: use the checkpoint's own setting."""
+
+
+@dataclass(frozen=True)
+class ScannerSettings:
+    """How a scanner reads documents.
+
+    Parameters
+    ----------
+    segmenter : {"sentence", "reference"}, default "sentence"
+        How a document is cut into units.
+    window_tokens : int, optional
+        Document tokens per window; None: one pass however long.
+    reanchor_tokens : int, optional
+        Document tokens after which the question is read again, at the next unit; None: never.
+    match, prior, surroundings, soft : bool, default False
+        The parts of the lexical channel: match embeddings, a weight on the lexical prior, weights on the lexical
+        scores of a unit's surroundings, and weights on matches by the meaning of words, which need the other three
+        and a table of word vectors (keys of the object ``lexical``).
+    training : dict
+        What the weights were trained on and how; any JSON object.
+    least_units : int, default 0
+        The lexical channel treats a document with fewer units as if it had this many (key
+        ``lexical.least_units``), at most 1,000,000.
+    text_weight : float, default 0
+        In a collection of texts, every logit of a text is lowered by this much of what the text as a whole scores
+        less than the best text (key ``lexical.text_weight``), at most 100; see `text_match`. It needs the
+        surroundings.
+
+    Raises
+    ------
+    ValueError
+        For a value of the wrong type or out of range; the message names the key of ``config.json``.
+    """
+
+    segmenter: Literal["sentence", "reference"] = "sentence"
+    window_tokens: int | None = None
+    reanchor_tokens: int | None = None
+    match: bool = False
+    prior: bool = False
+    surroundings: bool = False
+    training: dict[str, Any] = field(default_factory=dict)
+    least_units: int = 0
+    soft: bool = False
+    text_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse invalid values."""
+        if self.segmenter not in ("sentence", "reference"):
+            raise ValueError(f"spscanner.segmenter is {self.segmenter!r}; expected 'sentence' or 'reference'")
+        for key in ("window_tokens", "reanchor_tokens"):
+            value = getattr(self, key)
+            if value is not None and (type(value) is not int or not 1 <= value <= _LARGEST_TOKENS):
+                raise ValueError(
+                    f"spscanner.{key} is {value!r}; expected null or a whole number of at least 1, at most"
+                    f" {_LARGEST_TOKENS:,}"
+                )
+        for key, value in self.lexical.items():
+            if type(value) is not bool:
+                raise ValueError(f"spscanner.lexical.{key} is {value!r}; expected true or false")
+        if type(self.least_units) is not int or not 0 <= self.least_units <= _MOST_LEAST_UNITS:
+            raise ValueError(
+                f"spscanner.lexical.least_units is {self.least_units!r}; expected a whole number of at least 0,"
+                f" at most {_MOST_LEAST_UNITS:,}"
+            )
+        if type(self.text_weight) not in (int, float) or not 0 <= self.text_weight <= _MOST_TEXT_WEIGHT:
+            raise ValueError(
+                f"spscanner.lexical.text_weight is {self.text_weight!r}; expected a number of at least 0, at most"
+                f" {_MOST_TEXT_WEIGHT}"
+            )
+        if self.text_weight and not self.surroundings:
+            raise ValueError(
+                "spscanner.lexical.text_weight is above 0 without lexical.surroundings; expected both"
+            )
+        if self.surroundings and not self.prior:
+            raise ValueError("spscanner.lexical.surroundings is true without lexical.prior; expected both")
+        if self.soft and not (self.match and self.surroundings):
+            raise ValueError(
+                "spscanner.lexical.soft is true without lexical.match, lexical.prior and lexical.surroundings;"
+                " expected all four"
+            )
+        if not isinstance(self.training, dict):
+            raise ValueError(f"spscanner.training is {self.training!r}; expected an object")
+
+    @property
+    def lexical(self) -> dict[str, bool]:
+        """Which parts of the lexical channel are on."""
+        return {key: getattr(self, key) for key in LEXICAL_PARTS}
+
+    @property
+    def lexical_names(self) -> list[str]:
+        """Names for people of the parts of the lexical channel that are on."""
+        names = [LEXICAL_PARTS[key] for key, on in self.lexical.items() if on]
+        if names and self.least_units:
+            names.append(f"short documents scored as {self.least_units} units")
+        if self.text_weight:
+            names.append(f"whole documents compared (weight {self.text_weight})")
+        return names
+
+    @classmethod
+    def from_dict(cls, value: object) -> "ScannerSettings":
+        """Read the parsed object "spscanner"; a ``ValueError`` for its format, keys or types names the key."""
+        if not isinstance(value, Mapping):
+            raise ValueError(f"spscanner is {value!r}; expected an object")
+        number = value.get("format")
+        if type(number) is not int or number < 1:
+            raise ValueError(f"spscanner.format is {number!r}; expected {FORMAT}")
+        if number > FORMAT:
+            raise ValueError(
+                f"spscanner.format is {number}, this version reads {FORMAT}: newer version needed;"
+                " pip install --upgrade spscanner-rag"
+            )
+        lexical = value.get("lexical", {})
+        if not isinstance(lexical, Mapping):
+            raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
+        plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
+        parts = (*LEXICAL_PARTS, "least_units", "text_weight")
+        for where, given, known in (
+            ("", value, ("format", *plain, "lexical")),
+            ("lexical.", lexical, parts),
+        ):
+            unknown = [key for key in given if key not in known]
+            if unknown:
+                raise ValueError(
+                    f"spscanner.{where}{unknown[0]}: unknown key; expected {', '.join(known)}: remove it"
+                )
+        if "segmenter" not in value:
+            raise ValueError("spscanner.segmenter is missing; expected 'sentence' or 'reference'")
+        return cls(**{key: value[key] for key in plain if key in value}, **lexical)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object to write; `from_dict` reads it back."""
+        return {
+            "format": FORMAT,
+            "segmenter": self.segmenter,
+            "window_tokens": self.window_tokens,
+            "reanchor_tokens": self.reanchor_tokens,
+            "lexical": self.lexical | {"least_units": self.least_units, "text_weight": self.text_weight},
+            "training": self.training,
+        }
