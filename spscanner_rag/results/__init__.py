@@ -1,8 +1,7 @@
 """The result of a scan: every sentence with its score, and the passages selected from them."""
 
-from spscanner_rag.results.compression import Compression
 from spscanner_rag.results.scan_result import ScanResult
 from spscanner_rag.results.selection import Selection
-from spscanner_rag.results.sentences import Passage, ScoredSentence
+from spscanner_rag.results.sentences import Compression, Passage, ScoredSentence
 
 __all__ = ["Compression", "Passage", "ScanResult", "ScoredSentence", "Selection"]

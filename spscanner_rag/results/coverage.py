@@ -1,8 +1,7 @@
-"""Which evidence sentences the retrieved units cover, whatever these units are.
+"""The evidence sentences that retrieved units cover, whether these are sentences, chunks or windows.
 
-An evidence sentence is found when at least half of its characters lie inside the retrieved units taken together,
-so chunks, sentences and windows are held to the same evidence. Where the units are the sentences themselves, this
-recall is that of `spscanner_rag.lab.evidence.metrics`.
+An evidence sentence is found when at least half of its characters lie inside the retrieved units taken together.
+Where the units are the sentences themselves, this recall is the usual one.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evidence.metrics import CUTOFFS, best_first, check_cutoffs
+from spscanner_rag.results.selection import rank
 from spscanner_rag.text.units import Unit
 
 NEVER = np.iinfo(np.int64).max
@@ -61,37 +60,34 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
     """
     _check_spans(units, "unit")
     _check_spans(sentences, "evidence sentence")
-    order = best_first(scores, len(units.starts))
+    scores = np.asarray(scores, np.float64)
+    if scores.shape != units.starts.shape:
+        raise ValueError(f"got {len(scores)} scores for {len(units.starts)} units; expected one each")
+    if np.isnan(scores).any():
+        raise ValueError(f"{int(np.isnan(scores).sum())} scores are not numbers; expected numbers")
+    order = rank(scores)
     starts, ends = units.starts[order], units.ends[order]
     ranks = np.full(len(sentences.starts), NEVER)
     for number, (start, end) in enumerate(zip(sentences.starts, sentences.ends, strict=True)):
         held = np.zeros(end - start, bool)
-        for rank in np.flatnonzero((starts < end) & (ends > start)):
-            held[max(starts[rank] - start, 0) : ends[rank] - start] = True
+        for place in np.flatnonzero((starts < end) & (ends > start)):
+            held[max(starts[place] - start, 0) : ends[place] - start] = True
             if 2 * held.sum() >= len(held):
-                ranks[number] = rank + 1
+                ranks[number] = place + 1
                 break
     return ranks
 
 
 def coverage_recall_at(
-    units: Spans, scores: NDArray[np.floating], sentences: Spans, cutoffs: Sequence[int] = CUTOFFS
+    units: Spans, scores: NDArray[np.floating], sentences: Spans, cutoffs: Sequence[int]
 ) -> dict[int, float]:
-    """Share of the evidence sentences that lie at least half inside the best k units, for each k.
+    """Share of the evidence sentences that lie at least half inside the best k units, for each k of ``cutoffs``.
 
-    Parameters
-    ----------
-    units, scores, sentences
-        As for `evidence_ranks`.
-    cutoffs : sequence of int, default (1, 5, 10, 50)
-        The numbers k, each at least 1.
-
-    Raises
-    ------
-    ValueError
-        If there is no evidence sentence or a cut-off is below 1; see also `evidence_ranks`.
+    The other arguments and the errors are those of `evidence_ranks`, and ``ValueError`` if there is no evidence
+    sentence or a cut-off is below 1.
     """
-    check_cutoffs(cutoffs)
+    if min(cutoffs, default=1) < 1:
+        raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
     check_evidence(sentences)
     ranks = evidence_ranks(units, scores, sentences)
     return {k: float((ranks <= k).mean()) for k in cutoffs}
@@ -117,7 +113,7 @@ def _check_spans(spans: Spans, what: str) -> None:
 def relevant_units(
     starts: NDArray[np.integer], ends: NDArray[np.integer], evidence: Sequence[tuple[int, int]]
 ) -> NDArray[np.bool_]:
-    """Which units overlap an evidence span: (units,)."""
+    """True for each unit that overlaps an evidence span: (units,)."""
     relevant = np.zeros(len(starts), bool)
     for start, end in evidence:
         relevant |= (starts < end) & (ends > start)

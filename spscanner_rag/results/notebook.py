@@ -4,11 +4,12 @@ Everything is in inline styles, because a notebook has one page for all outputs,
 notebook. The size is bounded however long the document is: only text around the best sentences is shown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from spscanner_rag.results.profile import score_profile
-from spscanner_rag.results.selection import rank
-from spscanner_rag.results.sentences import ScoredText
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.results.sentences import ScoredSentence
 from spscanner_rag.text.escaping import escaped
 
 BEST = 10
@@ -37,33 +38,37 @@ _BADGE = (
 )
 
 
-def notebook_view(result: ScoredText) -> str:
-    """What ``ScanResult._repr_html_`` returns."""
-    ranked = rank(result.logits)[:BEST].tolist()
-    facts = [f"{len(result.text):,} characters", f"{len(result.logits):,} sentences"]
-    if result.tokens_read is not None:
-        facts.append(f"{result.tokens_read:,} tokens read")
+def notebook_view(
+    query: str,
+    text: str,
+    sentences: Sequence[ScoredSentence],
+    profile: NDArray[np.float64],
+    tokens_read: int | None,
+) -> str:
+    """The HTML of a result, whose ``profile`` has the best score in each of `PARTS` stretches of the text."""
+    ranked = sorted(sentences, key=lambda sentence: -sentence.logit)[:BEST]
+    facts = [f"{len(text):,} characters", f"{len(sentences):,} sentences"]
+    if tokens_read is not None:
+        facts.append(f"{tokens_read:,} tokens read")
     facts.append(f"the best {len(ranked)} are highlighted" if ranked else "no sentence to score")
     return (
         f'<div style="{_FRAME}"><div style="font-weight:650;overflow-wrap:anywhere" dir="auto">'
-        f"{_cut(result.query, LONGEST_QUERY)}</div>"
-        f'<div style="{_SOFT}">{" · ".join(facts)}</div>{_strip(result) if ranked else ""}'
-        f"{_best(result, ranked[0]) if ranked else ''}"
-        f'<div style="{_TEXT}" dir="auto">{"".join(_excerpts(result, ranked))}</div></div>'
+        f"{_cut(query, LONGEST_QUERY)}</div>"
+        f'<div style="{_SOFT}">{" · ".join(facts)}</div>{_strip(profile) if ranked else ""}'
+        f"{_best(ranked[0]) if ranked else ''}"
+        f'<div style="{_TEXT}" dir="auto">{"".join(_excerpts(text, ranked))}</div></div>'
     )
 
 
-def _best(result: ScoredText, number: int) -> str:
+def _best(sentence: ScoredSentence) -> str:
     """The best sentence on its own, so that the answer is seen before the text is read."""
-    sentence = result.text[result.starts[number] : result.ends[number]]
-    score = float(result.scores[number])
-    return f'<div style="margin-bottom:8px" dir="auto">{score:.3f}: <b>{_cut(sentence, BEST_CHARACTERS)}</b></div>'
+    shown = _cut(sentence.text, BEST_CHARACTERS)
+    return f'<div style="margin-bottom:8px" dir="auto">{sentence.score:.3f}: <b>{shown}</b></div>'
 
 
-def _strip(result: ScoredText) -> str:
+def _strip(profile: NDArray[np.float64]) -> str:
     """The document from left to right: the higher a bar, the better the best sentence there."""
-    scores = score_profile(result.starts, result.ends, result.scores, len(result.text), PARTS)
-    heights = scores / max(float(scores.max()), 1e-12) * 20
+    heights = profile / max(float(profile.max()), 1e-12) * 20
     bars = "".join(
         f"M{part} 20V{20 - height:.1f}h1V20z" for part, height in enumerate(heights) if height >= 0.5
     )
@@ -75,22 +80,19 @@ def _strip(result: ScoredText) -> str:
     )
 
 
-def _excerpts(result: ScoredText, ranked: list[int]) -> Iterator[str]:
-    """The highlighted sentences in document order, with what stands around them; the rest is left out."""
-    text, places = result.text, {number: place for place, number in enumerate(ranked, start=1)}
-    best = float(result.scores[ranked].max()) if ranked else 1.0
+def _excerpts(text: str, ranked: Sequence[ScoredSentence]) -> Iterator[str]:
+    """The highlighted sentences in document order, with the text around them; the rest is left out."""
+    best = ranked[0].score if ranked else 1.0
     cursor = 0  # characters shown or passed over so far
-    for number in sorted(ranked):
-        start, end = int(result.starts[number]), int(result.ends[number])
-        yield _between(text, cursor, start, first=cursor == 0)
-        score = float(result.scores[number])
-        strength = 0.15 + 0.45 * score / max(best, 1e-12)
+    for place, sentence in sorted(enumerate(ranked, start=1), key=lambda placed: placed[1].start):
+        yield _between(text, cursor, sentence.start, first=cursor == 0)
+        strength = 0.15 + 0.45 * sentence.score / max(best, 1e-12)
         yield (
-            f'<b style="{_BADGE}">{places[number]}</b><mark title="score {score:.3f}" '
+            f'<b style="{_BADGE}">{place}</b><mark title="score {sentence.score:.3f}" '
             f'style="color:inherit;background:rgba({_COLOUR},{strength:.2f})">'
-            f"{_cut(text[start:end], LONGEST)}</mark>"
+            f"{_cut(sentence.text, LONGEST)}</mark>"
         )
-        cursor = end
+        cursor = sentence.end
     yield _between(text, cursor, len(text), first=cursor == 0, last=True)
 
 

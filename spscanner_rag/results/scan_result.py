@@ -1,22 +1,21 @@
 """`ScanResult`, what a scan returns: the sentences' logits, and methods that select passages from them."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from spscanner_rag.results.checked_arrays import check_arrays, check_tokens_read, frozen
-from spscanner_rag.results.compression import Compression, compression_counter
+from spscanner_rag.results.diversity import diverse
 from spscanner_rag.results.document_score import Aggregation, document_score
-from spscanner_rag.results.exports import as_dict, as_frame, as_json
-from spscanner_rag.results.notebook import notebook_view
-from spscanner_rag.results.scored_spans import ScoredSpans
-from spscanner_rag.results.selection import Order, Selection, sigmoid
-from spscanner_rag.results.sentences import Passage, ScoredSentence, shortened
-from spscanner_rag.text.token_counts import CountTokens, check_counter
+from spscanner_rag.results.notebook import PARTS, notebook_view
+from spscanner_rag.results.selection import Order, Selection, is_integer, rank, sigmoid
+from spscanner_rag.results.sentences import Compression, Passage, ScoredSentence, shortened
+from spscanner_rag.results.token_budget import Blocks, TokenBudget, runs, with_neighbours
+from spscanner_rag.text.token_counts import CountTokens, budget_counter, check_counter, resolve_counter
 
 if TYPE_CHECKING:
     import pandas
@@ -66,18 +65,17 @@ class ScanResult:
         for name in ("starts", "ends", "logits", "blocks"):
             if getattr(self, name) is not None:
                 dtype = np.float32 if name == "logits" else np.int64
-                object.__setattr__(self, name, frozen(getattr(self, name), dtype))
-        check_arrays(self.starts, self.ends, self.logits, self.blocks, len(self.text))
-        check_tokens_read(self.tokens_read)
+                object.__setattr__(self, name, _frozen(getattr(self, name), dtype))
+        _check_arrays(self.starts, self.ends, self.logits, self.blocks, len(self.text))
+        if self.tokens_read is not None and not (is_integer(self.tokens_read) and self.tokens_read >= 0):
+            raise ValueError(
+                f"tokens_read: got {self.tokens_read!r}; expected a whole number of at least 0, or None"
+            )
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """Sigmoid of the logits, shape ``(n,)``, float64."""
-        return frozen(sigmoid(self.logits), np.float64)
-
-    @cached_property
-    def _spans(self) -> ScoredSpans:
-        return ScoredSpans(self.text, self.starts, self.ends, self.logits, self.scores, self.blocks)
+        return _frozen(sigmoid(self.logits), np.float64)
 
     @cached_property
     def sentences(self) -> tuple[ScoredSentence, ...]:
@@ -155,18 +153,34 @@ class ScanResult:
             )
         )
 
-    def selected(self, selection: Selection) -> tuple[Passage, ...]:
-        """:meth:`select` with its arguments in one object, which has checked them."""
-        return self._spans.taken(self.picks(selection), selection, self.count_tokens)
+    def selected(
+        self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
+    ) -> tuple[Passage, ...]:
+        """:meth:`select` with its arguments in one object; ``owners`` is as for :meth:`picks`."""
+        return self._taken(self.picks(selection, owners), selection)
 
     def picks(
         self, selection: Selection, owners: NDArray[np.integer[Any]] | None = None
     ) -> NDArray[np.int64]:
-        """Numbers of the sentences that `selected` takes before budgets, in the order in which it takes them.
+        """Numbers of the sentences selected before budgets, in the order in which they are taken: (picks,).
 
         ``owners`` has the text of each sentence, (n,), for ``selection.top_k_per_text``.
         """
-        return self._spans.picks(selection, owners)
+        picks = selection.pick(self.logits, self.scores)
+        per_owner = None if owners is None else selection.top_k_per_text
+        if not len(picks) or (selection.diversity == 1 and per_owner is None):
+            return picks
+        ranked = replace(selection, top_k=None).pick(self.logits, self.scores)
+        if selection.diversity < 1:
+            spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+            texts = [self.text[start:end] for start, end in spans]
+            return diverse(texts, self.scores, ranked, len(picks), selection.diversity, owners, per_owner)
+        assert owners is not None and per_owner is not None  # noqa: PT018
+        by_text = np.argsort(owners[ranked], kind="stable")  # grouped by text, best first in each
+        sorted_owners = owners[ranked][by_text]
+        place = np.arange(len(ranked)) - np.searchsorted(sorted_owners, sorted_owners)
+        kept = ranked[np.sort(by_text[place < per_owner])]
+        return kept[: selection.limit(len(self.logits), self.scores[kept])]
 
     def passages(
         self,
@@ -196,7 +210,49 @@ class ScanResult:
         selection = Selection(
             max_tokens=max_tokens, count_tokens=count_tokens, context=context, order=order, merge=merge
         )
-        return self._spans.taken(self._spans.checked(numbers), selection, self.count_tokens)
+        given = np.asarray(numbers)
+        whole = given.ndim == 1 and (not given.size or given.dtype.kind in "iu")
+        if not whole or len(set(given.tolist())) < given.size:
+            raise ValueError(f"numbers: got {numbers!r:.60}; expected indices of sentences, each once")
+        picks = given.astype(np.int64)
+        if len(picks) and not (picks.min() >= 0 and picks.max() < len(self.logits)):
+            raise IndexError(
+                f"numbers: got {int(picks.min())} to {int(picks.max())}; expected 0 to {len(self.logits) - 1}"
+            )
+        return self._taken(picks, selection)
+
+    def _taken(self, picks: NDArray[np.int64], selection: Selection) -> tuple[Passage, ...]:
+        """The passages of ``picks`` (best first) and of their neighbours, as far as the budget goes."""
+        max_tokens, counter = selection.max_tokens, selection.count_tokens
+        count = budget_counter(max_tokens, self.count_tokens if counter is None else counter, "this result")
+        if max_tokens is None or count is None:
+            kept = with_neighbours(picks, selection.context, len(self.logits), self.blocks)
+        else:
+            budget = TokenBudget(self.text, self.starts, self.ends, max_tokens, count, self.blocks)
+            budget.fill(picks.tolist(), selection.context)
+            kept = budget.shrink(lambda numbers: self._most_tokens(numbers, count))
+        return self._passages(kept, selection.order, selection.merge)
+
+    def _passages(self, kept: list[int], order: Order, merge: bool) -> tuple[Passage, ...]:
+        """Sentences, ascending, as passages; with ``merge``, one passage for each run of neighbours."""
+        parts = runs(kept, self.blocks) if merge else [(number, number) for number in kept]
+        if order == "score":
+            parts.sort(key=lambda part: -float(self.logits[part[0] : part[1] + 1].max()))
+        return tuple(
+            Passage(self.text[start:end], start, end, float(self.scores[first : last + 1].max()))
+            for first, last in parts
+            for start, end in [(int(self.starts[first]), int(self.ends[last]))]
+        )
+
+    def _most_tokens(self, kept: list[int], count: CountTokens) -> int:
+        """The largest count over all forms that a caller can get, so that all forms have the same selection."""
+        joined, apart = set(), []
+        for merge in (False, True):
+            texts = [passage.text for passage in self._passages(kept, "document", merge)]
+            by_score = [passage.text for passage in self._passages(kept, "score", merge)]
+            joined |= {"\n".join(texts), "\n".join(by_score)}
+            apart.append(sum(map(count, texts)))
+        return max(*map(count, joined), *apart)
 
     def context(
         self,
@@ -237,7 +293,13 @@ class ScanResult:
             ``.kept`` and ``.read`` tokens, and their ``.share``.
         """
         check_counter(count_tokens)
-        count = compression_counter(self.count_tokens if count_tokens is None else count_tokens)
+        counter = self.count_tokens if count_tokens is None else count_tokens
+        if counter is None:
+            raise ValueError(
+                "compression: this result counts no tokens; expected count_tokens as well, for example "
+                'count_tokens="o200k_base"'
+            )
+        count = resolve_counter(counter)
         kept = count(self.context(top_k, threshold, max_tokens, count_tokens, context))
         read = self.tokens_read if count_tokens is None else None
         return Compression(kept, count(self.text) if read is None else read)
@@ -251,6 +313,16 @@ class ScanResult:
         """
         return document_score(self.logits, aggregation, top=top)
 
+    def profile(self, parts: int) -> NDArray[np.float64]:
+        """The best score in each of ``parts`` equal stretches of the document, 0 without a sentence: (parts,)."""
+        profile, characters = np.zeros(parts), max(1, len(self.text))
+        first = self.starts * parts // characters
+        last = np.minimum((self.ends - 1) * parts // characters, parts - 1)
+        spread = last - first + 1  # in how many parts each sentence is: (n,)
+        behind = np.arange(spread.sum()) - np.repeat(np.cumsum(spread) - spread, spread)
+        np.maximum.at(profile, np.repeat(first, spread) + behind, np.repeat(self.scores, spread))
+        return profile
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the document's text, for JSON.
 
@@ -260,11 +332,25 @@ class ScanResult:
             ``query``, ``characters`` of the document, ``tokens_read`` (None if not counted), and ``sentences``
             in document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
         """
-        return as_dict(self)
+        return {
+            "query": self.query,
+            "characters": len(self.text),
+            "tokens_read": self.tokens_read,
+            "sentences": [
+                {
+                    "start": each.start,
+                    "end": each.end,
+                    "score": each.score,
+                    "logit": each.logit,
+                    "text": each.text,
+                }
+                for each in self.sentences
+            ],
+        }
 
     def to_json(self, indent: int | None = None) -> str:
         """:meth:`to_dict` as JSON in ASCII, on one line unless there is an ``indent``."""
-        return as_json(self, indent)
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=True, allow_nan=False)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """All sentences as a data frame, one in a row, in document order.
@@ -280,7 +366,25 @@ class ScanResult:
         ImportError
             If pandas is not installed; the message says how to install it.
         """
-        return as_frame(self)
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError('to_pandas needs pandas: pip install "spscanner-rag[pandas]"') from error
+        places = np.empty(len(self.logits), np.int64)
+        places[rank(self.logits)] = np.arange(1, len(places) + 1)
+        texts = [sentence.text for sentence in self.sentences]
+        columns = {
+            # As objects: a string column would refuse a lone surrogate where pyarrow is installed.
+            "text": pandas.Series(texts, dtype=object),
+            "start": self.starts.copy(),
+            "end": self.ends.copy(),
+            "logit": self.logits.copy(),
+            "score": self.scores.copy(),
+            "rank": places,
+        }
+        frame = pandas.DataFrame(columns)
+        frame.attrs = {"query": self.query, "characters": len(self.text), "tokens_read": self.tokens_read}
+        return frame
 
     def __reduce__(self) -> tuple[type["ScanResult"], tuple[object, ...]]:
         # Without cached properties, and without the counter, which may hold a whole scanner.
@@ -301,4 +405,41 @@ class ScanResult:
         )
 
     def _repr_html_(self) -> str:
-        return notebook_view(self)
+        return notebook_view(self.query, self.text, self.sentences, self.profile(PARTS), self.tokens_read)
+
+
+def _frozen(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
+    """A read-only copy."""
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
+
+
+def _check_arrays(
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    logits: NDArray[np.float32],
+    blocks: Blocks | None,
+    characters: int,
+) -> None:
+    """Raise ``ValueError`` as `ScanResult` says, for a text of so many characters."""
+    shapes = (starts.shape, ends.shape, logits.shape)
+    if starts.ndim != 1 or len(set(shapes)) != 1:
+        raise ValueError(f"starts, ends, logits: got shapes {shapes}; expected one value each per sentence")
+    bounds = np.column_stack([starts, ends]).ravel()
+    inside = len(bounds) == 0 or (bounds[0] >= 0 and bounds[-1] <= characters)
+    if not inside or (starts >= ends).any() or (starts[1:] < ends[:-1]).any():
+        raise ValueError(
+            f"starts, ends: got spans that overlap, are empty or leave the text of {characters} characters; "
+            "expected ascending, disjoint spans of the document that was scanned"
+        )
+    if not np.isfinite(logits).all():
+        raise ValueError(
+            f"logits: got {int((~np.isfinite(logits)).sum())} values that are not finite; expected numbers: "
+            'check the checkpoint, or scan with dtype="float32"'
+        )
+    if blocks is not None and (blocks.shape != logits.shape or (blocks[1:] < blocks[:-1]).any()):
+        raise ValueError(
+            f"blocks: got shape {blocks.shape} for {len(logits)} sentences; expected one number for each, none "
+            "smaller than the one before"
+        )

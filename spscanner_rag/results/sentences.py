@@ -1,10 +1,7 @@
-"""The pieces of a scan's result: one scored sentence, one passage of selected sentences, and all as arrays."""
+"""The parts of a result: a scored sentence, a passage of selected sentences, and how much a selection keeps."""
 
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -59,48 +56,27 @@ class Passage:
         return f"Passage({shortened(self.text)}, start={self.start}, end={self.end}, score={self.score:.4g})"
 
 
-class ScoredText(Protocol):
-    """What the outputs of a `ScanResult` read of it; its docstring describes the attributes."""
+class Compression(NamedTuple):
+    """Tokens of a selection, and of the document that was read for it, counted by one tokenizer.
+
+    Attributes
+    ----------
+    kept : int
+        Tokens of the selected text.
+    read : int
+        Tokens of the document; the question and its repetitions do not count.
+    """
+
+    kept: int
+    read: int
 
     @property
-    def query(self) -> str:
-        """The question."""
-        ...
+    def share(self) -> float:
+        """``kept / read``; 0 for a document without tokens."""
+        return self.kept / self.read if self.read else 0.0
 
-    @property
-    def text(self) -> str:
-        """The document."""
-        ...
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Spans of the sentences begin here: (sentences,)."""
-        ...
-
-    @property
-    def ends(self) -> NDArray[np.int64]:
-        """Spans end before here: (sentences,)."""
-        ...
-
-    @property
-    def logits(self) -> NDArray[np.float32]:
-        """The output for each sentence: (sentences,)."""
-        ...
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Sigmoid of the logits: (sentences,)."""
-        ...
-
-    @property
-    def sentences(self) -> tuple[ScoredSentence, ...]:
-        """All sentences in document order."""
-        ...
-
-    @property
-    def tokens_read(self) -> int | None:
-        """Tokens of the document that were read, if they were counted."""
-        ...
+    def __str__(self) -> str:
+        return f"{self.kept:,} of {self.read:,} tokens kept ({100 * self.share:.1f} %)"
 
 
 def shortened(text: str, characters: int = 60) -> str:

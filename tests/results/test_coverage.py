@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.evidence.metrics import recall_at
+from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.results.coverage import (
     NEVER,
     Spans,
@@ -87,14 +87,14 @@ def test_sentence_units_give_plain_recall(
     )
     relevant = relevant_units(*sentences, evidence)
     if relevant.any():
-        found = coverage_recall_at(sentences, scores, evidence_sentences(sentences, evidence))
+        found = coverage_recall_at(sentences, scores, evidence_sentences(sentences, evidence), CUTOFFS)
         assert found == pytest.approx(recall_at(scores, relevant))
 
 
 def test_errors() -> None:
     one, none = spans((0, 5)), spans()
     with pytest.raises(ValueError, match="got no evidence sentence"):
-        coverage_recall_at(one, np.zeros(1), none)
+        coverage_recall_at(one, np.zeros(1), none, (1,))
     with pytest.raises(ValueError, match="cut-off 0"):
         coverage_recall_at(one, np.zeros(1), one, (0,))
     with pytest.raises(ValueError, match="got 2 scores for 1 units"):

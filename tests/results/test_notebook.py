@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from spscanner_rag.results import ScanResult
 from spscanner_rag.results.notebook import BEST
-from spscanner_rag.results.profile import score_profile
 from spscanner_rag.text.escaping import visible
 
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> </mark></div> \x1b[31m \u202e \ud800 &lt;"
@@ -93,7 +92,7 @@ def test_a_document_without_a_sentence() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9), st.floats(0, 1)), max_size=20),
+    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9), st.floats(-5, 5, width=32)), max_size=20),
     st.integers(1, 50),
 )
 def test_the_profile_is_the_best_score_of_every_part(
@@ -105,13 +104,11 @@ def test_the_profile_is_the_best_score_of_every_part(
         ends.append(place + gap + length)
         place = ends[-1]
     characters = place + 3
-    scores = [score for *_, score in sentences]
+    logits = [logit for *_, logit in sentences]
+    result = ScanResult("q", "x" * characters, starts, ends, logits)  # type: ignore[arg-type]
     expected = [0.0] * parts
-    for start, end, score in zip(starts, ends, scores, strict=True):
+    for start, end, score in zip(starts, ends, result.scores.tolist(), strict=True):
         for part in {character * parts // characters for character in range(start, end)}:
             expected[part] = max(expected[part], score)
-    found = score_profile(
-        np.array(starts, np.int64), np.array(ends, np.int64), np.array(scores), characters, parts
-    )
     if parts <= characters:  # else a character is wider than a part
-        assert found.tolist() == pytest.approx(expected)
+        assert result.profile(parts).tolist() == pytest.approx(expected)

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from spscanner_rag.results import Passage, ScanResult
-from spscanner_rag.results.selection import resolve_top_k, runs, sigmoid, with_neighbours
+from spscanner_rag.results import Passage, ScanResult, Selection
+from spscanner_rag.results.selection import sigmoid
+from spscanner_rag.results.token_budget import runs, with_neighbours
 
 
 def count_words(text: str) -> int:
@@ -359,7 +360,8 @@ def test_narrow_gaps_make_up_for_wide_ones() -> None:
     ],
 )
 def test_how_many_top_k_allows(top_k: float | None, n_sentences: int, expected: int) -> None:
-    assert resolve_top_k(top_k, n_sentences) == expected
+    scores = np.zeros(n_sentences)
+    assert Selection(top_k=top_k).limit(n_sentences, scores) == expected
 
 
 def test_equal_logits_go_to_the_earlier_sentence() -> None:

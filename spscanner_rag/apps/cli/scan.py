@@ -138,7 +138,7 @@ def scan(
 
     from spscanner_rag import Scanner
     from spscanner_rag.apps.pages.terminal import scan_progress
-    from spscanner_rag.results.selected_together import select_together
+    from spscanner_rag.results.together import select_together
 
     scanner = Scanner.from_pretrained(
         model, device=device, dtype=dtype, segment_tokens=segment_tokens, threads=threads

@@ -11,7 +11,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.coverage import Spans
-from spscanner_rag.results.selected_together import Selected, select_together
+from spscanner_rag.results.together import Selected, select_together
 from spscanner_rag.scorers import Scorer, score_batch, segment, words_together
 from spscanner_rag.text.units import Unit
 

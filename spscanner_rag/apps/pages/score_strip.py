@@ -1,7 +1,6 @@
 """The strip of a document: its scores from left to right, and its picks as links."""
 
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
-from spscanner_rag.results.profile import score_profile
 
 WIDTH, HEIGHT = 1000, 40
 PARTS = 500
@@ -15,8 +14,7 @@ def score_strip(number: int, scanned: ScannedDocument, best: float) -> str:
     """
     result = scanned.result
     characters = max(1, len(result.text))
-    scores = score_profile(result.starts, result.ends, result.scores, characters, PARTS)
-    heights = (HEIGHT * scores / max(best, 1e-12)).clip(0, HEIGHT).tolist()
+    heights = (HEIGHT * result.profile(PARTS) / max(best, 1e-12)).clip(0, HEIGHT).tolist()
     step = WIDTH / PARTS
     bars = "".join(
         f"M{part * step:g} {HEIGHT}V{HEIGHT - height:.1f}h{step:g}V{HEIGHT}z"

@@ -16,7 +16,7 @@ from spscanner_rag.apps.pages.report import LEVELS, level_of, render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.selected_together import select_together
+from spscanner_rag.results.together import select_together
 from spscanner_rag.text.escaping import visible
 
 VIEWS = Path(__file__).parents[3] / "spscanner_rag" / "apps" / "pages"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.selected_together import select_together
+from spscanner_rag.results.together import select_together
 
 
 def result(logits: list[float], word: str = "word") -> ScanResult:

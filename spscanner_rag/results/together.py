@@ -1,0 +1,102 @@
+"""One selection over the results of several documents that one question was asked of."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.results.scan_result import ScanResult
+from spscanner_rag.results.selection import Selection
+from spscanner_rag.results.sentences import Passage
+
+_BETWEEN_TEXTS = "\n\n"
+
+
+class Together:
+    """The results of several documents, of which sentences are selected as if they were one.
+
+    Scores compare where the documents were scanned as one collection (``Scanner.scan_many(..., together=True)``).
+    Neighbours and merged passages stay within a document, and within a block of it.
+
+    Parameters
+    ----------
+    results : sequence of ScanResult
+        One for each document, at least one, all of one question. The first one's ``count_tokens`` counts.
+    """
+
+    def __init__(self, results: Sequence[ScanResult]) -> None:
+        ends = accumulate(len(result.text) + len(_BETWEEN_TEXTS) for result in results[:-1])
+        self._offsets = [0, *ends]  # where each document begins in the joined text
+        self._owners = np.repeat(np.arange(len(results)), [len(result.logits) for result in results])
+        self.joined = results[0] if len(results) == 1 else self._join(results)
+
+    def _join(self, results: Sequence[ScanResult]) -> ScanResult:
+        placed = list(zip(results, self._offsets, strict=True))
+        return ScanResult(
+            results[0].query,
+            _BETWEEN_TEXTS.join(result.text for result in results),
+            np.concatenate([result.starts + offset for result, offset in placed]),
+            np.concatenate([result.ends + offset for result, offset in placed]),
+            np.concatenate([result.logits for result in results]),
+            results[0].count_tokens,
+            self._blocks(results),
+        )
+
+    def _blocks(self, results: Sequence[ScanResult]) -> NDArray[np.int64]:
+        """A number for each block of each document, ascending: (sentences,)."""
+        own = [np.zeros(len(one.logits), np.int64) if one.blocks is None else one.blocks for one in results]
+        blocks = np.concatenate(own)
+        begins = (np.diff(blocks, prepend=blocks[:1]) != 0) | (np.diff(self._owners, prepend=0) != 0)
+        return np.cumsum(begins)
+
+    def select(self, selection: Selection) -> list[tuple[int, Passage]]:
+        """Selected passages, each after the number of its document; offsets are those of the document.
+
+        Raises ``ValueError`` for a token budget where nothing counts tokens.
+        """
+        return [self._placed(passage) for passage in self.joined.selected(selection, self._owners)]
+
+    def ranks(self, selection: Selection) -> dict[tuple[int, int], int]:
+        """Ranks, from 1 by score, of the sentences that were selected for their score.
+
+        The keys are the number of the document and the start of the sentence in it.
+        """
+        alone = replace(selection, context=0, merge=False, order="score")
+        return {
+            (number, passage.start): place
+            for place, (number, passage) in enumerate(self.select(alone), start=1)
+        }
+
+    def _placed(self, passage: Passage) -> tuple[int, Passage]:
+        number = bisect_right(self._offsets, passage.start) - 1
+        offset = self._offsets[number]
+        return number, replace(passage, start=passage.start - offset, end=passage.end - offset)
+
+
+class Selected(NamedTuple):
+    """What was selected of one document."""
+
+    passages: tuple[Passage, ...]  # selected sentences and their neighbours, in the order asked for
+    picks: tuple[Passage, ...]  # those that were selected for their score, in the same order
+    ranks: dict[int, int]  # rank from 1 of each pick among the picks of all documents, by its start
+
+
+def select_together(results: Sequence[ScanResult], selection: Selection) -> list[Selected]:
+    """What is selected of each document, in the order given, without ``merge``; see `Together`."""
+    together = Together(results)
+    ranks = together.ranks(selection)
+    own: list[list[Passage]] = [[] for _ in results]
+    for number, passage in together.select(selection):
+        own[number].append(passage)
+    return [
+        Selected(
+            tuple(passages),
+            tuple(passage for passage in passages if (number, passage.start) in ranks),
+            {start: place for (document, start), place in ranks.items() if document == number},
+        )
+        for number, passages in enumerate(own)
+    ]
