@@ -1,4 +1,4 @@
-"""Parts: the files that the records of a chunk are written to, Parquet or JSONL."""
+"""Parts: rows scanned into records, and the Parquet or JSONL files that hold the records of a chunk."""
 
 import json
 from collections.abc import Sequence
@@ -7,10 +7,89 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
-from spscanner_rag.apps.batch.scanning import Record
-from spscanner_rag.checkpoint.whole_file import whole_file
+from spscanner_rag.apps.batch.inputs import Row
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.results import ScanResult, Selection
+from spscanner_rag.scanner import Scanner
+from spscanner_rag.text.units import readable
 
 Form = Literal["parquet", "jsonl"]
+
+Record = dict[str, Any]
+"""One line of a part; `schema` lists its columns."""
+
+
+def scan_rows(
+    scanner: Scanner, rows: Sequence[Row], selection: Selection, texts: bool = True
+) -> list[Record]:
+    """A record for each row, with the texts of its sentences where asked for. Every pair is read on its own.
+
+    Rows share forward passes. If these fail, for example for want of memory, each row is scanned alone, and what
+    fails then gets an error.
+    """
+    errors = [row.error or _fault_of(scanner, row) for row in rows]
+    pairs = [(row.query, row.document) for row, error in zip(rows, errors, strict=True) if error is None]
+    results: list[ScanResult | str]
+    try:
+        results = list(scanner.scan_many(pairs))
+    except Exception:
+        results = [_alone(scanner, pair) for pair in pairs]
+    left = iter(results)
+    return [
+        _record(row, next(left) if error is None else error, selection, texts)
+        for row, error in zip(rows, errors, strict=True)
+    ]
+
+
+def _fault_of(scanner: Scanner, row: Row) -> str | None:
+    try:
+        scanner.pipeline.request_of((row.query, row.document))
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return None
+
+
+def _alone(scanner: Scanner, pair: tuple[str, str | TextFile]) -> ScanResult | str:
+    try:
+        return scanner.scan(*pair)
+    except Exception as error:  # whatever it is, the other rows go on
+        message = str(error).strip()
+        return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _record(row: Row, result: ScanResult | str, selection: Selection, texts: bool) -> Record:
+    own: Record = {
+        "id": readable(row.id),
+        "query_id": None if row.query_id is None else readable(row.query_id),
+        "document_score": None,
+        "sentence_count": None,
+        "tokens": None,
+        "sentences": [],
+        "error": None,
+    }
+    if isinstance(result, str):
+        return own | {"error": readable(result)[:500]}
+    section = row.document.section if isinstance(row.document, TextFile) else None
+    sentences = []
+    for number in result.picks(selection).tolist():
+        start, end = int(result.starts[number]), int(result.ends[number])
+        sentences.append(
+            {
+                "start": start,
+                "end": end,
+                "score": float(result.scores[number]),
+                "logit": float(result.logits[number]),
+                "text": readable(result.text[start:end]) if texts else None,
+                "section": readable(section(start)) if section else None,
+            }
+        )
+    has_score = len(result.logits) > 0
+    return own | {
+        "document_score": result.document_score() if has_score else None,
+        "sentence_count": len(result.logits),
+        "tokens": result.tokens_read,
+        "sentences": sentences,
+    }
 
 
 def default_form() -> Form:
@@ -19,7 +98,7 @@ def default_form() -> Form:
 
 
 def part_path(folder: Path, number: int, form: Form) -> Path:
-    """The file of a chunk."""
+    """Return the file of a chunk."""
     return folder / f"part-{number:06d}.{form}"
 
 
@@ -27,12 +106,6 @@ def finished(folder: Path, count: int, form: Form) -> set[int]:
     """Numbers of the chunks, of ``count``, whose part is in the folder: a part is there only if it is whole."""
     names = {path.name for path in folder.glob(f"part-*.{form}")}
     return {number for number in range(count) if part_path(folder, number, form).name in names}
-
-
-def write_part(folder: Path, number: int, form: Form, content: bytes) -> None:
-    """Write a part whole or not at all."""
-    with whole_file(part_path(folder, number, form)) as unfinished:
-        unfinished.write_bytes(content)
 
 
 def encoded(records: Sequence[Record], form: Form) -> bytes:

@@ -13,9 +13,9 @@ from spscanner_rag.scorers import check_query
 from spscanner_rag.text.escaping import encodable, one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.apps.batch.ray_pool import Pool
-    from spscanner_rag.apps.batch.rows import Columns, Query
-    from spscanner_rag.apps.batch.run import Progress
+    from spscanner_rag.apps.batch.batch_run import Progress
+    from spscanner_rag.apps.batch.inputs import Columns, Query
+    from spscanner_rag.apps.batch.workers import Pool
 
 RESULTS = """The folder gets part-000000.parquet and so on (.jsonl without pyarrow), a row for each pair:
 
@@ -82,16 +82,13 @@ def batch(
     Each pair is read on its own, as by `spscanner scan` with one FILE. With --workers, each worker has a scanner
     of its own: on CPUs with --threads cores (default 1), on GPUs with one GPU.
     """
+    from spscanner_rag.apps.batch.batch_run import run_batch
+    from spscanner_rag.apps.batch.inputs import Columns, plan_of
     from spscanner_rag.apps.batch.parts import default_form
-    from spscanner_rag.apps.batch.plan import plan_of
-    from spscanner_rag.apps.batch.rows import Columns
-    from spscanner_rag.apps.batch.run import run_batch
-    from spscanner_rag.apps.batch.scanning import Selection
-    from spscanner_rag.apps.batch.worker import Work
+    from spscanner_rag.apps.batch.workers import Work
 
     columns = Columns(id_column, query_column, text_column)
-    selection = Selection(parse_top_k(top_k), threshold, texts=texts)
-    checked_selection(top_k=selection.top_k, threshold=threshold)
+    selection = checked_selection(top_k=parse_top_k(top_k), threshold=threshold)
     asked = _queries(query or [], queries, columns)
     plan = plan_of(inputs, columns, rows_per_part, bool(asked))
     pool = _pool(workers, ray_address, device, threads)
@@ -107,7 +104,7 @@ def batch(
 
     # with a pool, this process only tells which checkpoint it is
     scanner = Scanner.from_pretrained(**arguments | ({"device": "cpu", "dtype": "float32"} if pool else {}))
-    work = Work(arguments, columns, asked, selection, default_form())
+    work = Work(arguments, columns, asked, selection, default_form(), texts)
     identity = identity_of("scanner", scanner) | {"dtype": dtype}
     with _bar(progress) as show:
         done = run_batch(plan, work, identity, out, pool, None if pool else scanner, show)
@@ -117,9 +114,7 @@ def batch(
 
 
 def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Query]":
-    from spscanner_rag.apps.batch.plan import Chunk, plan_of
-    from spscanner_rag.apps.batch.reading import RowReader
-    from spscanner_rag.apps.batch.rows import Columns, Query
+    from spscanner_rag.apps.batch.inputs import Chunk, Columns, Query, RowReader, plan_of
 
     for text in given:
         check_query(text, "--query")
@@ -145,7 +140,7 @@ def _pool(workers: int, address: str | None, device: str, threads: int | None) -
             raise ImportError('--ray-address needs Ray: pip install "spscanner-rag[ray]"')
         _warn('--workers needs Ray, so one process scans: pip install "spscanner-rag[ray]"')
         return None
-    from spscanner_rag.apps.batch.ray_pool import Pool
+    from spscanner_rag.apps.batch.workers import Pool
 
     if device.startswith("cuda:"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The routes: reranking as Cohere and text-embeddings-inference define it, and scans in this package's own form."""
+"""The routes: reranking as Cohere and text-embeddings-inference define it, and scans in a form of our own."""
 
 import asyncio
 from typing import Any

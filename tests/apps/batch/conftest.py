@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from spscanner_rag.apps.batch.rows import Columns, Query
-from spscanner_rag.apps.batch.scanning import Selection
-from spscanner_rag.apps.batch.worker import Work
+from spscanner_rag.apps.batch.inputs import Columns, Query
+from spscanner_rag.apps.batch.workers import Work
+from spscanner_rag.results import Selection
 
 Rows = Callable[..., str]
 

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.apps.batch import plan as plan_module
-from spscanner_rag.apps.batch.plan import Plan, plan_of
-from spscanner_rag.apps.batch.reading import RowReader
-from spscanner_rag.apps.batch.rows import Columns, Query, Row
+from spscanner_rag.apps.batch import inputs as plan_module
+from spscanner_rag.apps.batch.inputs import Columns, Plan, Query, Row, RowReader, plan_of
 from tests.apps.batch.conftest import Rows, pairs
 
 ASKED = [Query("1", "Who?"), Query("2", "When?")]
@@ -38,7 +36,6 @@ def test_chunks_are_read_alike_in_any_order(parquet: Rows) -> None:
     in_order = rows_of(plan)
     reader = RowReader(Columns(), [])
     assert [reader.rows(chunk) for chunk in reversed(plan.chunks)] == in_order[::-1]
-    reader.close()
 
 
 def test_long_rows_end_a_part_early(json_lines: Rows, parquet: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

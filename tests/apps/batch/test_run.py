@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spscanner_rag.apps.batch import run as run_module
-from spscanner_rag.apps.batch.plan import Chunk, plan_of
-from spscanner_rag.apps.batch.reading import RowReader
-from spscanner_rag.apps.batch.rows import Columns
-from spscanner_rag.apps.batch.run import IDENTITY, OtherRunError, Progress, run_batch
-from spscanner_rag.apps.batch.worker import Work
+from spscanner_rag.apps.batch import batch_run as run_module
+from spscanner_rag.apps.batch.batch_run import IDENTITY, OtherRunError, Progress, run_batch
+from spscanner_rag.apps.batch.inputs import Chunk, Columns, RowReader, plan_of
+from spscanner_rag.apps.batch.workers import Work
 from spscanner_rag.files.folder_lock import FolderInUseError, folder_lock
 from tests.apps.batch.conftest import Rows, pairs
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from spscanner_rag import files
-from spscanner_rag.apps.batch.rows import Row
-from spscanner_rag.apps.batch.scanning import Selection, scan_rows
+from spscanner_rag.apps.batch.inputs import Row
+from spscanner_rag.apps.batch.parts import scan_rows
+from spscanner_rag.results import Selection
 from spscanner_rag.scanner import Scanner
 from tests.apps.batch.conftest import pairs
 
@@ -38,9 +39,9 @@ def test_records_are_those_of_single_scans(scanner: Scanner) -> None:
 
 
 def test_threshold_and_texts(scanner: Scanner) -> None:
-    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None, threshold=1.0, texts=False))
+    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None, threshold=1.0))
     assert record["sentences"] == []
-    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None, texts=False))
+    (record,) = scan_rows(scanner, rows_of(pairs(1)), Selection(top_k=None), texts=False)
     assert [each["text"] for each in record["sentences"]] == [None] * 3
 
 

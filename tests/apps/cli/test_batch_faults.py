@@ -212,7 +212,7 @@ def test_a_worker_that_runs_out_of_memory_each_time_costs_its_part_alone(
     out, log = tmp_path / "two", tmp_path / "log"
     program = f"""
 import os, signal
-import spscanner_rag.apps.batch.ray_pool as pool
+import spscanner_rag.apps.batch.workers as pool
 from spscanner_rag.apps.cli import main
 
 class Killed(pool._Actor):

@@ -1,14 +1,16 @@
-"""Chunks through Ray Data: a pool of actors, each with a scanner."""
+"""Workers of a batch, each with a scanner: one in this process, or actors of Ray."""
 
 import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from spscanner_rag.apps.batch.plan import Chunk
-from spscanner_rag.apps.batch.worker import Finished, Work, Worker
+from spscanner_rag.apps.batch.inputs import Chunk, Columns, Query, RowReader
+from spscanner_rag.apps.batch.parts import Form, encoded, scan_rows
+from spscanner_rag.results import Selection
+from spscanner_rag.scanner import Scanner
 
 _IN_FLIGHT = 2
 """Chunks that an actor has: the one it scans and the next. No more are lost when a run is interrupted."""
@@ -17,12 +19,64 @@ _RETRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How many actors there are, and what each is given; ``address`` is of a running cluster, None starts one."""
+    """Number and size of the actors of Ray; ``address`` is of a running cluster, None starts one."""
 
     workers: int
     cpus: int = 1
     gpus: float = 0
     address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What every worker does.
+
+    ``scanner`` has the arguments of `Scanner.from_pretrained`; ``texts``: records have the texts of sentences.
+    """
+
+    scanner: dict[str, Any]
+    columns: Columns
+    queries: Sequence[Query]
+    selection: Selection
+    form: Form
+    texts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A chunk that a worker is done with: the content of its part, or why there is none."""
+
+    number: int
+    content: bytes = b""
+    rows: int = 0
+    errors: int = 0
+    tokens: int = 0
+    failure: str | None = None
+
+
+class Worker:
+    """Holds a scanner, which is loaded once, and the place up to which the inputs are read."""
+
+    def __init__(self, work: Work, scanner: Scanner | None = None) -> None:
+        self._work = work
+        self._scanner = scanner or Scanner.from_pretrained(**work.scanner)
+        self._reader = RowReader(work.columns, work.queries)
+
+    def finish(self, chunk: Chunk) -> Finished:
+        """Scan a chunk. What keeps the whole chunk from being read is returned and does not end the run."""
+        try:
+            rows = self._reader.rows(chunk)
+            records = scan_rows(self._scanner, rows, self._work.selection, self._work.texts)
+            content = encoded(records, self._work.form)
+        except Exception as error:
+            return Finished(chunk.number, failure=f"{type(error).__name__}: {error}"[:500])
+        return Finished(
+            chunk.number,
+            content,
+            len(records),
+            sum(record["error"] is not None for record in records),
+            sum(record["tokens"] or 0 for record in records),
+        )
 
 
 class _Actor:
@@ -31,7 +85,8 @@ class _Actor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         (values,) = batch["chunk"]
-        return {"finished": [astuple(self._worker.finish(Chunk.from_dict(values)))]}
+        chunk = Chunk(**values | {"paths": tuple(values["paths"])})
+        return {"finished": [astuple(self._worker.finish(chunk))]}
 
 
 def finished_by_ray(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Iterator[Finished]:
@@ -65,7 +120,7 @@ def finished_by_ray(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Iterator
 def _mapped(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Any:  # noqa: ANN401 - a Dataset of Ray
     from ray.data import ActorPoolStrategy, from_items
 
-    described = [{"chunk": chunk.to_dict()} for chunk in chunks]
+    described = [{"chunk": asdict(chunk)} for chunk in chunks]
     actors = ActorPoolStrategy(size=min(pool.workers, len(chunks)), max_tasks_in_flight_per_actor=_IN_FLIGHT)
     with warnings.catch_warnings():  # what limits the tries is to move to another place in Ray 2.64
         warnings.filterwarnings("ignore", ".*ray_remote_args")

@@ -1,4 +1,4 @@
-"""A batch run in a folder: its identity, its lock, the parts that are left to make."""
+"""A batch run in a folder: its identity, its lock, and the workers that make the parts that are left."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spscanner_rag.apps.batch.parts import finished, write_part
-from spscanner_rag.apps.batch.plan import Chunk, Plan
-from spscanner_rag.apps.batch.ray_pool import Pool, finished_by_ray
-from spscanner_rag.apps.batch.worker import Finished, Work, Worker
-from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.apps.batch.inputs import Chunk, Plan
+from spscanner_rag.apps.batch.parts import finished, part_path
+from spscanner_rag.apps.batch.workers import Finished, Pool, Work, Worker, finished_by_ray
+from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
 from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.files.json_difference import difference
 from spscanner_rag.files.strict_json import parse_json
@@ -87,7 +86,12 @@ def run_batch(
         "checkpoint": dict(checkpoint),
         "queries": [asdict(query) for query in work.queries],
         "columns": asdict(work.columns),
-        "selection": asdict(work.selection),
+        "selection": {
+            "top_k": work.selection.top_k,
+            "threshold": work.selection.threshold,
+            "aggregation": "max",
+            "texts": work.texts,
+        },
         "form": work.form,
     }
     with folder_lock(out):
@@ -102,7 +106,8 @@ def run_batch(
             if one.failure is not None:
                 progress.failures.append(f"part {one.number}: {one.failure}")
                 continue
-            write_part(out, one.number, work.form, one.content)
+            with whole_file(part_path(out, one.number, work.form)) as unfinished:
+                unfinished.write_bytes(one.content)
             progress.add(one)
             show(progress)
         progress.failures += [f"part {number}: its worker died each time" for number in sorted(missing)]
@@ -114,15 +119,10 @@ def _finished(
 ) -> Iterator[Finished]:
     if not chunks:
         return
-    if pool is not None:
-        yield from finished_by_ray(chunks, work, pool)
+    if pool is None:
+        yield from map(Worker(work, scanner).finish, chunks)
         return
-    worker = Worker(work, scanner)
-    try:
-        for chunk in chunks:
-            yield worker.finish(chunk)
-    finally:
-        worker.close()
+    yield from finished_by_ray(chunks, work, pool)
 
 
 def _check(out: Path, identity: Mapping[str, Any]) -> None:
@@ -143,9 +143,9 @@ def _check(out: Path, identity: Mapping[str, Any]) -> None:
             f"{path}: expected the JSON object that says what the parts were made of, got a damaged file "
             f"({error}); give another --out, or delete the folder"
         ) from None
-    told = difference(before, identity)
-    if told:
+    other = difference(before, identity)
+    if other:
         raise OtherRunError(
             f"{out} holds the parts of a run on other inputs, or with another checkpoint or other options "
-            f"({told}); give the same again, or another --out"
+            f"({other}); give the same again, or another --out"
         )

@@ -1,0 +1,382 @@
+"""The inputs of a batch: which rows of which files make each part, and those rows as questions on documents."""
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, Literal, cast
+
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.kinds import KINDS
+from spscanner_rag.files.reading import read
+from spscanner_rag.files.strict_json import parse_json
+
+TABLES = (".parquet", ".jsonl", ".ndjson")
+CHUNK_BYTES = 16 * 2**20
+"""A chunk of long rows ends earlier, so that memory does not grow with the length of documents."""
+
+_BUFFER_BYTES = 2**20
+_ROWS_AT_A_TIME = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the columns, or keys of JSON objects, that rows are read from."""
+
+    id: str = "id"
+    query: str = "query"
+    text: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question for all documents."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question on one document; ``error`` says why it cannot be scanned."""
+
+    id: str
+    query_id: str | None = None
+    query: str = ""
+    document: str | TextFile = ""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows that are scanned together into one part.
+
+    Attributes
+    ----------
+    number
+        From 0; the name of the part.
+    kind, paths
+        One file of rows, or several documents, each a file of its own.
+    start, stop
+        Rows of the file, the last one excluded.
+    offset
+        Where the first row of a JSONL file begins, in bytes.
+    """
+
+    number: int
+    kind: Literal["parquet", "jsonl", "documents"]
+    paths: tuple[str, ...]
+    start: int = 0
+    stop: int = 0
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All chunks of the inputs, and the SHA-256 of each input in their order."""
+
+    chunks: tuple[Chunk, ...]
+    digests: tuple[str, ...]
+
+
+def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool) -> Plan:
+    """Read the inputs once and divide their rows; the same inputs always give the same chunks.
+
+    Raises
+    ------
+    ValueError
+        For an input that cannot be read or has no rows to scan, and for a table without the columns.
+    """
+    tables, documents = _found(inputs)
+    if documents and not has_queries:
+        raise ValueError(
+            f"{documents[0]}: got a document without a question; expected --query or --queries for documents"
+        )
+    chunks: list[Chunk] = []
+    digests = []
+    for path in tables:
+        if path.lower().endswith(".parquet"):
+            needed = (columns.text,) if has_queries else (columns.text, columns.query)
+            sha256, found = _parquet_chunks(path, needed, rows_per_part)
+        else:
+            sha256, found = _json_chunks(path, rows_per_part)
+        digests.append(sha256)
+        chunks += found
+    for first in range(0, len(documents), rows_per_part):
+        chunks.append(Chunk(0, "documents", tuple(documents[first : first + rows_per_part])))
+    digests += map(_digest, documents)
+    if not chunks:
+        raise ValueError(f"{', '.join(inputs)}: got no row; expected at least one: check the files")
+    return Plan(tuple(replace(chunk, number=number) for number, chunk in enumerate(chunks)), tuple(digests))
+
+
+class RowReader:
+    """Reads chunks of one plan; one that gets chunks in order reads each file once.
+
+    Parameters
+    ----------
+    columns
+    queries
+        Asked of each document; without them, each row has its own question.
+    """
+
+    def __init__(self, columns: Columns, queries: Sequence[Query]) -> None:
+        self._columns, self._queries = columns, queries
+        self._table: Iterator[tuple[Any, int]] = iter(())  # rows of the Parquet file that is being read
+        self._path, self._at = "", 0  # this file, and the number of its next row
+
+    def rows(self, chunk: Chunk) -> list[Row]:
+        """The rows of a chunk; one that cannot be read has its error instead of a document."""
+        if chunk.kind == "documents":
+            return [row for path in chunk.paths for row in self._document(path)]
+        (path,) = chunk.paths
+        found: list[Row] = []
+        records = _json_records(path, chunk) if chunk.kind == "jsonl" else self._parquet_records(path, chunk)
+        for number, (values, wrong) in enumerate(records, chunk.start + 1):
+            place = f"{os.path.basename(path)}:{number}"
+            if wrong is None:
+                found += self._rows_of(values, place)
+            elif self._queries:
+                found += self._on_document(place, "", wrong)
+            else:
+                found.append(Row(place, error=wrong))
+        return found
+
+    def _on_document(self, identifier: str, document: str | TextFile, error: str | None = None) -> list[Row]:
+        return [Row(identifier, query.id, query.text, document, error) for query in self._queries]
+
+    def _document(self, path: str) -> list[Row]:
+        try:
+            return self._on_document(path, read(path))
+        except (ValueError, ImportError, RecursionError) as error:
+            return self._on_document(path, "", str(error))
+
+    def _rows_of(self, values: Mapping[str, object], place: str) -> list[Row]:
+        """The rows of a record: one, or one for each question; a record without an id is named by its place."""
+        identifier = values.get(self._columns.id)
+        if identifier is None:
+            identifier = place
+        elif not isinstance(identifier, str):
+            identifier = json.dumps(identifier, default=str)
+        wrong = _wrong(self._columns.text, values)
+        text = "" if wrong else str(values[self._columns.text])
+        if self._queries:
+            return self._on_document(identifier, text, wrong)
+        wrong = wrong or _wrong(self._columns.query, values)
+        if wrong:
+            return [Row(identifier, error=wrong)]
+        return [Row(identifier, None, str(values[self._columns.query]), text)]
+
+    def _parquet_records(self, path: str, chunk: Chunk) -> Iterator[tuple[dict[str, Any], str | None]]:
+        if self._path != path or self._at > chunk.start:
+            self._table, self._at = _parquet_rows(path, self._columns), 0
+        self._path = ""  # where reading fails, the next chunk begins anew
+        for batch, number in islice(self._table, chunk.start - self._at, chunk.stop - self._at):
+            yield _parquet_record(batch, number)
+        self._path, self._at = path, chunk.stop
+
+
+def _found(inputs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tables and documents that the inputs name. A folder with tables is read for these alone."""
+    tables: list[str] = []
+    documents: list[str] = []
+    for path in inputs:
+        inside = _files_in(path, TABLES)
+        if inside:
+            tables += inside
+        elif inside is not None:
+            documents += _documents_in(path)
+        elif path.lower().endswith(TABLES):
+            tables.append(path)
+        elif _is_address(path):
+            raise ValueError(f"{path}: got no table; expected {', '.join(TABLES)} or a folder of them")
+        else:
+            documents.append(path)
+    return tables, documents
+
+
+def _documents_in(folder: str) -> list[str]:
+    found = [] if _is_address(folder) else _files_in(folder, tuple(KINDS))
+    if not found:
+        raise ValueError(
+            f"{folder}: got a folder of which nothing can be read; expected files that end in "
+            f"{', '.join((*TABLES, *KINDS))}"
+        )
+    return found
+
+
+def _files_in(folder: str, endings: tuple[str, ...]) -> list[str] | None:
+    """The files below a folder with one of these endings, in the order of their paths; None if it is no folder.
+
+    Hidden files, and those whose name begins with an underscore, are left out, as other readers of Parquet do.
+    """
+    if not _is_address(folder):
+        root = Path(folder)
+        if not root.is_dir():
+            return None
+        paths = [(str(path), path.relative_to(root).parts) for path in root.rglob("*") if path.is_file()]
+    else:
+        system, place = _system(folder)
+        from pyarrow.fs import FileSelector, FileType
+
+        if system.get_file_info(place).type is not FileType.Directory:
+            return None
+        scheme = folder.partition("://")[0]
+        paths = [
+            (f"{scheme}://{each.path}", tuple(each.path[len(place) :].strip("/").split("/")))
+            for each in system.get_file_info(FileSelector(place, recursive=True))
+            if each.type is FileType.File
+        ]
+    return sorted(
+        path
+        for path, parts in paths
+        if parts[-1].lower().endswith(endings) and not any(part.startswith((".", "_")) for part in parts)
+    )
+
+
+def _is_address(path: str) -> bool:
+    """True if a path names a file system of pyarrow, such as ``s3://bucket/rows.parquet``."""
+    return "://" in path
+
+
+def _system(address: str) -> tuple[Any, str]:
+    """The file system of an address, and the path in it."""
+    try:
+        from pyarrow.fs import FileSystem
+    except ImportError as error:
+        raise ImportError(f'{address}: reading it needs pyarrow: pip install "spscanner-rag[ray]"') from error
+    try:
+        return cast(tuple[Any, str], FileSystem.from_uri(address))
+    except (ValueError, OSError) as error:
+        raise ValueError(
+            f"{address}: no file system of pyarrow reads it ({str(error)[:200]}); expected an address such as "
+            "s3://BUCKET/FOLDER or a local path"
+        ) from None
+
+
+def _opened(path: str) -> BinaryIO:
+    """Open a file to read from any place in it; ``ValueError`` names what cannot be read."""
+    try:
+        if not _is_address(path):
+            return open(path, "rb", buffering=_BUFFER_BYTES)
+        system, place = _system(path)
+        return cast(BinaryIO, io.BufferedReader(system.open_input_file(place), _BUFFER_BYTES))
+    except OSError as error:
+        raise ValueError(
+            f"{path}: cannot be read ({error.strerror or str(error)[:200]}); expected an existing file: check the "
+            "path and the permissions"
+        ) from None
+
+
+def _digest(path: str) -> str:
+    with _opened(path) as file:
+        return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+
+
+def _json_chunks(path: str, rows_per_part: int) -> tuple[str, list[Chunk]]:
+    """Divide lines; that they have the columns is checked when each is read."""
+    hashed = hashlib.sha256()
+    chunks = []
+    start = offset = position = row = 0
+    with _opened(path) as file:
+        for row, line in enumerate(file, 1):
+            hashed.update(line)
+            position += len(line)
+            if row - start >= rows_per_part or position - offset >= CHUNK_BYTES:
+                chunks.append(Chunk(0, "jsonl", (path,), start, row, offset))
+                start, offset = row, position
+    if row > start:
+        chunks.append(Chunk(0, "jsonl", (path,), start, row, offset))
+    return hashed.hexdigest(), chunks
+
+
+def _parquet_chunks(path: str, needed: Iterable[str], rows_per_part: int) -> tuple[str, list[Chunk]]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError(
+            f'{path}: reading Parquet needs pyarrow: pip install "spscanner-rag[ray]"; JSONL does not'
+        ) from error
+    sha256 = _digest(path)
+    with _opened(path) as file:
+        try:
+            table = pq.ParquetFile(file)
+        except pa.ArrowInvalid as error:
+            raise ValueError(
+                f"{path}: got no Parquet file ({str(error)[:200]}); check that it is whole"
+            ) from None
+        for column in needed:
+            _check_column(path, column, table.schema_arrow)
+        rows = table.metadata.num_rows
+        groups = (table.metadata.row_group(number) for number in range(table.metadata.num_row_groups))
+        row_bytes = sum(group.total_byte_size for group in groups) / max(1, rows)
+    step = max(1, min(rows_per_part, int(CHUNK_BYTES / max(1.0, row_bytes))))
+    return sha256, [
+        Chunk(0, "parquet", (path,), start, min(rows, start + step)) for start in range(0, rows, step)
+    ]
+
+
+def _check_column(path: str, column: str, schema: Any) -> None:  # noqa: ANN401 - pyarrow's
+    place = schema.get_field_index(column)
+    kind = None if place < 0 else str(schema.field(place).type)
+    if kind not in ("string", "large_string", "string_view"):
+        got = f"the columns {', '.join(schema.names)}" if kind is None else f"{column} of type {kind}"
+        raise ValueError(
+            f"{PurePath(path).name}: got {got}; expected a column of strings {column!r}: see --text-column and "
+            "--query-column"
+        )
+
+
+def _parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, int]]:
+    """All rows of a file, each as a record batch of pyarrow's and the number of the row in it.
+
+    One group of rows is often as large as the file, so a reader that started again for each chunk would decode the
+    file once for each.
+    """
+    import pyarrow.parquet as pq
+
+    with _opened(path) as file:
+        table = pq.ParquetFile(file)
+        wanted = {columns.id, columns.query, columns.text}
+        names = [name for name in table.schema_arrow.names if name in wanted]
+        for batch in table.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=names, use_threads=False):
+            for number in range(batch.num_rows):
+                yield batch, number
+
+
+def _parquet_record(batch: Any, number: int) -> tuple[dict[str, Any], str | None]:  # noqa: ANN401 - pyarrow's
+    try:
+        return {name: batch.column(name)[number].as_py() for name in batch.schema.names}, None
+    except UnicodeDecodeError as error:
+        return {}, f"got a string that is not UTF-8 ({error.reason} at byte {error.start:,}); expected UTF-8"
+
+
+def _json_records(path: str, chunk: Chunk) -> Iterator[tuple[dict[str, Any], str | None]]:
+    with _opened(path) as file:
+        file.seek(chunk.offset)
+        for line in islice(file, chunk.stop - chunk.start):
+            yield _json_record(line)
+
+
+def _json_record(line: bytes) -> tuple[dict[str, Any], str | None]:
+    """The object of a line of JSON, and the reason if it holds none."""
+    try:
+        values = parse_json(line)
+    except (ValueError, RecursionError) as error:  # ValueError also for what is not UTF-8
+        return {}, f"got no JSON ({str(error)[:200]}); expected an object on one line"
+    if not isinstance(values, dict):
+        return {}, f"got a JSON {type(values).__name__}; expected an object on one line"
+    return values, None
+
+
+def _wrong(column: str, values: Mapping[str, object]) -> str | None:
+    """The reason why a record has no string in a column."""
+    if column not in values:
+        return f"{column}: missing; expected a string"
+    value = values[column]
+    return None if isinstance(value, str) else f"{column}: got {type(value).__name__}; expected a string"
