@@ -1,4 +1,4 @@
-"""What ``config.json`` says: the model's shape and tensors, and how a scanner reads (the object "spscanner").
+"""What ``config.json`` says: the shape of the model, and how a scanner reads (the object "spscanner").
 
 All other modules use the keys and tensor names of ``mamba_ssm``; those of transformers (``model_type: mamba2``)
 are translated here.
@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 
 from spscanner_rag.checkpoint.file_access import CheckpointError
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS
 
 PUBLISHED_VOCAB_SIZE: Final = 50277
 
@@ -79,59 +78,6 @@ def canonical_name(name: str) -> str:
     if name.startswith(("embedding.", "embeddings.", "layers.", "norm_f.")):
         name = f"backbone.{name}"
     return name.replace("backbone.embeddings.", "backbone.embedding.", 1)
-
-
-def tensor_shapes(
-    config: Mamba2Config,
-    *,
-    match: bool = False,
-    prior: bool = False,
-    surroundings: bool = False,
-    soft: bool = False,
-    head: bool = True,
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name and shape of every tensor of a scanner, without allocating any.
-
-    ``match``, ``prior``, ``surroundings`` and ``soft`` are the parts of the lexical channel, as in
-    `ScannerSettings`. The shapes come layer by layer, so that an absurd number of layers costs nothing.
-    """
-    yield "backbone.embedding.weight", (config.padded_vocab_size, config.d_model)
-    for layer in range(config.n_layer):
-        yield f"backbone.layers.{layer}.norm.weight", (config.d_model,)
-        for name, shape in _mixer_shapes(config):
-            yield f"backbone.layers.{layer}.mixer.{name}", shape
-    yield "backbone.norm_f.weight", (config.d_model,)
-    if head:
-        yield HEAD_TENSORS[0], (1, config.d_model)
-        yield HEAD_TENSORS[1], (1,)
-    if match:
-        yield "match_embedding.weight", (MATCH_CLASSES, config.d_model)
-    if prior:
-        yield "lexical_prior.weight", (1, 1)
-    if surroundings:
-        yield "surroundings.weight", (SURROUNDINGS, config.d_model)
-        yield "surroundings.bias", (SURROUNDINGS,)
-    if soft:
-        yield "soft_match.weight", (config.d_model, SOFT_FEATURES)
-        yield "soft_prior.weight", (SOFT_SCORES, config.d_model)
-        yield "soft_prior.bias", (SOFT_SCORES,)
-
-
-def _mixer_shapes(config: Mamba2Config) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The tensors of one Mamba-2 mixer."""
-    yield "in_proj.weight", (config.d_in_proj, config.d_model)
-    yield "conv1d.weight", (config.conv_dim, 1, config.d_conv)
-    if config.conv_bias:
-        yield "conv1d.bias", (config.conv_dim,)
-    yield "dt_bias", (config.nheads,)
-    yield "A_log", (config.nheads,)
-    yield "D", (config.d_inner if config.D_has_hdim else config.nheads,)
-    if config.rmsnorm:
-        yield "norm.weight", (config.d_inner,)
-    yield "out_proj.weight", (config.d_model, config.d_inner)
-    if config.bias:
-        yield "in_proj.bias", (config.d_in_proj,)
-        yield "out_proj.bias", (config.d_model,)
 
 
 def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:

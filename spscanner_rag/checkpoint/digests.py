@@ -12,21 +12,22 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
 from spscanner_rag.checkpoint.file_access import (
+    CONFIG,
     SAFETENSORS,
     TOKENIZER,
     WORD_VECTORS,
+    Check,
     CheckpointError,
     first_line,
     open_file,
 )
-from spscanner_rag.checkpoint.tokenizer_file import Check
 
 DIGESTS: Final = "sha256"
 """The key of the object "spscanner" that holds the digests."""
@@ -108,51 +109,41 @@ class Digests:
 
     @contextmanager
     def checking(self, path: Path) -> Iterator[Check]:
-        """Check files in other threads while the body reads them; raise `CheckpointError` after the body.
+        """Check a large file in other threads while the body reads it; raise `CheckpointError` after the body.
 
-        ``path`` is checked as a file. The body gets a function that it calls with the path and the content of
-        every other file that it reads, before it parses the content. An error in the body stops the check of
-        ``path`` and is the one that is raised. Only a `CheckpointError` gives way to a wrong digest of another
-        file, which says more about the damage than what a parser found there.
+        The body gets a function to call with the path and the content of every other file that it reads, before it
+        parses the content: it raises `CheckpointError` for a wrong digest. An error in the body stops the check of
+        ``path`` and is the one that is raised.
         """
-        if path.name in self.files and not os.path.lexists(path):
+        if path.name not in self.files:
+            yield self._check_content
+            return
+        if not os.path.lexists(path):
             raise CheckpointError(
-                f"{path}: missing, though {path.parent / 'config.json'} has its SHA-256; download or save the"
-                " checkpoint again"
+                f"{path}: missing, though {path.parent / CONFIG} has its SHA-256; download or save the checkpoint"
+                " again"
             )
         stop = Event()
-        with ExitStack() as stack:
-            mapped = stack.enter_context(_mapped(path)) if path.name in self.files else b""
-            pool = stack.enter_context(_pool_for(mapped))
-            of_path = _submit(pool, mapped, stop) if path.name in self.files else []
-            given: list[tuple[Path, list[Future[str]]]] = []
-
-            def check(path: Path, content: bytes) -> None:
-                if path.name in self.files:
-                    given.append((path, _submit(pool, content, Event(), wait=False)))
-
+        with _mapped(path) as content, _pool_for(content) as pool:
+            pieces = _submit(pool, content, stop)
             try:
-                yield check
-            except BaseException as error:
+                yield self._check_content
+            except BaseException:
                 stop.set()
-                if isinstance(error, CheckpointError):
-                    self._compare_all(given)
                 raise
-            self._compare_all([*given, (path, of_path)] if of_path else given)
-
-    def _compare_all(self, found: Iterable[tuple[Path, list[Future[str]]]]) -> None:
-        for path, pieces in found:
             self._compare(path, [piece.result() for piece in pieces])
 
+    def _check_content(self, path: Path, content: bytes) -> None:
+        if path.name in self.files:
+            self._compare(path, [_digest(content, start, Event()) for start in _starts(content)])
+
     def _compare(self, path: Path, got: list[str]) -> None:
-        expected = self.files[path.name]
-        if tuple(got) == expected:
-            return
-        raise CheckpointError(
-            f"{path}: its SHA-256 is not the one in {path.parent / 'config.json'}, so the file is damaged, is that"
-            " of another checkpoint, or saving was interrupted; download or save the checkpoint again (if you"
-            f" changed it on purpose, remove spscanner.{DIGESTS} from config.json)"
-        )
+        if tuple(got) != self.files[path.name]:
+            raise CheckpointError(
+                f"{path}: its SHA-256 is not the one in {path.parent / CONFIG}, so the file is damaged, is that of"
+                " another checkpoint, or saving was interrupted; download or save the checkpoint again (if you"
+                f" changed it on purpose, remove spscanner.{DIGESTS} from {CONFIG})"
+            )
 
 
 def with_own_digest(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,17 +179,14 @@ def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
     """A file's content. Mapped, one call hashes a block without waiting for the interpreter."""
     with open_file(path) as file:
         try:
-            # an empty file cannot be mapped
-            size = os.fstat(file.fileno()).st_size
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+            content = (
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if file.seek(0, os.SEEK_END) else b""
+            )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or first_line(error)
             raise CheckpointError(f"{path}: {reason}; expected a file that can be read") from None
-    if isinstance(content, bytes):
+    with nullcontext(content) if isinstance(content, bytes) else content:  # an empty file cannot be mapped
         yield content
-    else:
-        with content:
-            yield content
 
 
 def _pool_for(content: mmap.mmap | bytes) -> ThreadPoolExecutor:
@@ -206,24 +194,25 @@ def _pool_for(content: mmap.mmap | bytes) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(pieces, os.cpu_count() or 1, _MOST_THREADS))
 
 
-def _submit(
-    pool: ThreadPoolExecutor, content: mmap.mmap | bytes, stop: Event, *, wait: bool = True
-) -> list[Future[str]]:
-    """Begin to compute the digests of a file's pieces, and ``wait`` until the first thread has begun.
+def _submit(pool: ThreadPoolExecutor, content: mmap.mmap | bytes, stop: Event) -> list[Future[str]]:
+    """Begin to compute the digests of a file's pieces, and wait until the first thread has begun.
 
     Without that it would begin late: the loader's first call, which parses the tokenizer, keeps the interpreter.
     """
     begun = Event()
-    starts = range(0, len(content) or 1, _PIECE_BYTES)
-    pieces = [pool.submit(_digest, content, start, begun, stop) for start in starts]
-    if wait:
-        begun.wait()
+    pool.submit(begun.set)
+    pieces = [pool.submit(_digest, content, start, stop) for start in _starts(content)]
+    begun.wait()
     return pieces
 
 
-def _digest(content: mmap.mmap | bytes, start: int, begun: Event, stop: Event) -> str:
+def _starts(content: mmap.mmap | bytes) -> range:
+    """Where the pieces of a file begin."""
+    return range(0, len(content) or 1, _PIECE_BYTES)
+
+
+def _digest(content: mmap.mmap | bytes, start: int, stop: Event) -> str:
     """The digest of the piece that starts at a byte of a file."""
-    begun.set()
     digest = hashlib.sha256()
     end = min(start + _PIECE_BYTES, len(content))
     for at in range(start, end, _BLOCK_BYTES):

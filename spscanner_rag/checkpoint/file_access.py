@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.text.escaping import unbroken
 
 CONFIG: Final = "config.json"
 SAFETENSORS: Final = "model.safetensors"
@@ -19,6 +19,9 @@ SAFETENSORS_INDEX: Final = "model.safetensors.index.json"
 PICKLED: Final = "pytorch_model.bin"
 TOKENIZER: Final = "tokenizer.json"
 WORD_VECTORS: Final = "word_vectors.safetensors"
+
+Check = Callable[[Path, bytes], None]
+"""Called with the path and the content of a file before the content is parsed; see `Digests.checking`."""
 
 LARGEST_JSON: Final = 2**24
 """Bytes of a ``config.json`` or an index of shards; those of the largest published models have less than 2**20."""
@@ -31,8 +34,6 @@ _KINDS: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-# What would break a message's line, or act on a terminal.
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kept
 
 
@@ -44,7 +45,7 @@ class CheckpointError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        message = _CONTROL.sub(lambda found: ascii(found.group())[1:-1], message)
+        message = unbroken(message)
         if len(message) > _MESSAGE_START + _MESSAGE_END:
             message = f"{message[:_MESSAGE_START]} [...] {message[-_MESSAGE_END:]}"
         super().__init__(message)
@@ -119,7 +120,7 @@ _LARGEST: Final = 2**31  # bytes: two million words of 1,024 numbers
 _NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
 
 
-def read_word_vectors(path: Path, check: Callable[[Path, bytes], None] | None = None) -> WordVectors:
+def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
     """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged.
 
     ``check`` is called with the path and the content before they are used; see `Digests.checking`.

@@ -1,7 +1,7 @@
 """Load a checkpoint: its model, tokenizer and settings; each file is read once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -16,7 +16,6 @@ from spscanner_rag.checkpoint.config import (
     canonical_name,
     faults_of,
     read_config,
-    tensor_shapes,
 )
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests, fingerprint
 from spscanner_rag.checkpoint.file_access import (
@@ -25,13 +24,14 @@ from spscanner_rag.checkpoint.file_access import (
     TOKENIZER,
     WORD_VECTORS,
     CheckpointError,
+    first_line,
     read_json,
     read_word_vectors,
 )
 from spscanner_rag.checkpoint.hub import HubOptions, locate
-from spscanner_rag.checkpoint.save import current_files
-from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
+from spscanner_rag.checkpoint.tensor_files import TensorHeader, read_headers, read_tensors, verify_headers
 from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -188,41 +188,53 @@ def load_classifier(
     `load_checkpoint`; it also refuses a model without a head, with several labels, or with a lexical channel.
     """
     folder = current_files(locate(name, **hub))
-    config, _, _, digests = _read_settings(folder)
+    config, settings, _, digests = _read_settings(folder)
     published = config.vocab_size == PUBLISHED_VOCAB_SIZE
     with digests.checking(folder / SAFETENSORS) as check:
         found = find_tokenizer(tokenizer, folder, published, check=check, **hub)
         refuse_small_vocabulary(config, found, folder / CONFIG)
-        tensors = _classifier_tensors(folder, config, device, dtype)
-    return model_of(config, ScannerSettings(), tensors), found
+        headers = read_headers(folder, _name_in_classifier)
+        weight, bias = HEAD_TENSORS
+        if weight not in headers:
+            raise CheckpointError(
+                f"{folder}: neither {weight} nor score.weight is there; expected a trained reranker"
+            )
+        labels = headers[weight].shape[:1]
+        if labels != (1,):
+            raise CheckpointError(
+                f"{headers[weight].file}: tensor {headers[weight].stored_name} is a head with {labels[0]} labels;"
+                " expected one relevance score"
+            )
+        if settings.lexical_names:
+            raise CheckpointError(
+                f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
+            )
+        absent = {} if bias in headers else {bias: torch.zeros(1)}
+        model = _model_of(headers, folder, config, ScannerSettings(), device, dtype, absent=absent)
+    return model, found
 
 
-def _classifier_tensors(
-    folder: Path, config: Mamba2Config, device: torch.device | str, dtype: torch.dtype
-) -> dict[str, torch.Tensor]:
-    """The verified tensors of a sequence classifier, by their names in the model."""
-    compute_in_forks()  # as in `_load_weights`
-    headers = read_headers(folder, _name_in_classifier)
-    weight, bias = HEAD_TENSORS
-    head = headers.get(weight)
-    if head is None:
-        raise CheckpointError(
-            f"{folder}: neither {weight} nor score.weight is there; expected a trained reranker"
-        )
-    if len(head.shape) == 2 and head.shape[0] != 1:
-        raise CheckpointError(
-            f"{head.file}: tensor {head.stored_name} is a head with {head.shape[0]} labels; expected one"
-            " relevance score"
-        )
-    if "match_embedding.weight" in headers or "lexical_prior.weight" in headers:
-        raise CheckpointError(
-            f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
-        )
-    shapes = [(name, shape) for name, shape in tensor_shapes(config) if name != bias or bias in headers]
-    verify_headers(headers, shapes, folder)
-    tensors = dict(read_tensors(headers, device=device, dtype=dtype))
-    tensors.setdefault(bias, tensors[weight].new_zeros(1))
-    return tensors
+def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+    """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
+    return ScannerModel(
+        config,
+        match_embedding=settings.match,
+        lexical_prior=settings.prior,
+        surroundings=settings.surroundings,
+        soft=settings.soft,
+        head=head,
+    )
+
+
+def unloaded_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
+    """A model whose tensors have shapes and no values, so that nothing large is allocated."""
+    with torch.device("meta"), _WithoutFirstValues():
+        return new_model(config, settings, head=head)
+
+
+def tensor_shapes(model: ScannerModel) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor that a checkpoint of a model holds, by name."""
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
 def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
@@ -261,12 +273,9 @@ def _load_weights(
     require_head: bool,
 ) -> tuple[ScannerModel, bool]:
     """The model, and whether its head was in the files."""
-    compute_in_forks()  # converting weights is already a computation
-    int8 = dtype == torch.int8
-    if int8:
+    if dtype == torch.int8:
         require_int8(device)
-        dtype = torch.float32
-    if not dtype.is_floating_point:
+    elif not dtype.is_floating_point:
         raise CheckpointError(
             f"dtype is {dtype}; expected a floating-point one, as torch.float32, or torch.int8"
         )
@@ -277,51 +286,46 @@ def _load_weights(
             f"{folder}: a language model without {HEAD_TENSORS[0]}, which loads only for training;"
             " expected a scanner: train one with it as --base"
         )
-    verify_headers(headers, tensor_shapes(config, **settings.lexical, head=has_head), folder)
-    stored = read_tensors(headers, device=device, dtype=dtype)
-    tensors = dict(with_int8_projections(stored) if int8 else stored)
-    if not has_head:
-        tensors |= _new_head(config, device, dtype)
-    return model_of(config, settings, tensors, int8=int8), has_head
+    absent = {} if has_head else _new_head(config)
+    return _model_of(headers, folder, config, settings, device, dtype, absent=absent), has_head
 
 
-def _new_head(
-    config: Mamba2Config, device: torch.device | str, dtype: torch.dtype
-) -> dict[str, torch.Tensor]:
+def _model_of(
+    headers: Mapping[str, TensorHeader],
+    folder: Path,
+    config: Mamba2Config,
+    settings: ScannerSettings,
+    device: torch.device | str,
+    dtype: torch.dtype,
+    absent: Mapping[str, torch.Tensor],
+) -> ScannerModel:
+    """A model in evaluation mode, of verified tensors and of those that are ``absent`` from the files."""
+    compute_in_forks()  # converting weights is already a computation
+    # An absurd number of layers costs nothing: one more than there are tensors is enough to miss one.
+    bounded = replace(config, n_layer=min(config.n_layer, len(headers) + 1))
+    try:
+        model = unloaded_model(bounded, settings)
+    except (RuntimeError, OverflowError, TypeError) as error:  # sizes beyond 64 bits
+        raise CheckpointError(
+            f"{folder / CONFIG}: no model has such sizes ({first_line(error)}); expected those of the weights"
+        ) from None
+    expected = {name: shape for name, shape in tensor_shapes(model).items() if name not in absent}
+    verify_headers(headers, expected, folder)
+    if dtype == torch.int8:
+        use_int8_projections(model)
+        tensors = dict(with_int8_projections(read_tensors(headers, device=device, dtype=torch.float32)))
+    else:
+        tensors = dict(read_tensors(headers, device=device, dtype=dtype))
+    model.load_state_dict(tensors | {name: made.to(device) for name, made in absent.items()}, assign=True)
+    return model.eval()
+
+
+def _new_head(config: Mamba2Config) -> dict[str, torch.Tensor]:
     """An initial head for training, distributed as in torch.nn.Linear but the same every time."""
     bound = config.d_model**-0.5
     generator = torch.Generator().manual_seed(0)
     weight = torch.empty(1, config.d_model).uniform_(-bound, bound, generator=generator)
-    new = dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
-    return {name: tensor.to(device=device, dtype=dtype) for name, tensor in new.items()}
-
-
-def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
-    """A model with initial weights, and with the parts of the lexical channel that the settings switch on."""
-    return ScannerModel(
-        config,
-        match_embedding=settings.match,
-        lexical_prior=settings.prior,
-        surroundings=settings.surroundings,
-        soft=settings.soft,
-        head=head,
-    )
-
-
-def model_of(
-    config: Mamba2Config,
-    settings: ScannerSettings,
-    tensors: Mapping[str, torch.Tensor],
-    *,
-    int8: bool = False,
-) -> ScannerModel:
-    """A model in evaluation mode that uses the given tensors; no other weights are allocated."""
-    with torch.device("meta"), _WithoutFirstValues():
-        model = new_model(config, settings)
-        if int8:
-            use_int8_projections(model)
-    model.load_state_dict(tensors, assign=True)
-    return model.eval()
+    return dict(zip(HEAD_TENSORS, (weight, torch.zeros(1)), strict=True))
 
 
 class _WithoutFirstValues(TorchFunctionMode):

@@ -1,27 +1,16 @@
-"""Save a checkpoint: a folder that appears, or changes, as a whole.
-
-Files cannot be replaced together. Whole folders could be exchanged, but a folder may also hold files that others
-write, or be a program's working folder or a mount point. So a complete new checkpoint first gets its place within
-the folder, by one rename; from then on `current_files` finds it there. Its files then replace the old ones, and
-the place is removed. A killed program leaves the place behind, and the next save completes what it had begun.
-"""
+"""Save a checkpoint: a folder that appears, or changes, as a whole."""
 
 import json
-import os
 import shutil
-import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings, tensor_shapes
+from spscanner_rag.checkpoint.config import HEAD_TENSORS, ScannerSettings
 from spscanner_rag.checkpoint.digests import DIGESTS, Digests, with_own_digest
 from spscanner_rag.checkpoint.file_access import (
     CONFIG,
@@ -32,9 +21,10 @@ from spscanner_rag.checkpoint.file_access import (
     first_line,
     write_word_vectors,
 )
+from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
-from spscanner_rag.checkpoint.whole_file import sync_folder
+from spscanner_rag.checkpoint.whole_file import fsync_file, replace_files
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.mamba2.model import ScannerModel
@@ -134,8 +124,8 @@ def _tensors_to_save(
         raise CheckpointError("the model computes in int8; load it in float32 or bfloat16 to save it")
     stored = model.state_dict()
     head = any(name in stored for name in HEAD_TENSORS)
-    shapes = dict(tensor_shapes(model.config, **settings.lexical, head=head))
-    if shapes != {name: tuple(tensor.shape) for name, tensor in stored.items()}:
+    shapes = tensor_shapes(unloaded_model(model.config, settings, head=head))
+    if shapes != tensor_shapes(model):
         odd = sorted(shapes.keys() ^ stored.keys()) or sorted(shapes)
         raise CheckpointError(
             f"tensor {odd[0]}: the model and its settings do not agree; expected the same of both"
@@ -146,83 +136,3 @@ def _tensors_to_save(
         name: tensor.detach().to("cpu", stored_dtype(name, dtype or tensor.dtype)).contiguous()
         for name, tensor in stored.items()
     }
-
-
-if sys.platform != "win32":
-    import fcntl
-
-FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS)
-_PLACE: Final = ".new-checkpoint"
-
-
-def current_files(folder: Path) -> Path:
-    """Return the folder that a checkpoint is read from: the given one, unless a save into it was interrupted."""
-    place = folder / _PLACE
-    return place if (place / CONFIG).is_file() else folder
-
-
-def replace_files(complete: Path, folder: Path) -> None:
-    """Replace the files of the checkpoint in ``folder`` by those of another folder within it, which disappears.
-
-    If several programs save to the folder, each waits for the one before. Raises ``OSError`` if saving fails; what
-    can be loaded then is the old checkpoint or the new one.
-    """
-    with _one_at_a_time(folder):
-        _finish(folder)
-        for path in complete.iterdir():
-            fsync_file(path)
-        for name in FILES:  # a file that the new checkpoint does not replace stays, for example the tokenizer
-            if not (complete / name).exists() and (folder / name).is_file():
-                _link(folder / name, complete / name)
-        sync_folder(complete)
-        complete.rename(folder / _PLACE)
-        sync_folder(folder)
-        _finish(folder)
-
-
-def fsync_file(path: Path) -> None:
-    """Let a file's content reach the disk before a rename makes the file count."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until no other program replaces files in the folder, where the system has such locks."""
-    if sys.platform == "win32":
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _finish(folder: Path) -> None:
-    """Let the files of a complete new checkpoint replace the old ones, if there are any."""
-    place = folder / _PLACE
-    if not place.is_dir():
-        return
-    for name in FILES:
-        if (place / name).exists():
-            second = place / f"{name}.part"
-            second.unlink(missing_ok=True)
-            _link(place / name, second)
-            second.replace(folder / name)
-    sync_folder(folder)
-    done = folder / f"{_PLACE}-{uuid.uuid4().hex}.partial"
-    place.rename(done)
-    shutil.rmtree(done, ignore_errors=True)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the system has no hard links."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        shutil.copyfile(source, target)
-        fsync_file(target)
-        shutil.copymode(source, target)

@@ -12,7 +12,7 @@ import os
 import pickle
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -88,11 +88,11 @@ def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, 
 
 
 def verify_headers(
-    headers: Mapping[str, TensorHeader], expected: Iterable[tuple[str, tuple[int, ...]]], folder: Path
+    headers: Mapping[str, TensorHeader], expected: Mapping[str, tuple[int, ...]], folder: Path
 ) -> None:
     """Check that a checkpoint has exactly the expected tensors, by name and shape, besides ``lm_head.weight``."""
     unseen = dict(headers)
-    for name, shape in expected:
+    for name, shape in expected.items():
         header = unseen.pop(name, None)
         if header is None:
             raise CheckpointError(f"{folder}: tensor {name} is missing; expected it with shape {list(shape)}")

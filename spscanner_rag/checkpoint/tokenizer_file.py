@@ -3,13 +3,12 @@
 import json
 import math
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Unpack
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint.file_access import TOKENIZER, CheckpointError, read_bytes
+from spscanner_rag.checkpoint.file_access import TOKENIZER, Check, CheckpointError, read_bytes
 from spscanner_rag.checkpoint.hub import HubOptions, download, is_local_path
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.text.tokenization import fault, is_fault_of_tokenizers
@@ -18,8 +17,6 @@ PUBLISHED_TOKENIZER: Final = "EleutherAI/gpt-neox-20b"
 
 _LARGEST_FILE: Final = 2**28  # bytes; the tokenizers of the largest vocabularies have 2**25
 _LARGEST_GROWTH: Final = 64
-
-Check = Callable[[Path, bytes], None]
 
 
 def find_tokenizer(

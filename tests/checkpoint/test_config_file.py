@@ -1,14 +1,13 @@
 """The model that config.json describes: transformers' keys and names, tensor shapes."""
 
 import json
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from spscanner_rag.checkpoint.config import canonical_name, read_config, tensor_shapes
+from spscanner_rag.checkpoint.config import canonical_name, read_config
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 
@@ -23,46 +22,6 @@ TRANSFORMERS: dict[str, Any] = {
     "state_size": 8,
 }
 SMALL: dict[str, Any] = {"d_model": 16, "n_layer": 2, "vocab_size": 50, "headdim": 8, "d_state": 4}
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {},
-        {"ngroups": 2},
-        {"bias": True, "conv_bias": False},
-        {"rmsnorm": False, "D_has_hdim": True},
-        {"expand": 3, "d_conv": 2, "pad_vocab_size_multiple": 16},
-    ],
-)
-@pytest.mark.parametrize(
-    ("match", "prior", "around", "soft", "head"),
-    [
-        (False, False, False, False, True),
-        (True, True, False, False, False),
-        (True, False, False, False, True),
-        (False, True, True, False, True),
-        (True, True, True, True, True),
-    ],
-)
-def test_shapes_are_those_of_the_model(
-    keys: dict[str, Any], match: bool, prior: bool, around: bool, soft: bool, head: bool
-) -> None:
-    config = Mamba2Config(**(SMALL | keys))
-    model = ScannerModel(
-        config, match_embedding=match, lexical_prior=prior, surroundings=around, soft=soft, head=head
-    )
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    shapes = tensor_shapes(config, match=match, prior=prior, surroundings=around, soft=soft, head=head)
-    assert dict(shapes) == expected
-
-
-def test_shapes_of_an_absurd_number_of_layers_come_one_by_one() -> None:
-    shapes = tensor_shapes(Mamba2Config(**(SMALL | {"n_layer": 10**12})))
-    assert [name for name, _ in islice(shapes, 2)] == [
-        "backbone.embedding.weight",
-        "backbone.layers.0.norm.weight",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from spscanner_rag.checkpoint import (
     save,
     save_checkpoint,
 )
-from spscanner_rag.checkpoint.save import current_files
+from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 

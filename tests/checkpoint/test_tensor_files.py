@@ -23,7 +23,7 @@ TENSORS = {
     "layer.mixer.D": torch.tensor([0.5, 0.6]),
     "lm_head.weight": torch.ones(4, 3),
 }
-SHAPES = [(name, tuple(tensor.shape)) for name, tensor in TENSORS.items() if name != "lm_head.weight"]
+SHAPES = {name: tuple(tensor.shape) for name, tensor in TENSORS.items() if name != "lm_head.weight"}
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 12345\n"
 Write = Callable[[Path, dict[str, Any]], Path]
 

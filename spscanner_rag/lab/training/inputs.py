@@ -18,7 +18,7 @@ from spscanner_rag.checkpoint.file_access import (
     WORD_VECTORS,
     read_json,
 )
-from spscanner_rag.checkpoint.save import current_files
+from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.training.data.text_files import TEXT_SUFFIXES, source_of
 from spscanner_rag.lab.training.start import RunFiles
 
