@@ -125,7 +125,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             )
         case "generative":
             from spscanner_rag.lab.llm.generative import Generative
-            from spscanner_rag.lab.llm.named import named_model
+            from spscanner_rag.lab.llm.language_models import named_model
 
             return Generative(named_model(model)[1], unit)
         case "mamba":
@@ -149,8 +149,8 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             bound: dict[str, Any] = dict(NameParts.of(name).bound)
             return baselines.Cascade(first, second, **bound, unit=unit)
         case "listwise" | "pairwise" | "setwise":
+            from spscanner_rag.lab.llm.language_models import named_model
             from spscanner_rag.lab.llm.listwise import Listwise
-            from spscanner_rag.lab.llm.named import named_model
 
             staged, first = NameParts.of(name), scorer_of(parts[0], options)
             llm, limit = named_model(staged.second)[1], staged.bound.get("best", 100)

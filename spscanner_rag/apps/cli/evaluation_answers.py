@@ -13,11 +13,11 @@ from spscanner_rag.apps.cli.arguments import optional
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.lab.answers.paid_models import PaidModels
     from spscanner_rag.lab.answers.prompts import AnswerLength
     from spscanner_rag.lab.evaluation.answer_run import AnswerSet, AnswerSource
     from spscanner_rag.lab.evaluation.report.result import Result
     from spscanner_rag.lab.evaluation.settings import Setting
+    from spscanner_rag.lab.llm.asking import Asker
     from spscanner_rag.scorers import Scorer
 
 FORMS = ("phrase", "sentence", "paragraph")
@@ -95,7 +95,7 @@ class Answering:
     def __init__(self, options: AnswerOptions, study: object) -> None:
         from spscanner_rag.lab.evaluation.answer_run import questions_with_answers
         from spscanner_rag.lab.evaluation.study import RotatedStudy, Study
-        from spscanner_rag.lab.llm.named import named_model
+        from spscanner_rag.lab.llm.language_models import named_model
         from spscanner_rag.text.token_counts import resolve_counter
 
         if not isinstance(study, Study) or isinstance(study, RotatedStudy):
@@ -114,19 +114,18 @@ class Answering:
     ) -> tuple["Result", str]:
         """The result with the answers, and why asking ended early, if it did; ``answers.jsonl`` is written."""
         from spscanner_rag.checkpoint.whole_file import write_whole
-        from spscanner_rag.lab.answers.paid_models import PaidModels
         from spscanner_rag.lab.evaluation.answer_run import retriever_sources, whole_documents
         from spscanner_rag.lab.evaluation.report.answer_table import answer_lines, answer_rows, answer_table
+        from spscanner_rag.lab.llm.asking import Asker, Budget
         from spscanner_rag.lab.llm.replies import ReplyFile
 
         sources = retriever_sources(self.study.settings, scorers, titles)
         if self.options.direct:
             sources.append(whole_documents(self.options.window))
         with ReplyFile(out / "answer-replies.jsonl") as replies:
-            models = PaidModels(
-                replies=replies, count_tokens=self.count_tokens, max_requests=self.options.most
-            )
-            sets = self._answer_sets(sources, models)
+            budget = Budget(max_requests=self.options.most, requests=replies.attempts, usage=replies.usage)
+            asker = Asker(replies=replies, budget=budget, count_tokens=self.count_tokens, retries=5)
+            sets = self._answer_sets(sources, asker)
             prompt_tokens, reply_tokens = replies.usage
             spent = {
                 "requests": replies.attempts, "prompt_tokens": prompt_tokens, "reply_tokens": reply_tokens,
@@ -140,15 +139,12 @@ class Answering:
             tables=[*result.tables, table],
             files={**result.files, "answers.json": {**named, "spent": spent, "rows": rows}},
         )
-        return found, models.stopped
+        return found, budget.stopped
 
-    def _answer_sets(self, sources: "Sequence[AnswerSource]", models: "PaidModels") -> "list[AnswerSet]":
+    def _answer_sets(self, sources: "Sequence[AnswerSource]", asker: "Asker") -> "list[AnswerSet]":
         from spscanner_rag.apps.pages.progress import open_console, progress_bars
-        from spscanner_rag.lab.answers.counted_asking import CountedAsker
         from spscanner_rag.lab.evaluation.answer_run import answer_from
 
-        model = models.paid(self.model)
-        judge = None if self.judge is None else models.paid(self.judge)
         sets = []
         console = open_console(sys.stderr)
         with progress_bars(console, disable=not console.is_terminal) as bars:
@@ -158,9 +154,9 @@ class Answering:
                 def show(done: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
                     bars.update(bar, completed=done)
 
-                asker = CountedAsker(count_tokens=self.count_tokens, retries=0, progress=show)
                 form: AnswerLength = self.options.form  # type: ignore[assignment]  # one of `FORMS`
-                sets.append(answer_from(source, self.questions, model, judge, asker, form))
+                shown = replace(asker, progress=show)
+                sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
         return sets
 
 

@@ -111,7 +111,7 @@ def annotate(
 ) -> None:
     """Label the sentences that questions need, and keep the questions whose answer follows from them."""
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.llm.spending import Prices
+    from spscanner_rag.lab.llm.asking import Prices
     from spscanner_rag.lab.synthesis.annotation_run import AnnotationModels
     from spscanner_rag.lab.synthesis.annotation_run import annotate as annotate_files
     from spscanner_rag.lab.synthesis.start import RunOptions

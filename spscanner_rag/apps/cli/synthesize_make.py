@@ -23,7 +23,7 @@ from spscanner_rag.apps.cli.synthesize_options import (
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from spscanner_rag.lab.llm.spending import Prices
+    from spscanner_rag.lab.llm.asking import Prices
     from spscanner_rag.lab.synthesis.run import SynthesisRun
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
@@ -144,7 +144,7 @@ def make(
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.llm.spending import Prices
+    from spscanner_rag.lab.llm.asking import Prices
     from spscanner_rag.lab.synthesis import start
     from spscanner_rag.lab.synthesis.settings import SynthesisSettings
     from spscanner_rag.lab.synthesis.sources import source_files
@@ -234,9 +234,9 @@ def _show(progress: bool | None) -> Any:  # noqa: ANN401 - a context manager of 
             bar = bars.add_task("sub-documents", total=None, told="")
 
             def show(run: "SynthesisRun") -> None:
-                spending = run.paid.spending
-                made = f"{run.outcomes.examples:,} examples, {spending.requests:,} requests"
-                told = f"{made}, cost {spending.cost:,.2f}"
+                budget = run.budget
+                made = f"{run.outcomes.examples:,} examples, {budget.requests:,} requests"
+                told = f"{made}, cost {budget.cost:,.2f}"
                 bars.update(bar, completed=run.outcomes.done, told=told)
 
             yield show
@@ -253,7 +253,7 @@ def _tell_result(run: "SynthesisRun", counts: dict[str, int], out: Path) -> None
         f"{summary['prompt_tokens']:,} prompt tokens, {summary['reply_tokens']:,} reply tokens, "
         f"cost {summary['cost']:,.4f}"
     )
-    if run.paid.model.name == "scripted":
+    if run.talk.model.name == "scripted":
         lines.append(
             "these questions are by the scripted stand-in, to try this out: give --llm for real ones"
         )

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.lab.answers.answer_quality import AnswerScore, AnswerTask, answer_quality
 from spscanner_rag.lab.answers.answering import WINDOW_TOKENS, document_windows, retrieved_context
-from spscanner_rag.lab.answers.counted_asking import Asked, CountedAsker
 from spscanner_rag.lab.answers.judging import references_of
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked as AskedQuestion
 from spscanner_rag.lab.evidence.sampling import by_document
+from spscanner_rag.lab.llm.asking import Asked, Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.scorers import Scorer
 
@@ -104,7 +104,7 @@ def answer_from(
     questions: Sequence[AskedQuestion],
     model: LanguageModel,
     judge: LanguageModel | None,
-    asker: CountedAsker,
+    asker: Asker,
     length: AnswerLength = "sentence",
 ) -> AnswerSet:
     """Let a model answer all questions from one source, and score the answers.

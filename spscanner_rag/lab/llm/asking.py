@@ -1,21 +1,55 @@
-"""Sends prompts to a language model: several at once, again after a failure, never again after a reply."""
+"""A language model with retries, a budget and a reply cache."""
 
 import contextvars
+import random
+import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TypeVar
 
-from spscanner_rag.lab.llm.language_models import LanguageModel
+from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, reply_text, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
+from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import readable
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 BLANK = "the reply is blank"
 """The error of a model that replied without a word."""
 
 _ERROR_CHARACTERS = 500
+_FIRST_REPLY_TOKENS = 500  # what a reply is taken to cost before any has come
+_LONGEST_WAIT = 300.0
+_AHEAD = 4  # items under way for each thread: some take longer than others, and results wait for their turn
+
+_LASTING = re.compile(
+    r"insufficient_quota|exceeded your current quota|billing|credit balance|payment required|invalid.api.key|"
+    r"authentication|permission denied|account.{0,20}(?:deactivated|suspended)",
+    re.IGNORECASE,
+)
+_LASTING_CODES = frozenset({401, 402, 403, 404})
+
+
+class NoReplyError(Exception):
+    """The model failed as often as it may be asked."""
+
+
+class RunEndedError(Exception):
+    """Nothing more is asked. What was paid for is kept."""
+
+
+class BudgetSpentError(RunEndedError):
+    """The next request would pass a limit; a larger limit continues."""
+
+
+class LastingFailureError(RunEndedError):
+    """The provider refuses every request: no quota, no permission, no such model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +60,185 @@ class Reply:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices in the user's currency for a million tokens, as providers name them.
+
+    Raises
+    ------
+    ValueError
+        For a negative price.
+    """
+
+    prompt: float = 0.0
+    reply: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("prompt", "reply"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(
+                    f"price of {name} tokens: got {getattr(self, name)!r}; expected a price per million tokens, "
+                    "at least 0"
+                )
+
+    def cost(self, usage: Usage) -> float:
+        """Return what these tokens cost."""
+        return (usage.prompt_tokens * self.prompt + usage.reply_tokens * self.reply) / 1e6
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """How much several models may be asked, how fast, and how much they have been. Thread-safe.
+
+    LangChain's ``InMemoryRateLimiter`` is not used for the rate: it belongs to an optional package, cannot be
+    delayed when the provider asks for it, and sleeps through the end of a run.
+
+    Attributes
+    ----------
+    prices : Prices
+    max_requests : int, optional
+        Most requests, those of earlier runs and failed ones included.
+    max_cost : float, optional
+        Most that all requests may cost. A request is let through only if the limit holds when its reply is as long
+        as the longest so far; a longer one may pass the limit by its difference.
+    per_minute : float, optional
+        Most requests a minute.
+    requests, usage
+        What was used so far; begin with what earlier runs have used.
+    clock : callable, default time.monotonic
+        Gives seconds.
+
+    Raises
+    ------
+    ValueError
+        For a limit below 0, a limit of cost without prices, and a rate that is not above 0.
+    """
+
+    prices: Prices = field(default_factory=Prices)
+    max_requests: int | None = None
+    max_cost: float | None = None
+    per_minute: float | None = None
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+    clock: Callable[[], float] = time.monotonic
+    _reserved: Usage = field(default_factory=Usage, init=False)
+    _longest: int = field(default=0, init=False)
+    _next: float = field(default=float("-inf"), init=False)  # the time of the next request, by the clock
+    _ended: RunEndedError | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        if self.max_requests is not None and self.max_requests < 0:
+            raise ValueError(f"max_requests: got {self.max_requests}; expected at least 0")
+        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
+            raise ValueError(f"max_cost: got {self.max_cost}; expected a cost of at least 0")
+        if self.max_cost is not None and not (self.prices.prompt or self.prices.reply):
+            raise ValueError(
+                "max_cost: got a limit without prices; expected the prices of a million prompt tokens and of a "
+                "million reply tokens as well"
+            )
+        if self.per_minute is not None and not 0 < self.per_minute < float("inf"):
+            raise ValueError(f"requests per minute: got {self.per_minute}; expected a number above 0")
+
+    @property
+    def cost(self) -> float:
+        """What all replies so far have cost."""
+        return self.prices.cost(self.usage)
+
+    @property
+    def stopped(self) -> str:
+        """Why nothing more is asked: a limit, or a provider that refuses every request. Empty until then."""
+        return str(self._ended or "")
+
+    def end(self, error: RunEndedError) -> None:
+        """Let no further request through; `reserve` raises this error from now on."""
+        self._ended = self._ended or error
+
+    def delay(self) -> float:
+        """Take the next turn at the steady rate, and return how many seconds it is away."""
+        with self._lock:
+            now = self.clock()
+            turn = max(now, self._next)
+            self._next = turn + (60 / self.per_minute if self.per_minute else 0.0)
+        return turn - now
+
+    def postpone(self, seconds: float) -> None:
+        """Let no further request through before this many seconds: the provider says that there are too many."""
+        with self._lock:
+            self._next = max(self._next, self.clock() + seconds)
+
+    def reserve(self, prompt_tokens: int) -> Usage:
+        """Count a request before it is sent, and return what `settle` needs.
+
+        Raises `BudgetSpentError` if it would pass a limit, and what `end` was called with.
+        """
+        with self._lock:
+            asked = Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
+            expected = self.prices.cost(self.usage + self._reserved + asked)
+            if self.max_requests is not None and self.requests >= self.max_requests:
+                self.end(BudgetSpentError(f"the limit of {self.max_requests:,} requests is reached"))
+            elif self.max_cost is not None and expected > self.max_cost:
+                limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
+                self.end(BudgetSpentError(f"the next request could pass {limit}"))
+            if self._ended is not None:
+                raise type(self._ended)(self.stopped)
+            self.requests += 1
+            self._reserved += asked
+            return asked
+
+    def settle(self, reserved: Usage, used: Usage) -> None:
+        """Replace what was reserved for a request by what it used; nothing if it failed."""
+        with self._lock:
+            self._reserved += Usage(-reserved.prompt_tokens, -reserved.reply_tokens)
+            self.usage += used
+            self._longest = max(self._longest, used.reply_tokens)
+
+
+@dataclass(slots=True)
+class Asked:
+    """The different prompts that a model was asked, and the tokens of prompts and replies.
+
+    A prompt whose reply was kept counts too, so that a run that resumes has the counts of one that was never
+    interrupted.
+    """
+
+    prompts: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+def about_tokens(text: str) -> int:
+    """Return about the number of a text's tokens: one for every four characters."""
+    return -(-len(text) // 4)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """How language models are asked.
+    """Asks language models: several prompts at once, again after a failure, never again after a reply.
 
     Attributes
     ----------
     replies : ReplyFile or None
         Keeps prompts and replies. Default: none are kept, and every prompt is asked.
+    budget : Budget
+        Limits of requests and cost, for all models together. Default: none.
+    count_tokens : callable
+        Counts the tokens of prompts, and of replies that do not report their usage. Default: a token for every
+        four characters.
     workers : int, default 8
-        Number of prompts asked at the same time, at least 1.
+        Number of prompts asked at the same time by `ask`, at least 1.
     retries : int, default 2
         How often a prompt is asked again after a failure, at least 0. A blank reply is a failure. The time limit
-        of a call is a setting of the model itself.
+        of a call is a setting of the model itself. Nothing is asked again, nor any further prompt, after a failure
+        that lasts: no quota, a wrong key, no such model.
     pause : float, default 1.0
-        Seconds before the first retry; each further pause is twice as long.
+        Seconds before the first retry. Each further pause is twice as long, and up to a quarter longer at random,
+        so that several threads do not come back at once; a longer wait that the provider names is kept.
     progress : callable, optional
         Called with the number of prompts done in this call of `ask`, in the thread that calls it.
+    stop : threading.Event
+        Once set, `ask_one` asks no further prompt, and its pauses end.
+    asked : dict
+        What `ask` has asked each model.
 
     Raises
     ------
@@ -51,10 +247,14 @@ class Asker:
     """
 
     replies: ReplyFile | None = None
+    budget: Budget = field(default_factory=Budget)
+    count_tokens: CountTokens = about_tokens
     workers: int = 8
     retries: int = 2
     pause: float = 1.0
     progress: Callable[[int], object] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    asked: dict[LanguageModel, Asked] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, lowest in (("workers", 1), ("retries", 0)):
@@ -71,57 +271,150 @@ class Asker:
         memory. When interrupted, it waits for the prompts that are being asked and keeps their replies.
         """
         order: list[str] = []
+        known: set[str] = set()
         replies: dict[str, Reply] = {}
-        waiting: deque[tuple[str, Future[Reply]]] = deque()
-        stop = threading.Event()
+        counts, stop = self.asked.setdefault(model, Asked()), threading.Event()
 
-        def take_first() -> None:
-            digest, future = waiting.popleft()
-            replies[digest] = future.result()
-            if self.progress is not None:
-                self.progress(len(order) - len(waiting))
-
-        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="spscanner-ask")
-        try:
-            known: set[str] = set()
+        def different() -> Iterator[tuple[str, str]]:
             for prompt in map(readable, prompts):
                 digest = digest_of(model.name, prompt)
                 order.append(digest)
-                if digest in known:
-                    continue
-                known.add(digest)
-                context = contextvars.copy_context()  # tracing libraries keep their state in it
-                waiting.append((digest, pool.submit(context.run, self._reply, model, prompt, digest, stop)))
-                if len(waiting) >= 4 * self.workers:
-                    take_first()
-            while waiting:
-                take_first()
-        finally:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+                if digest not in known:
+                    known.add(digest)
+                    counts.prompts += 1
+                    counts.usage += Usage(self.count_tokens(prompt), 0)
+                    yield digest, prompt
+
+        def reply_to(item: tuple[str, str]) -> tuple[str, Reply]:
+            digest, prompt = item
+            try:
+                return digest, Reply(self._reply(model, prompt, digest, stop))
+            except NoReplyError as error:
+                return digest, Reply(None, str(error))
+            except RunEndedError as error:
+                stop.set()
+                return digest, Reply(None, f"{type(error).__name__}: {error}")
+
+        with closing(in_order(different(), reply_to, self.workers, stop)) as done:
+            for digest, reply in done:
+                replies[digest] = reply
+                counts.usage += Usage(0, self.count_tokens(reply.text or ""))
+                if self.progress is not None:
+                    self.progress(len(order) - len(known) + len(replies))
         return [replies[digest] for digest in order]
 
-    def _reply(self, model: LanguageModel, prompt: str, digest: str, stop: threading.Event) -> Reply:
+    def ask_one(self, model: LanguageModel, prompt: str) -> str:
+        """Return the reply to a prompt: the one that is kept, or the model's.
+
+        Raises
+        ------
+        NoReplyError
+            If the model failed as often as it may be asked.
+        RunEndedError
+            If nothing more may be asked: `BudgetSpentError`, `LastingFailureError`, or after `stop` was set.
+        """
+        prompt = readable(prompt)
+        return self._reply(model, prompt, digest_of(model.name, prompt), self.stop)
+
+    def _reply(self, model: LanguageModel, prompt: str, digest: str, stop: threading.Event) -> str:
         if self.replies is not None and (stored := self.replies.get(digest)) is not None:
-            return Reply(stored)
-        began = time.perf_counter()
+            return stored
+        began, tokens = time.perf_counter(), self.count_tokens(prompt)
         for attempt in range(1, self.retries + 2):
-            reply = _asked_once(model, prompt)
-            if reply.text is not None or attempt > self.retries:
+            self._wait(self.budget.delay(), stop)
+            reserved = self.budget.reserve(tokens)
+            text, used, error = self._asked_once(model, prompt, tokens)
+            self.budget.settle(reserved, used)
+            lasting = error is not None and _is_lasting(error)
+            if error is None or lasting or attempt > self.retries:
                 break
-            if stop.wait(self.pause * 2 ** (attempt - 1)):
-                break
+            pause = self.pause * 2 ** (attempt - 1) * (1 + random.random() / 4)
+            pause = max(pause, _wait_asked_for(error))
+            if _is_too_many(error):
+                self.budget.postpone(pause)
+            self._wait(pause, stop)
+        outcome = {"reply": text} if error is None else {"error": _in_words(error)}
         if self.replies is not None:
             seconds = time.perf_counter() - began
-            self.replies.add(
-                model.name, prompt, reply=reply.text, error=reply.error, attempts=attempt, seconds=seconds
-            )
-        return reply
+            self.replies.add(model.name, prompt, attempts=attempt, seconds=seconds, usage=used, **outcome)
+        if error is None:
+            return text
+        if lasting:
+            self.budget.end(LastingFailureError(outcome["error"]))
+            raise LastingFailureError(outcome["error"])
+        raise NoReplyError(outcome["error"])
+
+    def _asked_once(
+        self, model: LanguageModel, prompt: str, tokens: int
+    ) -> tuple[str, Usage, Exception | None]:
+        try:
+            got = model.response(prompt)
+            text = reply_text(got)
+        except Exception as error:  # whatever a client, a network or a function may raise
+            return "", Usage(), error
+        used = usage_of(got) or Usage(tokens, self.count_tokens(text))
+        return text, used, None if text.strip() else _BlankReplyError(BLANK)
+
+    def _wait(self, seconds: float, stop: threading.Event) -> None:
+        if stop.wait(seconds) if seconds > 0 else stop.is_set():
+            raise RunEndedError(self.budget.stopped or "the run is ending")
 
 
-def _asked_once(model: LanguageModel, prompt: str) -> Reply:
+class _BlankReplyError(Exception):
+    pass
+
+
+def in_order(
+    items: Iterable[Item], work: Callable[[Item], Result], workers: int, stop: threading.Event
+) -> Generator[Result, None, None]:
+    """Work on items in several threads, and yield the results in the order of the items.
+
+    Only a few items are held at a time. An exception of ``work`` ends the stream at its item. At the end, early or
+    not, ``stop`` is set, and what is under way is waited for.
+    """
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="spscanner-ask")
     try:
-        text = model(prompt)
-    except Exception as error:  # whatever a client, a network or a function may raise
-        return Reply(None, f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS])
-    return Reply(text) if text.strip() else Reply(None, BLANK)
+        for item in items:
+            context = contextvars.copy_context()  # tracing libraries keep their state in it
+            waiting.append(pool.submit(context.run, work, item))
+            if len(waiting) >= _AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_words(error: Exception) -> str:
+    words = str(error) if isinstance(error, _BlankReplyError) else f"{type(error).__name__}: {error}"
+    return words[:_ERROR_CHARACTERS]
+
+
+def _is_lasting(error: Exception) -> bool:
+    """True if asking again cannot help: no quota left, a wrong key, no such model."""
+    return _status(error) in _LASTING_CODES or bool(_LASTING.search(f"{type(error).__name__} {error}"))
+
+
+def _is_too_many(error: Exception) -> bool:
+    """True if the provider says that requests come too fast."""
+    return _status(error) == 429 or "ratelimit" in type(error).__name__.lower().replace("_", "")
+
+
+def _wait_asked_for(error: Exception) -> float:
+    """Return the seconds to wait that the provider names in the header ``retry-after``; 0 if it names none."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    get = getattr(headers, "get", None)
+    try:
+        return min(max(0.0, float(get("retry-after"))), _LONGEST_WAIT) if callable(get) else 0.0
+    except (TypeError, ValueError):  # none, or a date
+        return 0.0
+
+
+def _status(error: Exception) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        code = getattr(holder, "status_code", None)
+        if isinstance(code, int):
+            return code
+    return None

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,6 @@ class Generative(Baseline):
         Most tokens of a document in one prompt.
     count_tokens : callable or str, default "o200k_base"
         Counts them.
-    ask : callable, optional
-        Sends a prompt, such as the ``ask`` of a `MeteredModel`, instead of ``asker``.
     asker : Asker, optional
         How the model is asked; with a `ReplyFile`, no prompt is asked again after a reply. Default: an `Asker`
         that keeps nothing.
@@ -65,7 +63,6 @@ class Generative(Baseline):
         budget_tokens: int = 2_000,
         window_tokens: int = 100_000,
         count_tokens: CountTokens | str = "o200k_base",
-        ask: Callable[[str], str] | None = None,
         asker: Asker | None = None,
     ) -> None:
         super().__init__(unit)
@@ -74,10 +71,10 @@ class Generative(Baseline):
         self.name = f"generative:{self._model.name}"
         self.budget_tokens, self.window_tokens = budget_tokens, window_tokens
         self._count = resolve_counter(count_tokens)
-        self._ask, self.asker = ask, asker or Asker()
+        self.asker = asker or Asker()
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """1 for the first sentence that the model names, 1/2 for the second, ...; 0 for others: (units,)."""
+        """Return 1 for the first sentence that the model names, 1/2 for the second, ..., else 0: (units,)."""
         shown = [" ".join(unit.own_text(text).split()) for unit in units]
         tokens = [self._count(line) for line in shown]
         scores = np.zeros(len(units), np.float32)
@@ -99,15 +96,13 @@ class Generative(Baseline):
         return scores
 
     def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The logarithm of the inverse rank, above 0 for what the model named, or `NOT_NAMED`: (units,)."""
+        """Return the logarithm of the inverse rank, above 0 for what the model named, or `NOT_NAMED`: (units,)."""
         named = raw > 0
         logits = np.full(raw.shape, NOT_NAMED, np.float32)
         logits[named] = np.log(raw[named]) + math.log(2 * max(_ROOM, len(raw)))
         return logits
 
     def _reply(self, prompt: str) -> str:
-        if self._ask is not None:
-            return self._ask(prompt)
         (reply,) = self.asker.ask(self._model, [prompt])
         if reply.text is None and reply.error != BLANK:
             raise OSError(f"{self.name} did not reply: {reply.error}; the same command asks it again")
@@ -115,7 +110,7 @@ class Generative(Baseline):
 
 
 def numbers_in(reply: str, first: int, last: int) -> list[int]:
-    """The different numbers in a reply's last line of numbers, in order, from ``first`` to below ``last``."""
+    """Return the different numbers, from ``first`` to below ``last``, of a reply's last line of numbers."""
     lines = _NUMBERS.findall(without_thoughts(reply))
     if not lines:
         return []
@@ -124,7 +119,7 @@ def numbers_in(reply: str, first: int, last: int) -> list[int]:
 
 
 def _windows(tokens: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Ranges of units of at most so many tokens; a longer unit is alone."""
+    """Return ranges of units of at most so many tokens; a longer unit is alone."""
     windows, first, total = [], 0, 0
     for number, count in enumerate(tokens):
         if number > first and total + count > limit:

@@ -2,18 +2,52 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+FORMS = (
+    "PROVIDER:MODEL (openai, anthropic, google, mistral or ollama), llama-index:PROVIDER:MODEL, "
+    "langchain:PROVIDER:MODEL, or FILE.py:NAME, a model or a function that returns one"
+)
 
 # The first method that a model has is called. Synchronous ones come first, because an asynchronous client is
 # bound to the event loop in which it was first used.
 _METHODS = ("complete", "invoke", "acomplete", "ainvoke")
 _NAMES = ("model_name", "model", "model_id")
 
+_FRAMEWORKS = ("llama-index", "langchain")
+_CLASSES = {  # module and class of a provider in each framework
+    "openai": (("llama_index.llms.openai", "OpenAI"), ("langchain_openai", "ChatOpenAI")),
+    "anthropic": (("llama_index.llms.anthropic", "Anthropic"), ("langchain_anthropic", "ChatAnthropic")),
+    "google": (
+        ("llama_index.llms.google_genai", "GoogleGenAI"),
+        ("langchain_google_genai", "ChatGoogleGenerativeAI"),
+    ),
+    "mistral": (("llama_index.llms.mistralai", "MistralAI"), ("langchain_mistralai", "ChatMistralAI")),
+    "ollama": (("llama_index.llms.ollama", "Ollama"), ("langchain_ollama", "ChatOllama")),
+}
+
+_USAGE_KEYS = (
+    ("input_tokens", "output_tokens"),  # LangChain's usage_metadata, Anthropic
+    ("prompt_tokens", "completion_tokens"),  # OpenAI and what is compatible with it
+    ("prompt_token_count", "candidates_token_count"),  # Google
+    ("prompt_eval_count", "eval_count"),  # Ollama
+)
+
+Structured = Callable[[dict[str, Any]], Callable[[str], object]]
+"""From a JSON schema to a function that sends a prompt; `reply_text` reads what it returns."""
+
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A callable that answers prompts, and the name under which its replies are stored.
+    """A function from a prompt to a reply, and the name under which its replies are stored.
 
     Attributes
     ----------
@@ -28,8 +62,25 @@ class LanguageModel:
 
     def __call__(self, prompt: str) -> str:
         """Return the model's reply to a prompt; raises ``TypeError`` if it is not text."""
+        return reply_text(self.response(prompt))
+
+    def response(self, prompt: str) -> object:
+        """Return what the model's framework returns, awaited if need be."""
         got = self.ask(prompt)
-        return reply_text(asyncio.run(_awaited(got)) if inspect.isawaitable(got) else got)
+        return asyncio.run(_awaited(got)) if inspect.isawaitable(got) else got
+
+
+class Usage(NamedTuple):
+    """Tokens of prompts and of replies."""
+
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+
+    def __add__(self, other: object) -> "Usage":
+        """Return the sums of both, not the longer tuple."""
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(self.prompt_tokens + other.prompt_tokens, self.reply_tokens + other.reply_tokens)
 
 
 def language_model_of(model: object, name: str | None = None) -> LanguageModel:
@@ -73,7 +124,7 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
 
 
 def reply_text(reply: object) -> str:
-    """The text of a reply: a string, or an object of a framework that contains one.
+    """Return the text of a reply: a string, or an object of a framework that contains one.
 
     The content of a LangChain message may be a list of blocks; the text blocks are joined. Raises ``TypeError``
     for an object without text.
@@ -88,20 +139,167 @@ def reply_text(reply: object) -> str:
     raise TypeError(f"the language model returned {type(reply).__name__}; expected text")
 
 
+def usage_of(reply: object) -> Usage | None:
+    """Return the tokens that a reply of either framework reports; None if it reports none.
+
+    LangChain messages have ``usage_metadata``; LlamaIndex responses have the provider's own object in ``raw``, or
+    the numbers in ``additional_kwargs``.
+    """
+    raw = getattr(reply, "raw", None)
+    candidates = (
+        getattr(reply, "usage_metadata", None),
+        _part(raw, "usage"),
+        _part(raw, "usage_metadata"),
+        raw,
+        getattr(reply, "additional_kwargs", None),
+    )
+    for candidate in candidates:
+        for prompt_key, reply_key in _USAGE_KEYS:
+            prompt, written = _part(candidate, prompt_key), _part(candidate, reply_key)
+            if type(prompt) is int and type(written) is int and prompt >= 0 and written >= 0:
+                return Usage(prompt, written)
+    return None
+
+
+def named_model(name: str) -> tuple[object, LanguageModel]:
+    """Load the model with a name of the command line, through whichever framework is installed.
+
+    Returns it as its framework has it, and as a `LanguageModel`. Its temperature is 0.
+
+    Raises
+    ------
+    ValueError
+        For a name without one of the forms in `FORMS`, and a file without that object.
+    ImportError
+        If the provider's package is not installed; the message says how to install it.
+    """
+    first, _, rest = name.partition(":")
+    if first.endswith(".py") and rest:
+        made = _object_in(Path(first), rest)
+        return made, language_model_of(made)
+    chosen: tuple[str, ...] = _FRAMEWORKS
+    if first in _FRAMEWORKS:
+        chosen = (first,)
+        first, _, rest = rest.partition(":")
+    if first not in _CLASSES or not rest:
+        raise ValueError(f"language model {name!r:.100}: expected {FORMS}")
+    classes = [
+        entry for framework, entry in zip(_FRAMEWORKS, _CLASSES[first], strict=True) if framework in chosen
+    ]
+    for module, class_name in classes:
+        if _is_installed(module):
+            made = getattr(import_module(module), class_name)(model=rest, temperature=0.0)
+            return made, language_model_of(made, rest)
+    installs = " or ".join(
+        f"`pip install {module.replace('.', '-').replace('_', '-')}`" for module, _ in classes
+    )
+    raise ImportError(f"language model {name!r:.100}: the package of this provider is missing: {installs}")
+
+
+def structured_of(model: object) -> Structured | None:
+    """Return a function that asks a model for JSON of a schema; None if the model does not support that.
+
+    LangChain: a chat model with tools, through ``with_structured_output``. LlamaIndex: an LLM whose metadata says
+    that it calls functions, through ``as_structured_llm``.
+    """
+    metadata = getattr(model, "metadata", None)
+    if getattr(metadata, "is_function_calling_model", False) is True:
+        as_structured = getattr(model, "as_structured_llm", None)
+        return _llama_index(as_structured) if callable(as_structured) else None
+    with_output = getattr(model, "with_structured_output", None)
+    # the method of LangChain's base class only raises an error
+    bind_tools = getattr(type(model), "bind_tools", None)
+    own = getattr(bind_tools, "__module__", "langchain_core.language_models")
+    if callable(with_output) and not own.startswith("langchain_core.language_models"):
+        return _langchain(with_output)
+    return None
+
+
 async def _awaited(reply: object) -> object:
     return await reply if inspect.isawaitable(reply) else reply
 
 
 def _name_of(model: object) -> str:
-    """The model's own name; empty if it has none that identifies it."""
-    for attribute in _NAMES:
-        if name := _stated(getattr(model, attribute, None)):
-            return name
-    if name := _stated(getattr(getattr(model, "metadata", None), "model_name", None)):  # LlamaIndex
-        return name
-    return _stated(getattr(model, "__name__", None))
-
-
-def _stated(name: object) -> str:
+    """Return the model's own name; empty if it has none that identifies it."""
+    names = [getattr(model, attribute, None) for attribute in _NAMES]
+    names += [getattr(getattr(model, "metadata", None), "model_name", None)]  # LlamaIndex
+    names += [getattr(model, "__name__", None)]
     # LlamaIndex models without a name report "unknown".
-    return name if isinstance(name, str) and name not in ("unknown", "<lambda>") else ""
+    known = (name for name in names if isinstance(name, str) and name not in ("", "unknown", "<lambda>"))
+    return next(known, "")
+
+
+def _part(holder: object, name: str) -> object:
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # a package above it is missing
+        return False
+
+
+def _object_in(path: Path, name: str) -> object:
+    """Return an object of a Python file, or what a function without arguments returns."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; expected a Python file with {name!r}")
+    spec = spec_from_file_location(f"spscanner_model_{path.stem}", path)
+    assert spec is not None  # the file ends in .py
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if found is None:
+        raise ValueError(f"{path}: has no {name!r}; expected a model, or a function that returns one")
+    if callable(found) and getattr(getattr(found, "__code__", None), "co_argcount", None) == 0:
+        return found()
+    return found
+
+
+def _langchain(with_output: Callable[..., Any]) -> Structured:
+    def for_schema(schema: dict[str, Any]) -> Callable[[str], object]:
+        runnable = with_output(schema, include_raw=True)
+
+        def ask(prompt: str) -> object:
+            got = runnable.invoke(prompt)
+            raw, parsed = got["raw"], got["parsed"]
+            found = parsed if isinstance(parsed, dict) else getattr(raw, "content", "")
+            text = found if isinstance(found, str) else json.dumps(found)
+            return SimpleNamespace(text=text, usage_metadata=getattr(raw, "usage_metadata", None))
+
+        return ask
+
+    return for_schema
+
+
+def _llama_index(as_structured: Callable[[type[Any]], Any]) -> Structured:
+    def for_schema(schema: dict[str, Any]) -> Callable[[str], object]:
+        llm = as_structured(_class_of(schema))
+
+        def ask(prompt: str) -> object:
+            got = llm.complete(prompt)
+            used = usage_of(got)  # often None: the provider's own object is replaced by the parsed one
+            return SimpleNamespace(text=got.text, raw=None if used is None else used._asdict())
+
+        return ask
+
+    return for_schema
+
+
+def _class_of(schema: dict[str, Any]) -> type[Any]:
+    """Make a class of pydantic, which both frameworks bring, for a schema."""
+    from pydantic import create_model
+
+    fields = {name: (_type_of(name, kind), ...) for name, kind in schema["properties"].items()}
+    made: type[Any] = create_model(schema.get("title", "Reply"), **fields)  # type: ignore[call-overload]
+    return made
+
+
+def _type_of(name: str, kind: dict[str, Any]) -> Any:  # noqa: ANN401 - a type
+    if kind["type"] == "array":
+        return list[_type_of(name, kind["items"])]  # type: ignore[misc]
+    if kind["type"] == "object":
+        return _class_of({"title": name, **kind})
+    return {"string": str, "integer": int}[kind["type"]]

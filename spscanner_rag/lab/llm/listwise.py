@@ -1,8 +1,9 @@
 """A language model that puts the best units of a first stage in order: listwise, pairwise or setwise."""
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, get_args
 
@@ -16,13 +17,7 @@ from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.generative import Generative
 from spscanner_rag.lab.llm.language_models import language_model_of
-from spscanner_rag.lab.llm.listwise_replies import (
-    Faults,
-    choosing_prompt,
-    numbers_in,
-    order_in,
-    ranking_prompt,
-)
+from spscanner_rag.lab.llm.prompts import fenced_prompt, without_thoughts
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import Cancelled, Request, Scorer, check_query, stop_if
@@ -31,6 +26,26 @@ from spscanner_rag.text.units import Segmenter
 Method = Literal["listwise", "pairwise", "setwise"]
 
 _LOGGER = logging.getLogger(__name__)
+_IDENTIFIER = re.compile(r"\[(\d{1,9})\]")
+_BARE = re.compile(r"\s*\d{1,9}(?:\s*>\s*\d{1,9})*\s*")
+
+
+@dataclass(slots=True)
+class Faults:
+    """What replies had wrong, counted over all calls.
+
+    Attributes
+    ----------
+    failed
+        Prompts without a reply; the order stays.
+    missing, doubled, foreign
+        Identifiers that a reply left out, repeated, or invented.
+    """
+
+    failed: int = 0
+    missing: int = 0
+    doubled: int = 0
+    foreign: int = 0
 
 
 class Listwise(Staged):
@@ -65,8 +80,8 @@ class Listwise(Staged):
     most_prompts : int, optional
         Prompts for one question; once they are spent the order stays as it is. Default: no limit.
     asker : Asker, optional
-        How the model is asked; with a `ReplyFile`, no prompt is asked again after a reply. For a budget of money
-        pass the function `MeteredModel.ask` as the model. Default: an `Asker` that keeps nothing.
+        How the model is asked, and within which budget; with a `ReplyFile`, no prompt is asked again after a
+        reply. Default: an `Asker` that keeps nothing.
     name : str, optional
         Name of the model; see `language_model_of`.
     unit : str or Segmenter, optional
@@ -127,7 +142,7 @@ class Listwise(Staged):
         cancelled: Cancelled,
         collection: CollectionIndex | None,
     ) -> NDArray[np.float32]:
-        """Logits of the ranks that the model gives to the chosen units: (units,)."""
+        """Return the logits of the ranks that the model gives to the chosen units: (units,)."""
         if not len(scores):
             return scores
         query = check_query(chosen[0][0])
@@ -142,12 +157,12 @@ class Listwise(Staged):
             before = replace(self.faults)
             getattr(asking, self.method)(order)
             self.prompts += asking.sent
-            self._tell(before, asking.sent)
+            self._report(before, asking.sent)
         ranks = np.empty(len(order))
         ranks[order] = np.arange(1, len(order) + 1)
         return log_odds(1 - ranks / (len(order) + 1))
 
-    def _tell(self, before: Faults, sent: int) -> None:
+    def _report(self, before: Faults, sent: int) -> None:
         names = ("failed", "missing", "doubled", "foreign")
         new = [getattr(self.faults, name) - getattr(before, name) for name in names]
         if any(new):
@@ -216,6 +231,63 @@ class _Asking:
         self.sent += len(sets)
         prompts = [prompt(self.query, [self.texts[number] for number in own]) for own in sets]
         return [reply.text for reply in self.ranker.asker.ask(self.ranker._model, prompts)]
+
+
+def ranking_prompt(query: str, passages: Sequence[str]) -> str:
+    """Return the prompt for a ranking of all passages, after RankGPT's (Sun et al., 2023, figure 1)."""
+    return fenced_prompt(
+        f"Rank {len(passages)} passages by their relevance to a search query. Each passage is one line that "
+        "begins with its identifier, a number in brackets.",
+        _sections(query, passages),
+        f"Rank the {len(passages)} passages by their relevance to the query, the most relevant first. List all "
+        "identifiers in this form: [2] > [1] > [3]. Write the ranking only, without a word of explanation.",
+    )
+
+
+def choosing_prompt(query: str, passages: Sequence[str]) -> str:
+    """Return the prompt for the best of some passages, after those of pairwise and setwise prompting.
+
+    Pairwise: Qin et al., 2023. Setwise: Zhuang et al., 2023.
+    """
+    return fenced_prompt(
+        "Choose the passage that is most relevant to a search query. Each passage is one line that begins with "
+        "its identifier, a number in brackets.",
+        _sections(query, passages),
+        f"Which of the {len(passages)} passages is most relevant to the query? Write its identifier only, such as "
+        "[1].",
+    )
+
+
+def order_in(reply: str | None, n: int, faults: Faults) -> list[int]:
+    """Return the order of n passages in a reply, as numbers from 0.
+
+    Passages that the reply leaves out follow in the order in which they were; repeated and foreign identifiers are
+    ignored. All of that is added to ``faults``.
+    """
+    listed = numbers_in(reply, n, faults)
+    faults.missing += (n - len(listed)) * (reply is not None)
+    return [*listed, *(number for number in range(n) if number not in set(listed))]
+
+
+def numbers_in(reply: str | None, n: int, faults: Faults) -> list[int]:
+    """Return the passages that a reply names, as numbers from 0, each once."""
+    if reply is None:
+        faults.failed += 1
+        return []
+    reply = without_thoughts(reply)
+    if _BARE.fullmatch(reply):  # "2 > 1 > 3"
+        reply = re.sub(r"(\d+)", r"[\1]", reply)
+    numbers = [int(number) - 1 for number in _IDENTIFIER.findall(reply)]
+    own = [number for number in numbers if 0 <= number < n]
+    once = list(dict.fromkeys(own))
+    faults.foreign += len(numbers) - len(own)
+    faults.doubled += len(own) - len(once)
+    return once
+
+
+def _sections(query: str, passages: Sequence[str]) -> dict[str, str]:
+    lines = (f"[{number}] {' '.join(passage.split())}" for number, passage in enumerate(passages, 1))
+    return {"QUERY": query, "PASSAGES": "\n".join(lines)}
 
 
 def keep_replies(scorers: Iterable[object], replies: ReplyFile) -> None:

@@ -10,7 +10,7 @@ _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNOREC
 
 
 def fenced_prompt(instructions: str, sections: Mapping[str, str], closing: str) -> str:
-    """A prompt with each section, by its title, between two lines that no section can contain.
+    """Return a prompt with each section, by its title, between two lines that no section can contain.
 
     Documents, questions and answers are untrusted: they may contain instructions, or text that looks like the end
     of a document. So the two lines have a code, a digest of the whole prompt: a text cannot contain a digest of
@@ -30,5 +30,5 @@ def fenced_prompt(instructions: str, sections: Mapping[str, str], closing: str) 
 
 
 def without_thoughts(reply: str) -> str:
-    """A reply without the ``<think>...</think>`` that a reasoning model begins with, closed or cut off."""
+    """Return a reply without the ``<think>...</think>`` that a reasoning model begins with, closed or cut off."""
     return _THOUGHTS.sub("", reply).strip()

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from spscanner_rag.files.json_lines import append_records, complete_lines
 from spscanner_rag.files.strict_json import parse_json
-from spscanner_rag.lab.llm.usage import Usage
+from spscanner_rag.lab.llm.language_models import Usage
 
 if sys.platform != "win32":
     import fcntl
@@ -20,7 +20,7 @@ class ReplyFileError(ValueError):
 
 
 def digest_of(model: str, prompt: str) -> str:
-    """The key of a reply: SHA-256 of model name and prompt, in hexadecimal."""
+    """Return the key of a reply: SHA-256 of model name and prompt, in hexadecimal."""
     return hashlib.sha256(json.dumps([model, prompt]).encode("ascii")).hexdigest()
 
 
@@ -73,7 +73,7 @@ class ReplyFile:
         return len(self._places)
 
     def get(self, digest: str) -> str | None:
-        """The reply to a prompt, or None if there is none yet."""
+        """Return the reply to a prompt, or None if there is none yet."""
         place = self._places.get(bytes.fromhex(digest))
         if place is None:
             return None

@@ -7,7 +7,7 @@ these sentences alone; if it does not, a stronger model labels windows of 200 se
 candidates, then a check that the question can be answered.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -43,16 +43,13 @@ class Annotator:
     ----------
     labeller, stronger, checker : Conversation
         The model that labels, the one that labels again in wide windows, and the one that must reproduce the
-        answer.
+        answer; it is also asked whether two answers that differ in words agree.
     mode : str, default "windows"
-    judge : callable
-        Sends a prompt to the checker and returns the reply; asked whether two answers that differ in words agree.
     """
 
     labeller: Conversation
     stronger: Conversation
     checker: Conversation
-    judge: Callable[[str], str]
     mode: Mode = "windows"
 
     def with_fresh_counts(self) -> "Annotator":
@@ -150,7 +147,7 @@ class Annotator:
         if exact_match(answer, references) or token_f1(answer, references) >= _SAME_F1:
             return True
         return any(
-            decision_in(self.judge(judge_prompt(question.text, reference, answer))) is True
+            decision_in(self.checker.reply(judge_prompt(question.text, reference, answer))) is True
             for reference in references
         )
 

@@ -1,21 +1,18 @@
 """Labels the questions of files with language models, in a folder, resumed where it stopped."""
 
-import threading
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spscanner_rag.lab.evidence.questions import Document, read_documents
-from spscanner_rag.lab.llm.failures import LastingFailureError
-from spscanner_rag.lab.llm.metered import MeteredModel, StoppedError
+from spscanner_rag.lab.llm.asking import RunEndedError, in_order
 from spscanner_rag.lab.llm.replies import ReplyFile
-from spscanner_rag.lab.llm.spending import BudgetSpentError
 from spscanner_rag.lab.synthesis import start
 from spscanner_rag.lab.synthesis.annotation import Annotator, Labelled, Mode, annotated_line
 from spscanner_rag.lab.synthesis.conversation import DroppedError
-from spscanner_rag.lab.synthesis.in_order import in_order
 from spscanner_rag.lab.synthesis.outcomes import (
     REPLIES,
     SUMMARY,
@@ -64,30 +61,23 @@ def annotate(
     names = [model.language_model.name for model in chosen]
     settings = {"mode": mode, "tries": tries, "models": names, "prompts": prompts_digest(prompts)}
     keep_settings(out, settings | {"data": [str(path) for path in paths]})
-    outcomes, stop, stopped = OutcomeFile(out), threading.Event(), ""
+    outcomes, stopped = OutcomeFile(out), ""
     with ReplyFile(out / REPLIES) as replies:
-        paid = _sharing([start.paid_model(model, options, replies, notify) for model in chosen], stop)
-        talks = [
-            start.conversation_of(model, prompts, metered.ask, tries)
-            for model, metered in zip(chosen, paid, strict=True)
-        ]
-        annotator = Annotator(
-            labeller=talks[0], stronger=talks[1], checker=talks[2], judge=paid[2].ask, mode=mode
-        )
+        asker = start.asker_of(options, replies, notify)
+        talks = [start.conversation_of(model, prompts, asker.ask_one, tries) for model in chosen]
+        annotator = Annotator(labeller=talks[0], stronger=talks[1], checker=talks[2], mode=mode)
         provenance = {"mode": mode, "labeller": names[0], "stronger": names[1], "checker": names[2]}
         numbered = islice(enumerate(read_documents(paths, distinct=True)), outcomes.done, None)
-        results = in_order(numbered, lambda item: _labelled(annotator, *item), workers, stop)
+        work = in_order(numbered, lambda item: _labelled(annotator, *item), workers, asker.stop)
         try:
-            for number, document, labelled, counts in results:
-                line = annotated_line(document, labelled, provenance) if labelled else None
-                outcomes.add(
-                    number, document.doc_id, line, "" if labelled else "no question was kept", counts
-                )
-        except (BudgetSpentError, LastingFailureError, StoppedError) as error:
+            with closing(work) as results:
+                for number, document, labelled, counts in results:
+                    line = annotated_line(document, labelled, provenance) if labelled else None
+                    reason = "" if labelled else "no question was kept"
+                    outcomes.add(number, document.doc_id, line, reason, counts)
+        except RunEndedError as error:
             stopped = str(error)
-        finally:
-            results.close()  # type: ignore[attr-defined]  # a generator: ends its threads
-        spending = paid[0].spending
+        budget = asker.budget
         files = outcomes.write_files(out)
         kept = sum(
             len(record["line"]["questions"]) for record in outcomes.records() if record["line"] is not None
@@ -96,21 +86,15 @@ def annotate(
             "documents": outcomes.done,
             "questions": kept,
             "dropped": dict(outcomes.malformed.most_common()),
-            "requests": spending.requests,
-            "prompt_tokens": spending.usage.prompt_tokens,
-            "reply_tokens": spending.usage.reply_tokens,
-            "cost": round(spending.cost, 6),
+            "requests": budget.requests,
+            "prompt_tokens": budget.usage.prompt_tokens,
+            "reply_tokens": budget.usage.reply_tokens,
+            "cost": round(budget.cost, 6),
             "files": files,
             "stopped": stopped,
         }
     write_json(out / SUMMARY, summary)
     return summary
-
-
-def _sharing(paid: list[MeteredModel], stop: threading.Event) -> list[MeteredModel]:
-    for metered in paid:
-        metered.spending, metered.pace, metered.stop = paid[0].spending, paid[0].pace, stop
-    return paid
 
 
 def _labelled(

@@ -1,7 +1,7 @@
 """Batch files of providers: requests written for later, replies read back."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from spscanner_rag.files.strict_json import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
+from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
-from spscanner_rag.lab.llm.usage import Usage, usage_of
 from spscanner_rag.text.units import readable
 
 BatchFormat = Literal["openai", "anthropic"]
@@ -28,32 +28,29 @@ class BatchCollector:
 
     Attributes
     ----------
-    model : str
-        The provider's name of the model.
     replies : ReplyFile
     prompts : dict
         Prompts without a reply by their digests, which are the ids of the requests.
     """
 
-    model: str
     replies: ReplyFile
     prompts: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def ask(self, prompt: str, ask: Callable[[str], object] | None = None) -> str:
-        """The reply to a prompt; raises `PendingError` if there is none."""
+    def ask_one(self, model: LanguageModel, prompt: str) -> str:
+        """Return the reply to a prompt; raises `PendingError` if there is none."""
         prompt = readable(prompt)
-        digest = digest_of(self.model, prompt)
+        digest = digest_of(model.name, prompt)
         if (reply := self.replies.get(digest)) is not None:
             return reply
         with self._lock:
             self.prompts[digest] = prompt
         raise PendingError
 
-    def lines(self, kind: BatchFormat) -> Iterator[str]:
-        """The requests as lines of a batch file."""
+    def lines(self, model: str, kind: BatchFormat) -> Iterator[str]:
+        """Yield the requests to a model, by the provider's name, as lines of a batch file."""
         for digest, prompt in sorted(self.prompts.items()):
-            body: dict[str, Any] = {"model": self.model, "messages": [{"role": "user", "content": prompt}]}
+            body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": prompt}]}
             if kind == "openai":
                 body["temperature"] = 0
                 request = {"custom_id": digest, "method": "POST", "url": "/v1/chat/completions", "body": body}

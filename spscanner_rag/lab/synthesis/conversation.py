@@ -3,10 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from spscanner_rag.lab.llm.metered import NoReplyError
+from spscanner_rag.lab.llm.asking import NoReplyError
+from spscanner_rag.lab.llm.language_models import LanguageModel, Structured
 from spscanner_rag.lab.synthesis.prompt_files import Prompt
 from spscanner_rag.lab.synthesis.reply_form import (
     Field,
@@ -24,12 +25,8 @@ class DroppedError(Exception):
     """No example comes of this sub-document; the message is one of a few reasons, by which these are counted."""
 
 
-class Ask(Protocol):
-    """Sends a prompt, perhaps through a function of its own, and returns the reply."""
-
-    def __call__(self, prompt: str, ask: Callable[[str], object] | None = None) -> str:
-        """The reply to a prompt."""
-        ...
+Ask = Callable[[LanguageModel, str], str]
+"""Return the reply of a model to a prompt, as `Asker.ask_one` does."""
 
 
 @dataclass(slots=True)
@@ -39,7 +36,8 @@ class Conversation:
     Attributes
     ----------
     ask : callable
-        Sends a prompt, as `MeteredModel.ask` does.
+        Sends a prompt, as `Asker.ask_one` does.
+    model : LanguageModel
     prompts : mapping
         From `read_prompts`.
     form : str
@@ -53,11 +51,16 @@ class Conversation:
     """
 
     ask: Ask
+    model: LanguageModel
     prompts: Mapping[str, Prompt]
     form: Form = "keywords"
-    structured: Callable[[dict[str, Any]], Callable[[str], object]] | None = None
+    structured: Structured | None = None
     tries: int = 3
     malformed: Counter[str] = field(default_factory=Counter)
+
+    def reply(self, prompt: str) -> str:
+        """Return the reply to a prompt in words."""
+        return self.ask(self.model, prompt)
 
     def values(
         self,
@@ -72,10 +75,12 @@ class Conversation:
         as malformed. Raises `DroppedError` if every try is malformed, or if the model does not reply.
         """
         prompt = first = self.prompts[name].filled(sections, stated(fields, self.form))
-        send = self.structured(schema(fields, name)) if self.structured and self.form == "json" else None
+        model = self.model
+        if self.structured is not None and self.form == "json":
+            model = replace(model, ask=self.structured(schema(fields, name)))
         for attempt in range(1, self.tries + 1):
             try:
-                values = read(self.ask(prompt, send), fields, self.form)
+                values = read(self.ask(model, prompt), fields, self.form)
                 check(values)
                 return values
             except NoReplyError as error:

@@ -5,11 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from spscanner_rag.lab.llm.spending import Prices
-from spscanner_rag.lab.llm.usage import Usage
+from spscanner_rag.lab.llm.asking import Prices
+from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError
 from spscanner_rag.lab.synthesis.prompt_files import Prompt
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from spscanner_rag.lab.synthesis.scripted import SCRIPTED
 from spscanner_rag.lab.synthesis.strategies.made import QuestionMaker
 from spscanner_rag.lab.synthesis.sub_documents import SubDocument
 from spscanner_rag.text.token_counts import CountTokens
@@ -38,10 +38,10 @@ class Estimate:
         """Count what a sub-document needs."""
         self.sub_documents += 1
         with suppress(DroppedError):
-            self.maker.make(sub, Conversation(self._ask, self.prompts, tries=1))
+            self.maker.make(sub, Conversation(self._ask, SCRIPTED, self.prompts, tries=1))
 
-    def _ask(self, prompt: str, ask: object = None) -> str:
-        reply = scripted_reply(prompt)
+    def _ask(self, model: LanguageModel, prompt: str) -> str:
+        reply = model(prompt)
         self.requests += 1
         self.usage += Usage(self.count_tokens(prompt), max(REPLY_TOKENS, self.count_tokens(reply)))
         return reply

@@ -87,17 +87,17 @@ class FolderRun:
             )
         settings, options, model = self._settings, self._options, self._model
         supply = start.supply_of(settings, options, self._notify)
-        paid = start.paid_model(model, options, self._replies, self._notify)
-        collector = BatchCollector(model.language_model.name, self._replies) if write_batch else None
-        talk = start.conversation_of(
-            model, self._prompts, paid.ask if collector is None else collector.ask, settings.tries
-        )
+        asker = start.asker_of(options, self._replies, self._notify)
+        collector = BatchCollector(self._replies) if write_batch else None
+        ask = asker.ask_one if collector is None else collector.ask_one
+        talk = start.conversation_of(model, self._prompts, ask, settings.tries)
         versions = {name: prompt.version for name, prompt in self._prompts.items()}
         run = SynthesisRun(
             supply=supply,
             maker=start.maker_of(settings, options, supply.detector),
             talk=talk,
-            paid=paid,
+            budget=asker.budget,
+            stop=asker.stop,
             outcomes=self._outcomes,
             workers=self._workers,
             most=self._most,
@@ -111,7 +111,8 @@ class FolderRun:
                 run.run(documents, show)
         if collector is not None and write_batch is not None:
             if collector.prompts:
-                write_whole(write_batch, "".join(collector.lines(cast(BatchFormat, batch_format))))
+                lines = collector.lines(model.language_model.name, cast(BatchFormat, batch_format))
+                write_whole(write_batch, "".join(lines))
             self._notify(f"{len(collector.prompts):,} requests in {write_batch}")
         return run
 

@@ -4,17 +4,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.failures import LastingFailureError
-from spscanner_rag.lab.llm.metered import MeteredModel, StoppedError
-from spscanner_rag.lab.llm.spending import BudgetSpentError
+from spscanner_rag.lab.llm.asking import (
+    Budget,
+    BudgetSpentError,
+    LastingFailureError,
+    RunEndedError,
+    in_order,
+)
 from spscanner_rag.lab.synthesis.batch_files import PendingError
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError
-from spscanner_rag.lab.synthesis.in_order import in_order
 from spscanner_rag.lab.synthesis.outcomes import OutcomeFile
 from spscanner_rag.lab.synthesis.strategies.made import QuestionMaker, document_line
 from spscanner_rag.lab.synthesis.sub_documents import SubDocument
@@ -46,7 +50,7 @@ class SynthesisRun:
     supply : Supply
     maker : QuestionMaker
     talk : Conversation
-    paid : MeteredModel
+    budget : Budget
     outcomes : OutcomeFile
     workers : int, default 8
         Sub-documents worked on at the same time.
@@ -63,7 +67,7 @@ class SynthesisRun:
     supply: Supply
     maker: QuestionMaker
     talk: Conversation
-    paid: MeteredModel
+    budget: Budget
     outcomes: OutcomeFile
     workers: int = 8
     most: int | None = None
@@ -79,33 +83,32 @@ class SynthesisRun:
         A budget that is spent, a provider without quota and one that does not reply end the run early, and
         ``stopped`` says so. Everything finished before is in the files, and every reply is kept.
         """
-        self.paid.stop = self.stop
         began, failures = time.perf_counter(), 0
         unwritten: list[Outcome] = []  # failures in a row, which may turn out to be the provider's
-        results = in_order(self._ahead(documents), self._outcome, self.workers, self.stop)
         try:
-            for outcome in results:
-                self.pending += outcome.pending
-                if (
-                    self.pending
-                ):  # outcomes are written in order: those after it are made again with the next batch
-                    continue
-                unwritten.append(outcome)
-                if outcome.reason.startswith("no reply"):
-                    failures += 1
-                    if failures >= MOST_FAILURES:
-                        raise LastingFailureError(f"{failures} sub-documents in a row got {outcome.reason}")
-                    continue
-                failures = 0
-                self._write(unwritten)
-                show(self)
+            with closing(in_order(self._ahead(documents), self._outcome, self.workers, self.stop)) as results:
+                for outcome in results:
+                    self.pending += outcome.pending
+                    # outcomes are written in order: those after a pending one are made again with the next batch
+                    if self.pending:
+                        continue
+                    unwritten.append(outcome)
+                    if outcome.reason.startswith("no reply"):
+                        failures += 1
+                        if failures >= MOST_FAILURES:
+                            raise LastingFailureError(
+                                f"{failures} sub-documents in a row got {outcome.reason}"
+                            )
+                        continue
+                    failures = 0
+                    self._write(unwritten)
+                    show(self)
             self._write(unwritten)
-        except (BudgetSpentError, LastingFailureError, StoppedError) as error:
+        except RunEndedError as error:
             self.stopped = self.stopped or str(error)
             if isinstance(error, BudgetSpentError):
                 self._write(unwritten)
         finally:
-            results.close()  # type: ignore[attr-defined]  # a generator: ends its threads
             self.seconds = time.perf_counter() - began
         show(self)
 
@@ -138,7 +141,7 @@ class SynthesisRun:
 
     def summary(self) -> dict[str, Any]:
         """What happened, as JSON: counts with reasons, requests, tokens, cost."""
-        supply, outcomes, spending = self.supply, self.outcomes, self.paid.spending
+        supply, outcomes, budget = self.supply, self.outcomes, self.budget
         return {
             "documents": supply.documents,
             "documents_left_out": dict(supply.left_out),
@@ -147,10 +150,10 @@ class SynthesisRun:
             "examples": outcomes.examples,
             "dropped": dict(outcomes.reasons.most_common()),
             "malformed_replies": dict(outcomes.malformed.most_common()),
-            "requests": spending.requests,
-            "prompt_tokens": spending.usage.prompt_tokens,
-            "reply_tokens": spending.usage.reply_tokens,
-            "cost": round(spending.cost, 6),
+            "requests": budget.requests,
+            "prompt_tokens": budget.usage.prompt_tokens,
+            "reply_tokens": budget.usage.reply_tokens,
+            "cost": round(budget.cost, 6),
             "seconds": round(self.seconds, 1),
             "waiting_for_a_batch": self.pending,
             "stopped": self.stopped,

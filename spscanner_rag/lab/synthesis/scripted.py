@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lexical.languages import STOP_WORDS
 
 NAME = "scripted"
@@ -21,7 +22,7 @@ _JSON_MARK = "Reply with one JSON object"
 
 
 def scripted_reply(prompt: str) -> str:
-    """The reply to a prompt of this package; raises ``ValueError`` for another prompt."""
+    """Return the reply to a prompt of this package; raises ``ValueError`` for another prompt."""
     sections = {title: text for title, _, text in SECTION.findall(prompt)}
     names = set(sections)
     if names == {"CHUNK", "UNITS"}:
@@ -40,6 +41,9 @@ def scripted_reply(prompt: str) -> str:
             f"the scripted model got a prompt with {', '.join(sorted(names))}; expected one of ours"
         )
     return json.dumps(values) if _JSON_MARK in prompt else _lines(values)
+
+
+SCRIPTED = LanguageModel(NAME, scripted_reply)
 
 
 def _links(chunk: str, units: Sequence[str]) -> dict[str, object]:

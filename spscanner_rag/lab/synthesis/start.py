@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.llm.metered import MeteredModel
-from spscanner_rag.lab.llm.named import named_model
-from spscanner_rag.lab.llm.pace import Pace
+from spscanner_rag.lab.llm.asking import Asker, Budget, Prices
+from spscanner_rag.lab.llm.language_models import (
+    LanguageModel,
+    Structured,
+    language_model_of,
+    named_model,
+    structured_of,
+)
 from spscanner_rag.lab.llm.replies import ReplyFile
-from spscanner_rag.lab.llm.spending import Prices, Spending
-from spscanner_rag.lab.llm.structured import Structured, structured_of
 from spscanner_rag.lab.synthesis.conversation import Conversation
 from spscanner_rag.lab.synthesis.filters import LanguageDetector
 from spscanner_rag.lab.synthesis.prompt_files import Prompt, prompts_digest, read_prompts
 from spscanner_rag.lab.synthesis.reply_form import Form
-from spscanner_rag.lab.synthesis.scripted import NAME, scripted_reply
+from spscanner_rag.lab.synthesis.scripted import NAME, SCRIPTED
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sources import read_sources, source_files
 from spscanner_rag.lab.synthesis.strategies.chunk import ChunkMaker
@@ -72,12 +74,10 @@ def model_of(llm: object, reply_form: str) -> Model:
     if reply_form not in ("auto", "json", "keywords"):
         raise ValueError(f"reply form: got {reply_form!r}; expected auto, json or keywords")
     if llm == NAME:
-        return Model(LanguageModel(NAME, scripted_reply), "json" if reply_form == "json" else "keywords")
+        return Model(SCRIPTED, "json" if reply_form == "json" else "keywords")
     if isinstance(llm, str):
         made, language_model = named_model(llm)
     else:
-        from spscanner_rag.lab.llm.language_models import language_model_of
-
         made, language_model = llm, language_model_of(llm)
     structured = structured_of(made) if reply_form != "keywords" else None
     form: Form = "json" if reply_form == "json" or structured is not None else "keywords"
@@ -121,21 +121,20 @@ def maker_of(
 
 def conversation_of(model: Model, prompts: dict[str, Prompt], ask: Any, tries: int) -> Conversation:  # noqa: ANN401
     """How the model is asked."""
-    return Conversation(ask, prompts, model.form, model.structured, tries)
+    return Conversation(ask, model.language_model, prompts, model.form, model.structured, tries)
 
 
-def paid_model(model: Model, options: RunOptions, replies: ReplyFile, notify: Notify) -> MeteredModel:
-    """The model with its budget, which includes what the file of replies says was spent before."""
-    spending = Spending(
-        options.prices, options.max_requests, options.max_cost, replies.attempts, replies.usage
+def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify) -> Asker:
+    """Ask within a budget, which includes what the file of replies says was spent before."""
+    budget = Budget(
+        prices=options.prices,
+        max_requests=options.max_requests,
+        max_cost=options.max_cost,
+        per_minute=options.requests_per_minute,
+        requests=replies.attempts,
+        usage=replies.usage,
     )
-    return MeteredModel(
-        model=model.language_model,
-        replies=replies,
-        spending=spending,
-        pace=Pace(options.requests_per_minute),
-        count_tokens=price_counter(notify),
-    )
+    return Asker(replies=replies, budget=budget, count_tokens=price_counter(notify), retries=5)
 
 
 def price_counter(notify: Notify) -> CountTokens:

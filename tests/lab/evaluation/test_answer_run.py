@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.answers.counted_asking import CountedAsker
 from spscanner_rag.lab.evaluation.answer_run import (
     WHOLE_DOCUMENT,
     answer_from,
@@ -17,6 +16,7 @@ from spscanner_rag.lab.evaluation.answer_run import (
 )
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
@@ -84,7 +84,7 @@ def test_answers_belong_to_their_questions_and_are_counted() -> None:
     setting = Setting("last")
     (source,) = retriever_sources([setting], {setting: LastFirst(titles)}, titles)
     model, judge = LanguageModel("m", last_otter), LanguageModel("j", lambda prompt: "DECISION: NO")
-    asker = CountedAsker(count_tokens=lambda text: len(text.split()), retries=0)
+    asker = Asker(count_tokens=lambda text: len(text.split()), retries=0)
     questions = questions_with_answers(ASKED)
     found = answer_from(source, questions, model, judge, asker, "phrase")
     got = [(own.document.doc_id, own.question.qid, own.score.exact_match) for own in found.answers]

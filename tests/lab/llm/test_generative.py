@@ -52,7 +52,7 @@ def test_windows() -> None:
         prompts.append(prompt)
         return naming_ships(prompt)
 
-    scores = logits(Generative(naming_ships, count_tokens=words, window_tokens=160, ask=ask))
+    scores = logits(Generative(ask, count_tokens=words, window_tokens=160))
     assert len(prompts) == 2
     assert np.flatnonzero(scores > 0).tolist() == [3, 13, 23, 33]
     assert scores[13] == scores[33] > scores[3] == scores[23]

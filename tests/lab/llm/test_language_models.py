@@ -1,12 +1,14 @@
 """Models of both frameworks and plain functions, asked in the same way."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from langchain_core.language_models import BaseChatModel, FakeListChatModel, FakeListLLM
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
@@ -14,7 +16,15 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata, Mo
 from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import Field
 
-from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of, reply_text
+from spscanner_rag.lab.llm.language_models import (
+    LanguageModel,
+    Usage,
+    language_model_of,
+    named_model,
+    reply_text,
+    structured_of,
+    usage_of,
+)
 
 
 class Shouting(CustomLLM):
@@ -142,3 +152,126 @@ def test_no_framework_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def completion(**options: object) -> CompletionResponse:
+    return CompletionResponse(text="a", **options)
+
+
+@pytest.mark.parametrize(
+    ("reply", "usage"),
+    [
+        (AIMessage("a", usage_metadata={"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}), (7, 3)),
+        (completion(raw={"usage": {"prompt_tokens": 5, "completion_tokens": 2}}), (5, 2)),
+        (completion(raw=SimpleNamespace(usage=SimpleNamespace(input_tokens=4, output_tokens=1))), (4, 1)),
+        (completion(additional_kwargs={"prompt_tokens": 6, "completion_tokens": 2}), (6, 2)),
+        (completion(raw={"prompt_eval_count": 9, "eval_count": 8}), (9, 8)),
+        ("a", None),
+        (completion(), None),
+    ],
+)
+def test_usage_of_either_framework(reply: object, usage: tuple[int, int] | None) -> None:
+    assert usage_of(reply) == usage
+
+
+SCHEMA: dict[str, Any] = {
+    "title": "label_units",
+    "description": "The reply.",
+    "type": "object",
+    "properties": {
+        "relevant": {"type": "string"},
+        "indices": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["relevant", "indices"],
+}
+VALUES = {"relevant": "yes", "indices": [1, 2]}
+
+
+class ToolChatModel(BaseChatModel):
+    """A chat model of LangChain that calls the tool it is given."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "tools"
+
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
+        return self.bind(tools=tools)
+
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any
+    ) -> ChatResult:
+        call = {"name": "label_units", "args": VALUES, "id": "1"}
+        usage = {"input_tokens": 40, "output_tokens": 9, "total_tokens": 49}
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage("", tool_calls=[call], usage_metadata=usage))]
+        )
+
+
+class JsonLLM(CustomLLM):
+    """An LLM of LlamaIndex that replies with JSON."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="json", is_function_calling_model=True)
+
+    def complete(self, prompt: str, formatted: bool = False, **options: Any) -> CompletionResponse:
+        return CompletionResponse(text=json.dumps(VALUES))
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
+        raise NotImplementedError
+
+    def structured_predict(self, output_cls: Any, prompt: Any, llm_kwargs: Any = None, **options: Any) -> Any:
+        return output_cls(**VALUES)
+
+
+def test_langchain_is_held_to_a_schema_and_counted() -> None:
+    structured = structured_of(ToolChatModel())
+    assert structured is not None
+    reply = LanguageModel("tools", structured(SCHEMA)).response("Label these.")
+    assert json.loads(reply_text(reply)) == VALUES
+    assert usage_of(reply) == Usage(40, 9)
+
+
+def test_llama_index_is_held_to_a_schema() -> None:
+    structured = structured_of(JsonLLM())
+    assert structured is not None
+    assert json.loads(reply_text(structured(SCHEMA)("Label these."))) == VALUES
+
+
+@pytest.mark.parametrize("model", [FakeListChatModel(responses=["a"]), MockLLM(), str])
+def test_models_without_schemas(model: object) -> None:
+    assert structured_of(model) is None
+
+
+def test_a_model_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from langchain_core.language_models import FakeListChatModel\n"
+        "def make():\n    return FakeListChatModel(responses=['made'], model_name='fake')\n"
+        "def ask(prompt):\n    return prompt.upper()\n"
+    )
+    assert named_model(f"{path}:ask")[1]("a") == "A"
+    path.write_text(path.read_text().replace(", model_name='fake'", ""))
+    with pytest.raises(ValueError, match="has no name to store its replies under"):
+        named_model(f"{path}:make")
+    with pytest.raises(ValueError, match="has no 'absent'"):
+        named_model(f"{path}:absent")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("anthropic:claude", "llama-index-llms-anthropic` or `pip install langchain-anthropic"),
+        ("langchain:mistral:small", "pip install langchain-mistralai"),
+        ("llama-index:google:flash", "pip install llama-index-llms-google-genai"),
+    ],
+)
+def test_a_missing_package_is_named(name: str, package: str) -> None:
+    with pytest.raises(ImportError, match=package):
+        named_model(name)
+
+
+@pytest.mark.parametrize("name", ["gpt", "openai:", "langchain:openai", "nobody:model", ""])
+def test_names_without_a_form(name: str) -> None:
+    with pytest.raises(ValueError, match=r"expected PROVIDER:MODEL"):
+        named_model(name)

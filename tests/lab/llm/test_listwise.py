@@ -15,8 +15,15 @@ from llama_index.core.llms import MockLLM
 from spscanner_rag.baselines import BM25
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
-from spscanner_rag.lab.llm.listwise import Listwise, Method, keep_replies
-from spscanner_rag.lab.llm.listwise_replies import Faults, choosing_prompt, order_in, ranking_prompt
+from spscanner_rag.lab.llm.listwise import (
+    Faults,
+    Listwise,
+    Method,
+    choosing_prompt,
+    keep_replies,
+    order_in,
+    ranking_prompt,
+)
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.retriever_names import NameParts, check_name
 from spscanner_rag.scorers import ScanCancelled, score_batch, words_together

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.lab.evidence.questions import DataError, read_documents
-from spscanner_rag.lab.llm.spending import Prices
+from spscanner_rag.lab.llm.asking import Asker, Prices
 from spscanner_rag.lab.synthesis.outcomes import OUTCOMES, REPLIES, SUMMARY, OutcomeFile
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
 
@@ -44,6 +44,12 @@ class RateLimitError(Exception):
 
 def files_of(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in (OUTCOMES, "train.jsonl")}
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Asker._wait
+    monkeypatch.setattr(Asker, "_wait", lambda self, seconds, stop: wait(self, 0, stop))
 
 
 @pytest.fixture
@@ -88,16 +94,16 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
     run = make(model, out)
     assert run.stopped == ""
     assert files_of(out) == whole
-    assert model.calls == run.paid.spending.requests == run.summary()["requests"]
+    assert model.calls == run.budget.requests == run.summary()["requests"]
     again = make(model, out)
-    assert again.paid.spending.requests == model.calls  # nothing was asked again
+    assert again.budget.requests == model.calls  # nothing was asked again
     assert files_of(out) == whole
 
 
 def test_a_limit_of_cost(make: Make, tmp_path: Path) -> None:
     run = make(Scripted(), tmp_path / "out", prices=Prices(1, 10), max_cost=0.02)
     assert "limit of cost" in run.stopped
-    assert 0.01 < run.paid.spending.cost <= 0.02
+    assert 0.01 < run.budget.cost <= 0.02
 
 
 def test_no_quota_in_the_middle(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
@@ -115,20 +121,14 @@ def test_no_quota_in_the_middle(make: Make, tmp_path: Path, whole: dict[str, byt
     assert working.calls == len(replies) - paid
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_rate_limits_and_time_outs_pass(make: Make, tmp_path: Path, whole: dict[str, bytes]) -> None:
     errors = {0: RateLimitError("slow down"), 1: TimeoutError("too slow"), 2: ConnectionError("reset")}
     flaky = Scripted(lambda call: errors.get(call % 9))
-    import spscanner_rag.lab.llm.metered as metered
-
-    original = metered.MeteredModel._wait
-    try:
-        metered.MeteredModel._wait = lambda self, seconds: original(self, min(seconds, 0.001))  # type: ignore[method-assign]
-        run = make(flaky, tmp_path / "out")
-    finally:
-        metered.MeteredModel._wait = original  # type: ignore[method-assign]
+    run = make(flaky, tmp_path / "out")
     assert run.stopped == ""
     assert files_of(tmp_path / "out") == whole
-    assert run.paid.spending.requests == flaky.calls > run.outcomes.done * 4
+    assert run.budget.requests == flaky.calls > run.outcomes.done * 4
 
 
 @pytest.mark.parametrize(
@@ -172,19 +172,13 @@ def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
     assert run.outcomes.examples == 0
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spscanner_rag.lab.synthesis.run.MOST_FAILURES", 3)
-    monkeypatch.setattr("spscanner_rag.lab.synthesis.start.MeteredModel", _hasty)
     run = make(Scripted(lambda call: ConnectionError("refused")), tmp_path / "out")
     assert "3 sub-documents in a row got no reply: ConnectionError" in run.stopped
     assert run.outcomes.done == 0  # the next run asks for them again
     assert make(Scripted(), tmp_path / "out").outcomes.examples >= 10
-
-
-def _hasty(**options: object) -> object:
-    from spscanner_rag.lab.llm.metered import MeteredModel
-
-    return MeteredModel(pause=0.0, retries=1, **options)  # type: ignore[arg-type]
 
 
 def test_other_settings_are_refused(make: Make, tmp_path: Path) -> None:

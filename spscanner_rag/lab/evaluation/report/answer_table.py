@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
-from spscanner_rag.lab.answers.counted_asking import Asked
 from spscanner_rag.lab.evaluation.answer_run import AnswerSet, ScoredAnswer
 from spscanner_rag.lab.evaluation.report.tables import Share, Table
 from spscanner_rag.lab.evaluation.statistics import Estimate, Sample, estimate
+from spscanner_rag.lab.llm.asking import Asked
 
 _SCORES: Mapping[str, Callable[[ScoredAnswer], float | None]] = {
     "accuracy": lambda answer: None if answer.score.correct is None else float(answer.score.correct),

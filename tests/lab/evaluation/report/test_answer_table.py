@@ -1,13 +1,13 @@
 """Rows, table and lines of answers: means without what failed, and every answer on its line."""
 
 from spscanner_rag.lab.answers.answer_quality import AnswerScore
-from spscanner_rag.lab.answers.counted_asking import Asked
 from spscanner_rag.lab.answers.judging import Verdict
 from spscanner_rag.lab.evaluation.answer_run import AnswerSet, ScoredAnswer
 from spscanner_rag.lab.evaluation.report.answer_table import answer_lines, answer_rows, answer_table
 from spscanner_rag.lab.evaluation.report.tables import shown
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.llm.usage import Usage
+from spscanner_rag.lab.llm.asking import Asked
+from spscanner_rag.lab.llm.language_models import Usage
 
 
 def scored(

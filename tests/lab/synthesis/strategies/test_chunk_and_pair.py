@@ -8,10 +8,11 @@ import pytest
 
 from spscanner_rag.baselines.embedders import Encoder
 from spscanner_rag.lab.evidence.questions import read_documents
+from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.synthesis import start
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError
 from spscanner_rag.lab.synthesis.prompt_files import read_prompts
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from spscanner_rag.lab.synthesis.scripted import SCRIPTED, scripted_reply
 from spscanner_rag.lab.synthesis.strategies.made import QuestionCheck
 from spscanner_rag.lab.synthesis.strategies.pair import PairMaker
 
@@ -62,7 +63,7 @@ def test_the_nearest_chunk_is_taken() -> None:
     sub = sub_document(60)
     settings = replace(SETTINGS, strategy="pair")
     maker = PairMaker(settings, QuestionCheck(settings), Encoder(embed, embed, "angles"))
-    talk = Conversation(lambda prompt, send=None: scripted_reply(prompt), read_prompts())
+    talk = Conversation(Asker().ask_one, SCRIPTED, read_prompts())
     made = maker.make(sub, talk)
     assert 20 in (made.details["chunk"][0], made.details["linked_unit"])
     assert made.details["similarity"] in (round(np.cos(0.5), 4), round(np.cos(0.7), 4))

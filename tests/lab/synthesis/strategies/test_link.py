@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError
 from spscanner_rag.lab.synthesis.prompt_files import read_prompts
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from spscanner_rag.lab.synthesis.scripted import SCRIPTED, scripted_reply
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.strategies.link import THIRDS, LinkMaker, layout_of, window_of
 from spscanner_rag.lab.synthesis.strategies.made import Made, QuestionCheck
@@ -33,7 +33,9 @@ def sub_document(sentences: int = 120) -> SubDocument:
 
 def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
     maker = LinkMaker(settings, QuestionCheck(settings))
-    return maker.make(sub_document(sentences), Conversation(lambda prompt, send=None: ask(prompt), PROMPTS))  # type: ignore[operator]
+    return maker.make(
+        sub_document(sentences), Conversation(lambda model, prompt: ask(prompt), SCRIPTED, PROMPTS)
+    )  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
