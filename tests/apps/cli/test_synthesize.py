@@ -8,9 +8,9 @@ import pytest
 
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from tests.lab.synthesis.conftest import story
+from tests.lab.training.conftest import RECIPE, SHAPE
 
-from ..training.conftest import RECIPE, SHAPE
-from ..training.synthesis.conftest import story
 from .conftest import Run
 
 QUICK = ("--sizes", "400,800", "--language-probability", "0")
