@@ -227,7 +227,7 @@ def _asked(plan: Plan, out: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _records(folder: Path) -> list[Record]:
-    from spscanner_rag.files.json_lines import complete_lines
+    from spscanner_rag.files.json_files import complete_lines
     from spscanner_rag.lab.evaluation.records import Record
 
     return [Record.read(line) for _, line in complete_lines(folder / RECORDS)]

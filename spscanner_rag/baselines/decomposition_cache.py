@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spscanner_rag.baselines.decomposers import Source
-from spscanner_rag.files.json_lines import append_records, complete_lines
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 
 _LOGGER = logging.getLogger(__name__)
 

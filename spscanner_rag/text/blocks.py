@@ -22,7 +22,7 @@ bound, a page of nothing but headings would be one unit, and the header of a lon
 
 
 class Block(Protocol):
-    """A stretch of a text that is no running text; see `spscanner_rag.files.structure.Block`."""
+    """A stretch of a text that is no running text; see `spscanner_rag.files.documents.Block`."""
 
     @property
     def start(self) -> int:

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.documents import TextFile, name_of
-from spscanner_rag.files.structure import Block, PageStart
+from spscanner_rag.files.documents import Block, PageStart, TextFile, name_of
 
 
 def test_lines_end_at_lf_crlf_and_cr() -> None:

@@ -1,6 +1,6 @@
 """What differs between two JSON objects."""
 
-from spscanner_rag.files.json_difference import difference
+from spscanner_rag.files.json_files import difference
 
 
 def test_nothing_differs_between_an_object_and_itself_read_back() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.json_files import append_records, complete_lines
 
 
 def records(path: Path) -> list[object]:
@@ -70,7 +70,7 @@ def test_a_full_disk_leaves_all_or_none(tmp_path: Path) -> None:
     code = f"""
 import resource, signal
 from pathlib import Path
-from spscanner_rag.files.json_lines import append_records
+from spscanner_rag.files.json_files import append_records
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path = Path({str(path)!r})
 append_records(path, [{{"number": 1}}])
@@ -104,7 +104,7 @@ def test_another_program_may_read_while_one_writes(tmp_path: Path) -> None:
     path, lines = tmp_path / "records.jsonl", 200
     code = f"""
 from pathlib import Path
-from spscanner_rag.files.json_lines import append_records
+from spscanner_rag.files.json_files import append_records
 for number in range({lines}):
     append_records(Path({str(path)!r}), [{{"number": number, "text": "x" * 200_000}}])
 """

@@ -11,8 +11,7 @@ import pytest
 
 from spscanner_rag import files
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.kinds import MOST_BYTES
-from spscanner_rag.files.reading import read, read_all
+from spscanner_rag.files.reading import MOST_BYTES, read, read_all
 
 
 @pytest.mark.parametrize(

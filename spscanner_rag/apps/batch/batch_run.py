@@ -11,8 +11,7 @@ from spscanner_rag.apps.batch.parts import finished, part_path
 from spscanner_rag.apps.batch.workers import Finished, Pool, Work, Worker, finished_by_ray
 from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
 from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.files.json_difference import difference
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import difference, parse_json
 from spscanner_rag.scanner import Scanner
 
 IDENTITY = "_batch.json"

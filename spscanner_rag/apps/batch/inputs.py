@@ -11,9 +11,8 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Literal, cast
 
 from spscanner_rag.files.documents import TextFile
-from spscanner_rag.files.kinds import KINDS
-from spscanner_rag.files.reading import read
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.files.reading import KINDS, read
 
 TABLES = (".parquet", ".jsonl", ".ndjson")
 CHUNK_BYTES = 16 * 2**20

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from spscanner_rag.files.readers.plain import decoded
-from spscanner_rag.files.structure import Block, Converted
+from spscanner_rag.files.documents import Block, Converted
+from spscanner_rag.files.readers.text_builder import decoded
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

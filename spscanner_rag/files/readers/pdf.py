@@ -9,8 +9,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spscanner_rag.files.readers.builder import readable
-from spscanner_rag.files.structure import Converted, PageStart
+from spscanner_rag.files.documents import Converted, PageStart
+from spscanner_rag.files.readers.text_builder import readable
 from spscanner_rag.files.typesetting import as_written
 from spscanner_rag.text.pages import page_bodies, sentence_goes_on
 

@@ -6,8 +6,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from spscanner_rag.files.json_lines import append_records, complete_lines
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.evaluation.run_file import RECORDS, RunMismatchError, check_arguments, write_arguments
 
 

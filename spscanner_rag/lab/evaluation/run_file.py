@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_difference import difference
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import difference, parse_json
 
 _RUN, RECORDS = "run.json", "records.jsonl"
 _FORMAT = 2  # 1, which was not written, had no digests of texts and models

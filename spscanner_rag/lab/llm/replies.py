@@ -7,8 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any, Self
 
-from spscanner_rag.files.json_lines import append_records, complete_lines
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.llm.language_models import Usage
 
 if sys.platform != "win32":

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, get_args
 
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.synthesis import start

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.apps.pages.html_page import page_head, resource
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
 from spscanner_rag.lab.synthesis.statistics import ExampleStatistics, histogram, statistics_of
 from spscanner_rag.text.escaping import escaped, escaped_line

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
-from spscanner_rag.files.json_lines import append_records, complete_lines
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.evidence.questions import DataError
 
 SETTINGS, REPLIES, OUTCOMES = "settings.json", "replies.jsonl", "outcomes.jsonl"

@@ -14,7 +14,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
 
 KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels")

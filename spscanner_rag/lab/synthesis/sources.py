@@ -8,8 +8,8 @@ or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import read
-from spscanner_rag.files.strict_json import parse_json
 from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
 from spscanner_rag.lab.training.data.text_files import (
     QUESTION_SUFFIXES,

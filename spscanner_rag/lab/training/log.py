@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.files.json_lines import append_records, complete_lines
+from spscanner_rag.files.json_files import append_records, complete_lines
 
 LOG_FILE = "log.jsonl"
 

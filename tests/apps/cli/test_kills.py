@@ -20,7 +20,7 @@ import tqdm.auto
 
 from spscanner_rag.apps.cli import main
 from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.files.json_lines import complete_lines
+from spscanner_rag.files.json_files import complete_lines
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),

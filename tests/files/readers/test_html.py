@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("lxml", reason="the extra files is not installed")
 
-from spscanner_rag.files.readers.builder import LONGEST_TITLE
-from spscanner_rag.files.readers.html import read_html
-from spscanner_rag.files.readers.html_text import DEEPEST
-from spscanner_rag.files.structure import Converted
+from spscanner_rag.files.documents import Converted
+from spscanner_rag.files.readers.html import DEEPEST, read_html
+from spscanner_rag.files.readers.text_builder import LONGEST_TITLE
 
 
 def page(body: str) -> Converted:

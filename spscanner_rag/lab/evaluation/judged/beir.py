@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evaluation.judged.trec import Qrels, read_qrels
 from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
 

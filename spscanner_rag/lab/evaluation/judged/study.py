@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spscanner_rag.files.json_lines import append_records, complete_lines
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.evaluation.corpora import SourceCorpus
 from spscanner_rag.lab.evaluation.corpus_run import timed_scores
 from spscanner_rag.lab.evaluation.corpus_study import CorpusAsk, CorpusStudy, check_long

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spscanner_rag.files.strict_json import parse_json
+from spscanner_rag.files.json_files import parse_json
 
 
 def test_what_json_holds() -> None:

@@ -1,13 +1,14 @@
-"""Files of JSON objects, one a line, that survive a program killed in the middle of a line."""
+"""JSON that programs leave for each other: read strictly, one object a line that survives a kill, and compared."""
 
 import json
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
 
@@ -16,6 +17,28 @@ if sys.platform != "win32":
 
 _BLOCK_BYTES = 2**16
 _APPENDING = threading.Lock()
+
+
+def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads
+    """Parse JSON as `json.loads` does, but refuse a key that an object has twice: only the last would count.
+
+    Raises
+    ------
+    ValueError
+        Also for what is not JSON.
+    RecursionError
+        For values that are nested too deeply.
+    """
+    return json.loads(content, object_pairs_hook=_distinct)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r:.60} twice")
+    return found
 
 
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -76,3 +99,47 @@ def _whole_bytes(file: FileIO) -> int:
             return start + found + 1
         end = start
     return 0
+
+
+def as_json(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content as it comes back from a file: tuples are lists, and names are strings."""
+    made: dict[str, Any] = json.loads(json.dumps(dict(content)))
+    return made
+
+
+def difference(
+    before: Mapping[str, Any], now: Mapping[str, Any], leaving_out: Collection[tuple[str, str]] = ()
+) -> str:
+    """The values that differ, for people; empty if none do.
+
+    None is the same as no value. ``leaving_out`` has the first two names that lead to values which may differ.
+    """
+    own, others = _flat(before), _flat(as_json(now))
+    differing = sorted(
+        path
+        for path in own.keys() | others.keys()
+        if own.get(path) != others.get(path) and path[:2] not in leaving_out
+    )
+    told = [
+        f"{': '.join(path)}: {_shown(own.get(path))}, now {_shown(others.get(path))}"
+        for path in differing[:6]
+    ]
+    return "; ".join(told) + (f"; and {len(differing) - 6} more" if len(differing) > 6 else "")
+
+
+def _flat(content: object) -> dict[tuple[str, ...], object]:
+    """The values below nested objects, by the names that lead to them."""
+    return dict(_leaves(content, ()))
+
+
+def _leaves(content: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    if isinstance(content, dict):
+        for name, value in content.items():
+            yield from _leaves(value, (*path, name))
+    elif content is not None:
+        yield path, content
+
+
+def _shown(value: object) -> str:
+    """A digest is told apart by its first digits."""
+    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else f"{value!r:.80}"
