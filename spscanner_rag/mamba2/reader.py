@@ -6,7 +6,7 @@ all sequences one after the other in one row, without padding.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -50,14 +50,17 @@ def read_logits(
     """
     compute_in_forks()
     if model.kernels.packs:
-        return _read_packed(model, sequences, segment_tokens, after_step)
-    if model.device.type == "cpu":
-        keep_freed_memory()
+        groups = [list(range(len(sequences)))] if sequences else []
+    else:
+        groups = group_by_length([len(sequence.input_ids) for sequence in sequences], segment_tokens)
+        if model.device.type == "cpu":
+            keep_freed_memory()
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sequences)
-    lengths = [len(sequence.input_ids) for sequence in sequences]
-    for group in group_by_length(lengths, segment_tokens):
-        logits = _read_group(model, [sequences[i] for i in group], segment_tokens, after_step)
-        for i, values in zip(group, logits, strict=True):
+    for group in groups:
+        batch = _Batch.of([sequences[i] for i in group], packed=model.kernels.packs)
+        logits = _read_batch(model, batch, segment_tokens, after_step)
+        stops = np.cumsum([len(sequences[i].positions) for i in group])
+        for i, values in zip(group, np.split(logits, stops[:-1]), strict=True):
             results[i] = values
     return results
 
@@ -81,115 +84,108 @@ def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[in
     return groups
 
 
-def _read_group(
-    model: ScannerModel, group: list[TokenSequence], segment_tokens: int, after_step: AfterStep
-) -> list[NDArray[np.float32]]:
-    rows, longest = len(group), max(len(sequence.input_ids) for sequence in group)
-    step = max(1, min(longest, segment_tokens // rows))
-    parts = [[np.empty(0, np.float32)] for _ in group]
-    state = None
-    for start in range(0, longest, step):
-        stop = min(start + step, longest)
-        values, state = _read_step(model, group, start, stop, state)
-        for of_row, of_step in zip(parts, values, strict=True):
-            of_row.append(of_step)
+class _Batch(NamedTuple):
+    """Sequences laid out in rows for the model: one after the other in one row, or each in its own, padded."""
+
+    input_ids: NDArray[np.int64]  # (rows, tokens)
+    match_classes: NDArray[np.int64] | None  # (rows, tokens)
+    match_features: NDArray[np.float32] | None  # (rows, tokens, SOFT_FEATURES)
+    prior: NDArray[np.float32] | None  # (units, scores)
+    at: tuple[NDArray[np.int64], NDArray[np.int64]]  # rows and tokens of the units: each (units,)
+    starts: NDArray[np.int64]  # (sequences,) the first token of each in its row
+    stops: NDArray[np.int64]  # (sequences,)
+    numbers: NDArray[np.int32] | None  # (tokens,) the number of each token's sequence, where they share a row
+
+    @classmethod
+    def of(cls, sequences: Sequence[TokenSequence], *, packed: bool) -> Self:
+        """Lay out sequences. Padding comes only after a sequence's end, so it changes no logit."""
+        lengths = np.array([len(sequence.input_ids) for sequence in sequences], np.int64)
+        numbers = np.arange(len(sequences))
+        rows = np.zeros_like(numbers) if packed else numbers
+        starts = np.cumsum(lengths) - lengths if packed else np.zeros_like(lengths)
+        width = int((starts + lengths).max())
+
+        def laid_out(parts: Sequence[NDArray[Any] | None], dtype: type[np.generic]) -> Any:  # noqa: ANN401
+            if parts[0] is None:
+                return None
+            filled = np.zeros((1 if packed else len(parts), width, *parts[0].shape[1:]), dtype)
+            for row, start, length, values in zip(rows, starts, lengths, parts, strict=True):
+                filled[row, start : start + length] = values
+            return filled
+
+        priors = [sequence.prior for sequence in sequences if sequence.prior is not None]
+        units = [len(sequence.positions) for sequence in sequences]
+        return cls(
+            laid_out([sequence.input_ids for sequence in sequences], np.int64),
+            laid_out([sequence.match_classes for sequence in sequences], np.int64),
+            laid_out([sequence.match_features for sequence in sequences], np.float32),
+            np.concatenate(priors) if priors else None,
+            (
+                np.repeat(rows, units),
+                np.concatenate([s.positions + start for s, start in zip(sequences, starts, strict=True)]),
+            ),
+            starts,
+            starts + lengths,
+            np.repeat(numbers.astype(np.int32), lengths) if packed else None,
+        )
+
+
+def _read_batch(
+    model: ScannerModel, batch: _Batch, segment_tokens: int, after_step: AfterStep
+) -> NDArray[np.float32]:
+    """Logits of all units, (units,). They stay on the device, so that no step waits for the one before."""
+    rows, width = batch.input_ids.shape
+    step = max(1, segment_tokens // rows)
+    state: ScanState | None = None
+    found = [torch.empty(0, dtype=torch.float32, device=model.device)]
+    places = [np.empty(0, np.int64)]
+    for start in range(0, width, step):
+        stop = min(start + step, width)
+        units = np.flatnonzero((batch.at[1] >= start) & (batch.at[1] < stop))
+        logits, state = _read_step(model, batch, units, start, stop, state)
+        found.append(logits)
+        places.append(units)
         if after_step is not None:
-            after_step(sum(max(0, min(stop, len(s.input_ids)) - start) for s in group))
-    return [np.concatenate(of_row) for of_row in parts]
+            after_step(int((np.clip(batch.stops, start, stop) - np.clip(batch.starts, start, stop)).sum()))
+    result = np.empty(len(batch.at[0]), np.float32)
+    result[np.concatenate(places)] = torch.cat(found).cpu().numpy()
+    return result
 
 
 @torch.inference_mode()
 def _read_step(
-    model: ScannerModel, group: list[TokenSequence], start: int, stop: int, state: ScanState | None
-) -> tuple[list[NDArray[np.float32]], ScanState]:
-    """Logits of the units that end in tokens ``start`` to ``stop`` of each sequence, and the state after these."""
-    ids = _padded([s.input_ids[start:stop] for s in group], stop - start, model.device)
-    classes = [s.match_classes[start:stop] for s in group if s.match_classes is not None]
-    match_classes = _padded(classes, stop - start, model.device) if classes else None
-    features = [s.match_features[start:stop] for s in group if s.match_features is not None]
-    match_features = _padded(features, stop - start, model.device) if features else None
-    inside = [slice(*np.searchsorted(s.positions, (start, stop))) for s in group]
-    tokens = [s.positions[units] - start for s, units in zip(group, inside, strict=True)]
-    rows = [np.full(len(of_row), row) for row, of_row in enumerate(tokens)]
-    at = (_on_device(np.concatenate(rows), model.device), _on_device(np.concatenate(tokens), model.device))
-    # Padding comes only after a sequence's end, so it changes no logit.
-    hidden, state = model(ids, state, match_classes, match_features=match_features, at=at)  # (units, d_model)
-    priors = [s.prior[units] for s, units in zip(group, inside, strict=True) if s.prior is not None]
-    prior = _on_device(np.concatenate(priors), model.device) if priors else None
-    logits = model.score(hidden, prior).cpu().numpy()  # (units,)
-    return np.split(logits, np.cumsum([len(of_row) for of_row in tokens])[:-1]), state
-
-
-def _padded(rows: Sequence[NDArray[Any]], width: int, device: torch.device) -> Tensor:
-    """Rows of at most ``width`` ids or features as one tensor, zeros after each row's end: (rows, width, ...)."""
-    dtype = np.float32 if rows[0].dtype.kind == "f" else np.int64
-    padded = np.zeros((len(rows), width, *rows[0].shape[1:]), dtype)
-    for row, values in zip(padded, rows, strict=True):
-        row[: len(values)] = values
-    return _on_device(padded, device)
-
-
-def _read_packed(
-    model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep
-) -> list[NDArray[np.float32]]:
-    """Read all sequences as one row. The logits stay on the device, so that no step waits for the one before."""
-    if not sequences:
-        return []
-    row, numbers = _joined(sequences)
-    state: ScanState | None = None
-    parts = [torch.empty(0, dtype=torch.float32, device=model.device)]
-    for start in range(0, len(numbers), segment_tokens):
-        stop = min(start + segment_tokens, len(numbers))
-        values, state = _read_packed_step(model, row, numbers, start, stop, state)
-        parts.append(values)
-        if after_step is not None:
-            after_step(stop - start)
-    return np.split(torch.cat(parts).cpu().numpy(), np.cumsum([len(s.positions) for s in sequences])[:-1])
-
-
-@torch.inference_mode()
-def _read_packed_step(
     model: ScannerModel,
-    row: TokenSequence,
-    numbers: NDArray[np.int32],
+    batch: _Batch,
+    units: NDArray[np.int64],
     start: int,
     stop: int,
     state: ScanState | None,
 ) -> tuple[Tensor, ScanState]:
-    """Logits of the units that end in tokens ``start`` to ``stop`` of the row, and the state after these."""
-    number = numbers[start:stop]
-    number = number - (number[0] if state is None else numbers[start - 1])  # 0: the state's sequence
-    units = slice(*np.searchsorted(row.positions, (start, stop)))
-    tokens = _on_device(row.positions[units] - start, model.device)  # (units,)
-    classes, features = row.match_classes, row.match_features
+    """Logits of the ``units`` that end in tokens ``start`` to ``stop`` of the rows, and the state after these."""
+
+    def moved(values: NDArray[np.generic] | None, part: Any) -> Tensor | None:  # noqa: ANN401 - an index
+        return None if values is None else _on_device(values[part], model.device)
+
+    sequence_index = None
+    if batch.numbers is not None:
+        numbers = batch.numbers[start:stop]
+        numbers = numbers - (
+            numbers[0] if state is None else batch.numbers[start - 1]
+        )  # 0: the state's sequence
+        sequence_index = _on_device(numbers[None], model.device) if numbers[-1] else None  # (1, tokens)
+    tokens = np.s_[:, start:stop]
     hidden, state = model(
-        _on_device(row.input_ids[None, start:stop], model.device),
+        _on_device(batch.input_ids[tokens], model.device),
         state,
-        None if classes is None else _on_device(classes[None, start:stop], model.device),
-        match_features=None if features is None else _on_device(features[None, start:stop], model.device),
-        sequence_index=_on_device(number[None], model.device) if number[-1] else None,  # (1, tokens)
-        at=(torch.zeros_like(tokens), tokens),
-    )
-    return model.score(
-        hidden, None if row.prior is None else _on_device(row.prior[units], model.device)
-    ), state
-
-
-def _joined(sequences: Sequence[TokenSequence]) -> tuple[TokenSequence, NDArray[np.int32]]:
-    """Concatenate sequences; also return the index of each token's sequence, (tokens,)."""
-    lengths = np.array([len(sequence.input_ids) for sequence in sequences], np.int64)
-    starts = np.cumsum(lengths) - lengths
-    classes = [s.match_classes for s in sequences if s.match_classes is not None]
-    priors = [s.prior for s in sequences if s.prior is not None]
-    features = [s.match_features for s in sequences if s.match_features is not None]
-    joined = TokenSequence(
-        np.concatenate([s.input_ids for s in sequences]).astype(np.int64),
-        np.concatenate([s.positions + start for s, start in zip(sequences, starts, strict=True)]),
-        np.concatenate(classes).astype(np.int64) if classes else None,
-        np.concatenate(priors) if priors else None,
-        np.concatenate(features) if features else None,
-    )
-    return joined, np.repeat(np.arange(len(sequences), dtype=np.int32), lengths)
+        moved(batch.match_classes, tokens),
+        match_features=moved(batch.match_features, tokens),
+        sequence_index=sequence_index,
+        at=(
+            _on_device(batch.at[0][units], model.device),
+            _on_device(batch.at[1][units] - start, model.device),
+        ),
+    )  # (units, d_model)
+    return model.score(hidden, moved(batch.prior, units)), state
 
 
 def _on_device(values: NDArray[np.generic], device: torch.device) -> Tensor:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import reader
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands, TorchKernels
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS, ScannerModel
 from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
 
@@ -271,7 +271,7 @@ def test_nothing_is_kept_for_gradients(plain: ScannerModel) -> None:
 # All in one row, with kernels of plain torch that take rows apart
 
 
-class Packing(TorchKernels):
+class Packing(Kernels):
     """Every sequence of the one row by itself, from the state or from zeros."""
 
     packs = True

@@ -1,4 +1,4 @@
-"""The interface of the kernels between the two projections of a Mamba-2 layer, and their plain torch version.
+"""The kernels between the two projections of a Mamba-2 layer: their interface, which is the plain torch version.
 
 A `Kernels` is chosen once, when a model is loaded (`spscanner_rag.mamba2.backends`), and given to its layers by
 `ScannerModel.use_kernels`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -33,23 +33,19 @@ class ScanOperands(NamedTuple):
     D: Tensor  # (nheads,) or (nheads, headdim), float32
 
 
-class Kernels(Protocol):
-    """One way to compute a layer."""
+class Kernels:
+    """One way to compute a layer: plain torch, on every device. Others override what they compute themselves."""
 
-    @property
-    def name(self) -> str:
-        """Its name as the ``backend`` of `Scanner.from_pretrained`."""
+    name = "torch"
+    """Its name as the ``backend`` of `Scanner.from_pretrained`."""
 
-    @property
-    def packs(self) -> bool:
-        """Whether several sequences may follow each other in one row.
-
-        A ``sequence_index`` tells them apart: (batch, tokens), int32, not decreasing, 0 for the sequence that the
-        state belongs to.
-        """
+    packs = False
+    """Whether several sequences may follow each other in one row. A ``sequence_index`` tells them apart: (batch,
+    tokens), int32, not decreasing, 0 for the sequence that the state belongs to."""
 
     def most_tokens(self, config: Mamba2Config) -> int:
-        """The most tokens in one forward pass, over all rows, for which the results are correct."""
+        """The most tokens in one forward pass, over all rows, for which the results are correct: no limit."""
+        return sys.maxsize
 
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
@@ -59,36 +55,6 @@ class Kernels(Protocol):
         ``tail``, (batch, d_conv - 1, conv_dim), holds the inputs before ``xBC``, (batch, tokens, conv_dim).
         Returns an output of the shape of ``xBC``, and the tail for the tokens that follow.
         """
-
-    def scan(
-        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """The state-space operator: y, (batch, tokens, nheads, headdim), and the state after the last token.
-
-        States are (batch, nheads, headdim, d_state), float32.
-        """
-
-    def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """RMS norm of ``y`` with the gate ``z``, both (..., d_inner)."""
-
-    def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
-        """RMS norm of a layer's input, (batch, tokens, d_model)."""
-
-
-class TorchKernels:
-    """Plain torch, on every device."""
-
-    name = "torch"
-    packs = False
-
-    def most_tokens(self, config: Mamba2Config) -> int:
-        """No limit: torch indexes with 64 bits."""
-        return sys.maxsize
-
-    def convolve(
-        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """With `depthwise_by_shifts` on a GPU, else `depthwise_by_image`; ``sequence_index`` is not read."""
         tokens = xBC.shape[1]
         extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
         # On a CPU its backward pass is several times slower in bfloat16 than in float32.
@@ -104,22 +70,25 @@ class TorchKernels:
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """With `ssd_chunked`."""
+        """The state-space operator: y, (batch, tokens, nheads, headdim), and the state after the last token.
+
+        States are (batch, nheads, headdim, d_state), float32.
+        """
         x, _, _, A, B, C, D = operands
         return ssd_chunked(x, time_steps(operands, config), A, B, C, D, state)
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
-        """With the norm's own forward."""
+        """RMS norm of ``y`` with the gate ``z``, both (..., d_inner)."""
         gated: Tensor = norm(y, z)
         return gated
 
     def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
-        """With the norm's own forward."""
+        """RMS norm of a layer's input, (batch, tokens, d_model)."""
         normed: Tensor = norm(x)
         return normed
 
 
-TORCH_KERNELS = TorchKernels()
+TORCH_KERNELS = Kernels()
 
 
 def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from spscanner_rag.lab.training.recall_start import DECAYS, STEPS, start_recall
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TorchKernels
+from spscanner_rag.mamba2.kernels.torch import Kernels
 from spscanner_rag.mamba2.layers import Backbone, LayerState
 from spscanner_rag.mamba2.model import ScannerModel
 
@@ -22,7 +22,7 @@ SHAPES = [
 ]
 
 
-class Listening(TorchKernels):
+class Listening(Kernels):
     """Keeps what the gated norm of each layer is given."""
 
     def __init__(self) -> None:

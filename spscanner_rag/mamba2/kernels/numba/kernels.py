@@ -7,7 +7,6 @@ by two threads at once, and some do not survive a fork.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -26,7 +25,7 @@ from spscanner_rag.mamba2.kernels.numba.steps import (
     norm_rows,
     scan_heads,
 )
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands, tail_after, time_steps
+from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands, tail_after, time_steps
 from spscanner_rag.mamba2.ssd import SMALLEST_LOG_DECAY
 
 if TYPE_CHECKING:
@@ -84,22 +83,18 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="spscanner")
 
 
-class NumbaKernels:
+class NumbaKernels(Kernels):
     """Fused steps on a CPU; where gradients are wanted, plain torch."""
 
     name = "numba"
     packs = True
-
-    def most_tokens(self, config: Mamba2Config) -> int:
-        """No limit: indices have 64 bits."""
-        return sys.maxsize
 
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """With `convolve_rows`."""
         if torch.is_grad_enabled():
-            return TORCH_KERNELS.convolve(conv1d, xBC, tail, sequence_index)
+            return super().convolve(conv1d, xBC, tail, sequence_index)
         batch, tokens, channels = xBC.shape
         out = torch.empty(batch, tokens, channels, dtype=xBC.dtype)
         weight = numbers(conv1d.weight[:, 0].float().t().contiguous())  # (d_conv, conv_dim)
@@ -120,7 +115,7 @@ class NumbaKernels:
     ) -> tuple[Tensor, Tensor]:
         """With `scan_heads`."""
         if torch.is_grad_enabled():
-            return TORCH_KERNELS.scan(operands, state, config, sequence_index)
+            return super().scan(operands, state, config, sequence_index)
         x, _, _, A, B, C, D = operands
         batch, tokens, heads, headdim = x.shape
         dt = time_steps(operands, config)  # (batch, tokens, nheads)
@@ -139,7 +134,7 @@ class NumbaKernels:
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
         """With `gated_norm_rows`."""
         if torch.is_grad_enabled():
-            return TORCH_KERNELS.gated_norm(norm, y, z)
+            return super().gated_norm(norm, y, z)
         d_inner = y.shape[-1]
         out = torch.empty(y.shape, dtype=z.dtype)
         gate, stride = flat(z.flatten(0, -2))
@@ -152,7 +147,7 @@ class NumbaKernels:
     def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
         """With `norm_rows`."""
         if torch.is_grad_enabled():
-            return TORCH_KERNELS.norm(norm, x)
+            return super().norm(norm, x)
         size = x.shape[-1]
         out = torch.empty(x.shape, dtype=norm.weight.dtype)
         values, written = numbers(x.reshape(-1, size)), numbers(out.view(-1, size))

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands, tail_after
+from spscanner_rag.mamba2.kernels.torch import Kernels, ScanOperands, tail_after
 from spscanner_rag.mamba2.kernels.triton.operators import Operators, load_operators
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.layers import GatedRMSNorm
 
 OFFSETS = 2**31
 """The kernels count elements in 32 bits: past this many they return wrong numbers without an error
@@ -44,7 +44,7 @@ def load_kernels() -> Kernels:
     return MambaKernels(operators, causal_conv1d_fn)
 
 
-class MambaKernels:
+class MambaKernels(Kernels):
     """mamba-ssm's scan and gated norm; its causal-conv1d where that is installed, else our own kernel."""
 
     name = "mamba-ssm"
@@ -129,10 +129,6 @@ class MambaKernels:
             norm_before_gate=norm.norm_before_gate,
         )
         return normed
-
-    def norm(self, norm: RMSNorm, x: Tensor) -> Tensor:
-        """In plain torch."""
-        return TORCH_KERNELS.norm(norm, x)
 
 
 def _fits(xBC: Tensor, tail: Tensor) -> bool:
