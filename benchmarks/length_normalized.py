@@ -60,9 +60,9 @@ def ask_length_normalized(checkpoint: Path, fit_on: Path, questions: Path, folde
     folder : Path
         Gets the files of an evaluation; ``results.html`` names the weight.
     """
+    from spscanner_rag.apps.cli.evaluation_output import write_result
     from spscanner_rag.files.folder_lock import folder_lock
     from spscanner_rag.lab.evaluation.records import RecordFile
-    from spscanner_rag.lab.evaluation.report.output import write_result
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
     from spscanner_rag.lab.evaluation.run import run_setting
     from spscanner_rag.lab.evaluation.settings import Setting

@@ -23,7 +23,7 @@ from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.output import json_text
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
-from tests.apps.pages.test_all_outputs import INVISIBLE, check_page
+from tests.apps.pages.checked_page import INVISIBLE, check_page
 from tests.attack.conftest import Attempt
 from tests.attack.hostile_texts import KINDS
 
@@ -119,8 +119,8 @@ def test_writers(kind: str, tries: int, tiny_scanner: Scanner, attempt: Attempt)
                 render_text([compared], io.StringIO()),
             ):
                 assert not INVISIBLE.search(terminal)
-            check_page(render_report(query, text[:20], [scanned]), scripts=1)
-            check_page(render_comparisons([compared]), scripts=1)
+            check_page(render_report(query, text[:20], [scanned]))
+            check_page(render_comparisons([compared]))
             written = json_text({"query": query, "texts": [p.text for p in picks]})
             assert written.isascii()
             assert json.loads(written)["texts"] == [p.text for p in picks]

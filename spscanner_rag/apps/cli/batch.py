@@ -165,7 +165,7 @@ def _found(model: str) -> str | Path:
 def _bar(progress: bool | None):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a context manager of a callable
     from contextlib import contextmanager
 
-    from spscanner_rag.apps.pages.progress import open_console, progress_bars
+    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 
     @contextmanager
     def shown():  # type: ignore[no-untyped-def]  # noqa: ANN202

@@ -139,6 +139,7 @@ def evaluate(
     trust_remote_code: arguments.TrustRemoteCode = False,
 ) -> None:
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
+    from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
     from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
@@ -146,7 +147,6 @@ def evaluate(
     from spscanner_rag.lab.evaluation.judged.beir import is_beir, read_beir
     from spscanner_rag.lab.evaluation.judged.study import judged_study_of
     from spscanner_rag.lab.evaluation.records import RecordFile
-    from spscanner_rag.lab.evaluation.report.output import show_result, write_result
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
     from spscanner_rag.lab.evaluation.run_file import check_arguments
     from spscanner_rag.lab.evaluation.settings import settings_of

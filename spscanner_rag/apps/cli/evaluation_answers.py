@@ -142,7 +142,7 @@ class Answering:
         return found, budget.stopped
 
     def _answer_sets(self, sources: "Sequence[AnswerSource]", asker: "Asker") -> "list[AnswerSet]":
-        from spscanner_rag.apps.pages.progress import open_console, progress_bars
+        from spscanner_rag.apps.pages.terminal import open_console, progress_bars
         from spscanner_rag.lab.evaluation.answer_run import answer_from
 
         sets = []

@@ -81,7 +81,7 @@ def run_study(
     titles: dict[str, str],
 ) -> None:
     """Ask every question of a study that has no record yet, and show the progress."""
-    from spscanner_rag.apps.pages.progress import open_console, progress_bars
+    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
     from spscanner_rag.scan.prepare import bundled_token_counter
 
     count_tokens = bundled_token_counter()  # the same for all settings, and offline

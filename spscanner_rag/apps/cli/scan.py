@@ -173,15 +173,15 @@ def _rendered(
     context: int,
     out: Path | None,
 ) -> str:
-    from spscanner_rag.apps.pages import scan_list
+    from spscanner_rag.apps.pages import scanned_document
 
     if form is OutputFormat.JSON:
-        return json_text(scan_list.described(query, model, scanned))
+        return json_text(scanned_document.described(query, model, scanned))
     match form:
         case OutputFormat.CSV:
-            return scan_list.to_csv(scanned)
+            return scanned_document.to_csv(scanned)
         case OutputFormat.MARKDOWN:
-            return scan_list.to_markdown(query, scanned)
+            return scanned_document.to_markdown(query, scanned)
         case OutputFormat.HTML:
             from spscanner_rag.apps.pages.report import render_report
 

@@ -59,14 +59,28 @@ def inspect_examples(
     examples: Annotated[int, typer.Option(min=0, help="How many examples the page shows.")] = 100,
 ) -> None:
     """Write a page with examples and statistics, to judge them before training."""
+    from itertools import islice
+
+    from spscanner_rag.apps.pages.examples import render_examples
+    from spscanner_rag.files.json_files import parse_json
     from spscanner_rag.files.output import check_output, write_output
-    from spscanner_rag.lab.synthesis.inspect_page import inspect_page
+    from spscanner_rag.lab.synthesis.statistics import example_lines, statistics_of
 
     if not file.is_file():
         raise ValueError(f"{file}: no such file; expected a file of examples, such as OUT/train.jsonl")
     page = out or file.with_suffix(".html")
     check_output(page, [str(file)])
-    write_output(inspect_page(file, examples), page, is_page=True)
+    statistics = statistics_of(example_lines(file))
+    summary = file.with_name("summary.json")
+    content = render_examples(
+        file,
+        statistics.examples,
+        statistics.rows(),
+        statistics.histograms(),
+        parse_json(summary.read_text(encoding="utf-8")) if summary.exists() else {},
+        islice(example_lines(file), examples),
+    )
+    write_output(content, page, is_page=True)
     sys.stdout.write(f"{one_line(str(page))}: the page\n")
 
 

@@ -222,7 +222,7 @@ def _show(progress: bool | None) -> Any:  # noqa: ANN401 - a context manager of 
 
     from rich.progress import TextColumn
 
-    from spscanner_rag.apps.pages.progress import open_console, progress_bars
+    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 
     @contextmanager
     def shown() -> Any:  # noqa: ANN401

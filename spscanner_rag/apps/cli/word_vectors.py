@@ -28,8 +28,7 @@ def word_vectors(
     progress: Annotated[bool, typer.Option(help="Say what is done.")] = True,
 ) -> None:
     """Embed frequent words one by one, and write their vectors for `spscanner train --word-vectors`."""
-    from spscanner_rag.apps.pages.progress import open_console
-    from spscanner_rag.apps.pages.terminal import line_of
+    from spscanner_rag.apps.pages.terminal import line_of, open_console
     from spscanner_rag.baselines.embedders import MINILM, encoder_of
     from spscanner_rag.checkpoint.file_access import write_word_vectors
     from spscanner_rag.checkpoint.whole_file import whole_file

@@ -1,16 +1,17 @@
 """Comparisons as JSON, CSV and Markdown: every pick of every retriever with its place."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from spscanner_rag.apps.compare.retrievals import Retrieval, Retrievals
-from spscanner_rag.apps.pages.rows import csv_text, section_cells
+from spscanner_rag.apps.pages.scanned_document import csv_text, section_cells
 from spscanner_rag.files.documents import TextFile, name_of
 from spscanner_rag.text.escaping import markdown_text
 
 COLUMNS = "retriever rank score only path page headings line column start end tokens evidence text".split()
 
 
-def described(comparisons: Sequence[Retrievals]) -> dict[str, object]:
+def described(comparisons: Sequence[Retrievals]) -> dict[str, Any]:
     """The comparisons for JSON."""
     return {
         "query": comparisons[0].query,
@@ -28,19 +29,19 @@ def described(comparisons: Sequence[Retrievals]) -> dict[str, object]:
     }
 
 
-def _retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, object]:
+def _retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, Any]:
     facts = ("name", "units", "seconds", "seconds_again", "tokens", "only", "found")
     picks = list(_picks(document, retrieval))
     return {**{fact: getattr(retrieval, fact) for fact in facts}, "picks": picks}
 
 
-def _picks(document: TextFile, retrieval: Retrieval) -> Iterator[dict[str, object]]:
+def _picks(document: TextFile, retrieval: Retrieval) -> Iterator[dict[str, Any]]:
     for pick in retrieval.picks:
         facts = {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
         yield facts | _quoted(document, pick.start, pick.end)
 
 
-def _quoted(document: TextFile, start: int, end: int) -> dict[str, object]:
+def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
     return {**document.place(start, end), "text": document.text[start:end]}
 
 
@@ -54,18 +55,13 @@ def to_csv(comparisons: Sequence[Retrievals]) -> str:
                 **section_cells(pick),
                 "retriever": retrieval.name,
                 "path": name_of(each.path),
-                "evidence": _touches(each, pick) if each.evidence else None,
+                "evidence": each.touches_evidence(pick["start"], pick["end"]) if each.evidence else None,
             }
             for each in comparisons
             for retrieval in each.retrievals
             for pick in _picks(each.document, retrieval)
         ),
     )
-
-
-def _touches(comparison: Retrievals, pick: dict[str, object]) -> bool:
-    begin, stop = int(str(pick["start"])), int(str(pick["end"]))
-    return any(start < stop and end > begin for start, end in comparison.evidence)
 
 
 def to_markdown(comparisons: Sequence[Retrievals]) -> str:
@@ -91,8 +87,8 @@ def _table(comparison: Retrievals) -> Iterator[str]:
         yield f"| {markdown_text(each.name)} | {' | '.join(cells)} | {each.seconds:.3f} |"
 
 
-def _item(document: TextFile, pick: dict[str, object]) -> str:
-    section = document.section(int(str(pick["start"])))
+def _item(document: TextFile, pick: dict[str, Any]) -> str:
+    section = document.section(pick["start"])
     place = ", ".join(filter(None, [markdown_text(section), f"{pick['line']}:{pick['column']}"]))
     only = " · only" if pick["only"] else ""
     return f"- **{pick['rank']}** · {pick['score']:.3f}{only} · {place}: {markdown_text(str(pick['text']))}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spscanner_rag.apps.compare.retrievals import Retrievals, merged
-from spscanner_rag.apps.pages.line_breaks import Breaks
+from spscanner_rag.apps.pages.quotes import Breaks
 
 CONTEXT = 240  # characters on each side of a pick, approximately
 LONGEST = 4_000  # characters of a pick or an evidence span; a longer one shows its two ends

@@ -1,23 +1,39 @@
-"""The comparison as one self-contained HTML page, with a column for each retriever from top to bottom.
+"""The comparison as one HTML page, with a column for each retriever from top to bottom.
 
 It begins with the best picks of each, goes on to what only one found, and ends with the text, the same in each
-column. The page loads nothing; its policy (CSP) allows its own style sheet and its own script, which moves from
-pick to pick. All text of a document is escaped, and its control characters are written out.
+column. Its script moves from pick to pick.
 """
 
 import html
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from spscanner_rag.apps.compare.columns import Columns
-from spscanner_rag.apps.compare.picks import best_picks, only_found, picks_by_rank
-from spscanner_rag.apps.compare.retrievals import Retrievals
+from markupsafe import Markup
+
+from spscanner_rag.apps.compare.layout import Stretch, lay_out
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.verdict import leaders, verdict
-from spscanner_rag.apps.pages.html_page import page_head, page_style, question_header, resource
-from spscanner_rag.apps.pages.short_names import short_names
+from spscanner_rag.apps.pages.html_page import page_style, render, resource
+from spscanner_rag.apps.pages.labels import short_labels, short_names
+from spscanner_rag.apps.pages.quotes import Breaks, readable
 from spscanner_rag.files.documents import name_of
-from spscanner_rag.text.escaping import escaped_line
 
-BEST_BADGE = '<span class="leads" title="the most evidence, and the best rank of it">best</span>'
+STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
+THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in the strip's units
+
+BEST = 3
+"""Picks of each retriever that the page begins with."""
+
+MOST_ONLY = 10
+"""Picks that no other found, of each retriever."""
+
+QUOTE, LONG_QUOTE = 240, 600
+"""Characters of a pick in the lists, and among the best."""
+
+Pieces = list[tuple[Markup, str]]
+"""Text, with "hit" for evidence that was found, "miss" for evidence that was not, else nothing."""
 
 
 def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
@@ -25,18 +41,31 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
 
     All have the same retrievers and question, and each has a document of its own.
     """
-    style, script = page_style(__package__, "page.css"), resource(__package__, "page.js")
-    first = next((column for comparison in comparisons for column in leaders(comparison)), 1)
     several = len(comparisons) > 1
-    titles = short_names([comparison.path for comparison in comparisons]) if several else [None]
-    sections = (
-        part
-        for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
-        for part in _section(number, comparison, first, title)
-    )
-    return (
-        f"{page_head(comparisons[0].query, style, script)}<body>\n{_header(comparisons)}<main>\n"
-        f"{''.join(sections)}</main>\n<script>{script}</script>\n</body>\n</html>\n"
+    titles = short_names([comparison.path for comparison in comparisons])
+    return render(
+        "compare/page.html",
+        comparisons[0].query,
+        page_style("compare/page.css"),
+        resource("compare/page.js"),
+        query=comparisons[0].query,
+        several=several,
+        path=name_of(comparisons[0].path),
+        columns=len(comparisons[0].retrievals),
+        with_evidence=any(comparison.evidence for comparison in comparisons),
+        characters=sum(len(comparison.text) for comparison in comparisons),
+        first=next((column for comparison in comparisons for column in leaders(comparison)), 1),
+        documents=[
+            _Document(number, comparison, title)
+            for number, (comparison, title) in enumerate(zip(comparisons, titles, strict=True), start=1)
+        ],
+        width=STRIP_WIDTH,
+        height=STRIP_HEIGHT,
+        evidence_height=EVIDENCE_HEIGHT,
+        best=BEST,
+        most_only=MOST_ONLY,
+        quote=QUOTE,
+        long_quote=LONG_QUOTE,
     )
 
 
@@ -48,91 +77,159 @@ def framed(page: str) -> str:
     )
 
 
-def _header(comparisons: Sequence[Retrievals]) -> str:
-    characters = sum(len(comparison.text) for comparison in comparisons)
-    read = escaped_line(name_of(comparisons[0].path))
-    read = f"{len(comparisons)} documents" if len(comparisons) > 1 else read
-    legend = ['<li class="wide"><b class="rank">3</b><mark>a pick</mark> and its rank</li>']
-    if len(comparisons[0].retrievals) > 1:
-        legend.append(
-            '<li class="wide"><b class="rank only">3 only</b><mark class="only">picked by no other</mark></li>'
+@dataclass(frozen=True)
+class _Shown:
+    """A pick as the page shows it."""
+
+    pick: Pick
+    id: str
+    linked: bool  # it is in the text, not on the strip only
+    line: int
+    place: str
+    words: str
+    evidence: bool
+
+    @property
+    def title(self) -> str:
+        return f"rank {self.pick.rank} · {self.pick.score:.3f} · line {self.line:,}"
+
+    def quote(self, characters: int) -> str:
+        more = "…" if len(self.words) > characters else ""
+        return readable(self.words[:characters]).rstrip() + more
+
+
+class _Part(NamedTuple):
+    """A part of a cell: a pick, or text between picks."""
+
+    pieces: Pieces
+    pick: _Shown | None = None
+    continued: bool = False  # the pick began in the row before
+
+
+class _Tick(NamedTuple):
+    x: float
+    width: float
+    kind: str
+    reach: tuple[float, float] = (0, 0)
+    height: float = 0
+    pick: _Shown | None = None
+
+
+class _Gap(NamedTuple):
+    characters: int
+    lines: str
+    picks: list[str]
+    before: Markup
+    omitted: int  # characters that the page does not hold
+    after: Markup
+
+
+class _Column:
+    """What one retriever picked from a document."""
+
+    def __init__(self, number: int, label: str, retrieval: Retrieval, document: "_Document") -> None:
+        self.number, self.label, self.retrieval, self.document = number, label, retrieval, document
+        self.picks = [document.shown(number, pick) for pick in retrieval.picks]
+        self.in_order = sorted(self.picks, key=lambda shown: shown.pick.start)
+        self.only = [shown for shown in self.picks if shown.pick.only]
+        self.leads = number in document.leaders
+
+    def ticks(self) -> Iterator[_Tick]:
+        """The strip, from left to right: the picks, better ones taller, above the evidence."""
+        comparison = self.document.comparison
+        top = STRIP_HEIGHT - (EVIDENCE_HEIGHT if comparison.evidence else 0)
+        last = max((pick.rank for pick in self.retrieval.picks), default=1)  # other documents have ranks too
+        for shown in reversed(self.picks):  # the best pick is drawn last, on top
+            pick = shown.pick
+            height = top * (1 - 0.6 * (pick.rank - 1) / last)
+            reach = self._extent(pick.start, pick.end, REACH)
+            kind = "only" if pick.only else "pick"
+            yield _Tick(*self._extent(pick.start, pick.end), kind, reach, height, shown)
+        for (start, end), found in zip(comparison.evidence_sentences, self.retrieval.found, strict=True):
+            yield _Tick(*self._extent(start, end), "found" if found else "missed")
+
+    def cell(self, stretch: Stretch) -> Iterator[_Part]:
+        """The text of a stretch, with the picks in it."""
+        picks, cursor = self.in_order, stretch.start
+        for shown in picks[bisect_right(picks, cursor, key=lambda shown: shown.pick.end) :]:
+            if shown.pick.start >= stretch.end:
+                break
+            start, end = max(shown.pick.start, cursor), min(shown.pick.end, stretch.end)
+            yield _Part(self._pieces(cursor, start, "miss"))
+            yield _Part(self._pieces(start, end, "hit"), shown, start > shown.pick.start)
+            cursor = end
+        yield _Part(self._pieces(cursor, stretch.end, "miss"))
+
+    def _pieces(self, start: int, end: int, kind: str) -> Pieces:
+        comparison, text = self.document.comparison, self.document.breaks.html
+        parts: Pieces = []
+        evidence = comparison.evidence
+        for first, last in evidence[bisect_right(evidence, start, key=lambda span: span[1]) :]:
+            if first >= end:
+                break
+            first, last = max(first, start), min(last, end)
+            blank = comparison.text[first:last].isspace()
+            parts += [(text(start, first), ""), (text(first, last), "" if blank else kind)]
+            start = last
+        return [*parts, (text(start, end), "")]
+
+    def _extent(self, start: int, end: int, least: float = THINNEST) -> tuple[float, float]:
+        """Where a span begins on the strip, and its width."""
+        scale = STRIP_WIDTH / max(1, len(self.document.comparison.text))
+        width = max(least, (end - start) * scale)
+        left = (start + end) / 2 * scale - width / 2
+        return min(max(0.0, left), STRIP_WIDTH - width), width
+
+
+class _Document:
+    """One comparison of the page, whose number counts from 1."""
+
+    def __init__(self, number: int, comparison: Retrievals, title: str) -> None:
+        self.number, self.comparison, self.title = number, comparison, title
+        self.breaks = Breaks(comparison.text)
+        self.layout = lay_out(comparison, self.breaks)
+        self.leaders = leaders(comparison)
+        labels = short_labels([retrieval.name for retrieval in comparison.retrievals])
+        self.verdict = verdict(comparison, labels)
+        self.columns = [
+            _Column(column, label, retrieval, self)
+            for column, (label, retrieval) in enumerate(
+                zip(labels, comparison.retrievals, strict=True), start=1
+            )
+        ]
+
+    def shown(self, column: int, pick: Pick) -> _Shown:
+        comparison = self.comparison
+        line, _ = comparison.document.position(pick.start)
+        place = ", ".join(filter(None, [comparison.document.section(pick.start), f"line {line:,}"]))
+        return _Shown(
+            pick,
+            id=f"p{self.number}-{column}-{pick.rank}",
+            linked=self.layout.shows(pick.start),
+            line=line,
+            place=f"{place} · at {100 * pick.start / max(1, len(comparison.text)):.0f} %",
+            words=comparison.text[pick.start : min(pick.end, pick.start + LONG_QUOTE + 1)],
+            evidence=comparison.touches_evidence(pick.start, pick.end),
         )
-    keys = {"j": "next pick", "k": "previous", "→": "next retriever", "←": "previous", "b": "its best"}
-    if any(comparison.evidence for comparison in comparisons):
-        legend.append('<li><span class="hit">evidence found</span></li>')
-        legend.append('<li><span class="miss">evidence missed</span></li>')
-        keys["m"] = "next missed evidence"
-    legend.append(
-        '<li class="strips">strips: the document from left to right, taller marks are better picks</li>'
-    )
-    if len(comparisons[0].retrievals) > 1:
-        legend.append('<li class="wide">each retriever has its own scale of scores</li>')
-    shown_keys = "".join(f"<li><kbd>{key}</kbd> {meaning}</li>" for key, meaning in keys.items())
-    facts = f"{characters:,} characters · {len(comparisons[0].retrievals)} retrievers compared"
-    return (
-        question_header(comparisons[0].query, f"{read} · {facts}" if read else facts)
-        + f'<ul class="legend c1">{"".join(legend)}</ul>\n<ul class="keys">{shown_keys}</ul>\n</header>\n'
-    )
 
-
-def _section(number: int, comparison: Retrievals, first: int, title: str | None) -> Iterator[str]:
-    columns = Columns(number, comparison)
-    labels, leading = columns.labels, leaders(comparison)
-    yield f'<section class="comparison n{len(comparison.retrievals)}" id="d{number}" data-here="{first}">\n'
-    if title is not None:
-        yield f"<h2>{escaped_line(title)} <small>{len(comparison.text):,} characters</small></h2>\n"
-    yield f'<p class="verdict">{escaped_line(verdict(comparison, labels))}</p>\n'
-    yield '<div class="heads">\n'
-    for column, (retrieval, label) in enumerate(zip(comparison.retrievals, labels, strict=True), start=1):
-        name, picks = escaped_line(retrieval.name), len(retrieval.picks)
-        yield (
-            f'<div class="head c{column}"><button type="button" class="name" title="{name}">'
-            f'<span class="dot"></span>{escaped_line(label)}</button>'
-            f"{BEST_BADGE if column in leading else ''}"
-            f'<span class="at" aria-live="polite">{picks} pick{"" if picks == 1 else "s"}</span>'
-            f"{columns.strip(column)}</div>\n"
+    def gap(self, stretch: Stretch) -> _Gap:
+        """A stretch that is elided, which a reader can unfold."""
+        first, _ = self.comparison.document.position(stretch.start)
+        last, _ = self.comparison.document.position(stretch.end - 1)
+        inside = [
+            f"pick {shown.pick.rank} of {column.label}"
+            for column in self.columns
+            for shown in column.in_order
+            if shown.pick.start < stretch.end and shown.pick.end > stretch.start
+        ]
+        characters = stretch.end - stretch.start
+        kept = min(characters, self.layout.kept_per_gap)
+        start, end = stretch.start + kept // 2, stretch.end - (kept - kept // 2)
+        return _Gap(
+            characters,
+            f"line {first:,}" if first == last else f"lines {first:,} to {last:,}",
+            inside,
+            self.breaks.html(stretch.start, start),
+            end - start,
+            self.breaks.html(end, stretch.end),
         )
-    yield "</div>\n"
-    yield best_picks(columns)
-    yield only_found(columns)
-    yield '<h3 class="part">Everything</h3>\n'
-    yield _table(comparison, labels)
-    yield picks_by_rank(columns)
-    lowest = columns.layout.lowest_rank
-    if lowest is not None:
-        yield f'<p class="note">Picks after rank {lowest} are on the strips only, to keep this page small.</p>\n'
-    yield '<div class="rows">\n'
-    yield from columns.rows()
-    yield "</div>\n</section>\n"
-
-
-def _table(comparison: Retrievals, labels: Sequence[str]) -> str:
-    several, known = len(comparison.retrievals) > 1, bool(comparison.evidence_sentences)
-    heads = ["Picks", "of units", *["Only it"] * several, *["Evidence sentences found"] * known]
-    heads += ["Tokens", "Seconds, first question", "Seconds, next question"]
-    rows = []
-    for column, (retrieval, label) in enumerate(zip(comparison.retrievals, labels, strict=True), start=1):
-        found, total = sum(retrieval.found), len(retrieval.found)
-        missed = f' <span class="missed">{total - found} missed</span>' if found < total else ""
-        cells = [f"{len(retrieval.picks):,}", f"{retrieval.units:,}"]
-        cells += [f"{retrieval.only:,}"] * several + [f"{found} of {total}{missed}"] * known
-        cells += [f"{retrieval.tokens:,}", _seconds(retrieval.seconds), _seconds(retrieval.seconds_again)]
-        described = "".join(
-            f'<td data-head="{head}">{cell}</td>' for head, cell in zip(heads, cells, strict=True)
-        )
-        rows.append(
-            f'<tr class="c{column}"><th scope="row" title="{escaped_line(retrieval.name)}">'
-            f'<span class="dot"></span>{escaped_line(label)}</th>{described}</tr>\n'
-        )
-    columns = "".join(f'<th scope="col">{head}</th>' for head in ["Retriever", *heads])
-    return (
-        f'<div class="table"><table><thead><tr>{columns}</tr></thead>\n<tbody>\n'
-        f"{''.join(rows)}</tbody></table></div>\n"
-        f'<p class="note">Tokens as counted by {escaped_line(comparison.counted_by)}, of all picks. Seconds to '
-        "cut and score the document, models loaded and warm: for the first question, and for one more on the same "
-        "document, for which some retrievers keep vectors or an index.</p>\n"
-    )
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3f}" if seconds < 1 else f"{seconds:.2f}" if seconds < 10 else f"{seconds:,.1f}"

@@ -89,6 +89,10 @@ class Retrievals:
         """The document as a `TextFile`, which finds lines, columns, pages and headings."""
         return self.read or TextFile(self.path, self.text)
 
+    def touches_evidence(self, start: int, end: int) -> bool:
+        """True if a span holds a part of the evidence."""
+        return any(first < end and last > start for first, last in self.evidence)
+
 
 def merged(spans: Iterable[tuple[int, int]], least_gap: int) -> list[tuple[int, int]]:
     """The spans in order; those with fewer than ``least_gap`` characters between them become one."""

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spscanner_rag.apps.compare.retrievals import Retrieval, Retrievals
-from spscanner_rag.apps.pages.progress import open_console, progress_bars
-from spscanner_rag.apps.pages.terminal import captured, line_of
+from spscanner_rag.apps.pages.terminal import captured, line_of, open_console, progress_bars
 from spscanner_rag.files.documents import name_of
 
 LONGEST = 400  # characters shown of a pick
@@ -95,7 +94,7 @@ class _View:
             cell.append("  ").append(self.text(section).plain, style="not bold cyan")
         if pick.only:
             cell.append("  only", style="bold yellow")
-        if any(start < pick.end and end > pick.start for start, end in self.comparison.evidence):
+        if self.comparison.touches_evidence(pick.start, pick.end):
             cell.append("  evidence", style="bold green")
         shown = self.comparison.text[pick.start : min(pick.end, pick.start + LONGEST)]
         more = f" [{pick.end - pick.start:,} characters]" if pick.end > pick.start + LONGEST else ""

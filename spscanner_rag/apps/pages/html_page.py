@@ -1,52 +1,93 @@
-"""The beginning of every HTML page: a policy that lets nothing be loaded, the shared style, and the question."""
+"""Every HTML page: a jinja2 template that escapes all it shows, under a policy that lets nothing be loaded."""
 
 import base64
 import hashlib
-import html
+from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from spscanner_rag.text.escaping import escaped, one_line
 
 _TITLE_CHARACTERS = 200
 
 
-def page_head(title: str, style: str, script: str | None = None, more: str = "") -> str:
-    """A page up to the end of its head.
+def render(
+    template: str,
+    title: str,
+    style: str,
+    script: str = "",
+    *,
+    also_allowed: Sequence[tuple[str, str]] = (),
+    more_policy: str = "",
+    **content: object,
+) -> str:
+    """A page from a template that extends ``pages/templates/layout.html``.
 
-    Its policy (CSP) allows this style sheet and, if there is one, this script, and nothing from anywhere else but
-    what ``more`` allows.
+    Text is shown on one line, with control and bidirectional characters as escapes; the filter ``lines`` keeps
+    line breaks.
+
+    Parameters
+    ----------
+    template
+        Its path in ``spscanner_rag/apps``.
+    title
+        The window's title, which is shortened.
+    style, script
+        A style sheet and a script, without a tag.
+    also_allowed
+        Further style sheets and scripts, in pairs, that the policy allows.
+    more_policy
+        Further rules of the policy, after the others.
+    content
+        What the template shows.
     """
-    allowed = f"style-src {hash_of(style)}" + (
-        f"; script-src {hash_of(script)}" if script is not None else ""
-    )
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'{more}"
+    styles, scripts = zip((style, script), *also_allowed, strict=True)
+    rules = ["default-src 'none'", _sources("style-src", styles)]
+    if any(scripts):
+        rules.append(_sources("script-src", scripts))
+    policy = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"]) + more_policy
+    trusted = {name: Markup(value) for name, value in
+               {"policy": policy, "style": style, "script": script}.items()}  # fmt: skip
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(one_line(title)[:_TITLE_CHARACTERS])}</title>\n<style>{style}</style>\n</head>\n"
+        _templates()
+        .get_template(template)
+        .render(content, title=one_line(title)[:_TITLE_CHARACTERS], **trusted)
     )
 
 
-def page_style(package: str, name: str) -> str:
-    """A style sheet of a package, after the one of all pages: type and colours, one for each retriever."""
-    return resource(__package__, "page.css") + resource(package, name)
+def page_style(name: str) -> str:
+    """A style sheet after the one of all pages: type and colours, one for each retriever."""
+    return resource("pages/templates/page.css") + resource(name)
 
 
-def question_header(query: str, facts: str) -> str:
-    """The header of a page without its end tag: the question, and ``facts``, which are HTML."""
-    return (
-        f'<header>\n<p class="label">Question</p>\n<h1 dir="auto">{escaped(query)}</h1>\n'
-        f'<p class="facts">{facts}</p>\n'
-    )
-
-
-def resource(package: str, name: str) -> str:
-    """A style sheet or a script from the folder of a package."""
-    return files(package).joinpath(name).read_text(encoding="utf-8")
+@cache
+def resource(name: str) -> str:
+    """A style sheet or a script, by its path in ``spscanner_rag/apps``."""
+    return files("spscanner_rag.apps").joinpath(name).read_text(encoding="utf-8")
 
 
 def hash_of(content: str) -> str:
     """A style sheet or a script as a source of a policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("spscanner_rag", "apps"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: one_line(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters["lines"] = lambda text: Markup(escaped(text))
+    return templates
+
+
+def _sources(rule: str, contents: Sequence[str]) -> str:
+    return " ".join([rule, *map(hash_of, contents)])

@@ -1,19 +1,35 @@
-"""Short labels of retrievers: of a path or a Hub id only its last folder."""
+"""Short labels of retrievers and documents that still distinguish them."""
 
 import re
 from collections.abc import Sequence
+
+from spscanner_rag.files.documents import name_of
 
 _PARTS = re.compile(r"([+>])")  # between the retrievers of a hybrid
 _TRAILING = re.compile(r"[/\\]+(?=$|\s\(|,\s)")
 
 
 def short_labels(names: Sequence[str]) -> list[str]:
-    """A label for each name: "dense:org/model" becomes "dense:model".
+    """A label for each retriever: of a path or a Hub id the last folder, "dense:org/model" becomes "dense:model".
 
     Names whose labels would be the same, such as two folders ``best`` of two runs, stay as they are.
     """
     short = ["".join(map(_last_folder, _PARTS.split(name))) for name in names]
     return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The documents' names without the folders that all of them are in; a single document keeps its path."""
+    names = [name_of(path) for path in paths]
+    if len(set(names)) < 2:
+        return names
+    folders = [name.split("/")[:-1] for name in names]
+    shared = 0
+    for parts in zip(*folders, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared += 1
+    return ["/".join(name.split("/")[shared:]) for name in names]
 
 
 def _last_folder(name: str) -> str:

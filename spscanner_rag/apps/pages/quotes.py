@@ -1,8 +1,50 @@
-"""Sentences as they are quoted in lists, where the lines of a Markdown table are noise."""
+"""The text of a document on a page: its line breaks, and the rows of its tables."""
 
 import re
 
-_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")  # between the head of a table and its body
+import numpy as np
+from markupsafe import Markup
+
+from spscanner_rag.text.escaping import escaped
+
+_BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
+"""How a paragraph or an item of a list begins."""
+
+_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
+"""The line between the head of a Markdown table and its body."""
+
+
+class Breaks:
+    """Distinguishes line breaks that only wrap a paragraph from those that end one.
+
+    A page is narrower, or wider, than the lines of a text that was wrapped at 60 to 90 characters.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lengths = [len(line) for line in text[:200_000].split("\n") if line.strip()]
+        usual = float(np.percentile(lengths, 90)) if len(lengths) >= 5 else 0.0
+        self.shortest = int(0.7 * usual) if 45 <= usual <= 100 else None
+
+    def is_soft(self, place: int) -> bool:
+        """True if the line feed at an offset wraps a paragraph."""
+        if self.shortest is None or place + 1 >= len(self.text) or _BEGINS.match(self.text, place + 1):
+            return False
+        line = self.text.rfind("\n", max(0, place - 200), place) + 1
+        return place - line >= self.shortest and (line > 0 or place < 200)
+
+    def html(self, start: int, end: int) -> Markup:
+        """A part of the text, escaped, with the breaks that wrap a paragraph inside ``<i>``."""
+        text = self.text
+        if end > start and text[end - 1] == "\r" and text[end : end + 1] == "\n":
+            end -= 1  # the part ends inside CR LF, which is shown as one line feed
+        parts = []
+        while (place := text.find("\n", start, end)) >= 0:
+            stop = place - 1 if place > start and text[place - 1] == "\r" else place
+            parts.append(escaped(text[start:stop]))
+            parts.append("<i>\n</i>" if self.is_soft(place) else "\n")
+            start = place + 1
+        return Markup("".join([*parts, escaped(text[start:end])]))
 
 
 def readable(text: str) -> str:

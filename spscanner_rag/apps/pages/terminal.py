@@ -6,21 +6,42 @@ highlighting are off.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from rich.console import Console
-from rich.progress import TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
-from spscanner_rag.apps.pages.progress import open_console, progress_bars
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, compression_of
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.results import Passage
-from spscanner_rag.scorers import Progress
+from spscanner_rag.scorers import Progress as TokensRead
 from spscanner_rag.text.escaping import encodable, one_line
 
 T = TypeVar("T")
+
+
+def open_console(stream: TextIO) -> Console:
+    """A console on ``stream`` that prints every string literally."""
+    return Console(file=stream, markup=False, highlight=False, emoji=False)
+
+
+def progress_bars(console: Console, *further: ProgressColumn, **options: Any) -> Progress:  # noqa: ANN401 - of Progress
+    """Bars with a description, the number done, and ``further`` columns (default: the time that remains).
+
+    The ``options`` are those of `rich.progress.Progress`.
+    """
+    name = TextColumn("{task.description}", markup=False)
+    columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))
+    return Progress(*columns, console=console, **options)
 
 
 def line_of(console: Console, content: str, style: str = "") -> Text:
@@ -108,7 +129,7 @@ def _print_sentence(console: Console, sentence: str, is_pick: bool) -> None:
 
 
 @contextmanager
-def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Progress | None]]:
+def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], TokensRead | None]]:
     """Show a bar of tokens for each document that is scanned inside the ``with`` block.
 
     Yields a function that takes a document's path and returns the callback for ``Scanner.scan``, or None
@@ -121,7 +142,7 @@ def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], Pro
     columns = TextColumn("tokens"), TimeRemainingColumn()
     with progress_bars(console, *columns, transient=console.is_terminal) as progress:
 
-        def start(path: str) -> Progress:
+        def start(path: str) -> TokensRead:
             task = progress.add_task(line_of(console, path).plain[-40:], total=None)
             return lambda done, total: progress.update(task, completed=done, total=total)
 

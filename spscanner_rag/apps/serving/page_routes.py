@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from spscanner_rag.apps.pages.html_page import hash_of, page_head, page_style, resource
+from spscanner_rag.apps.pages.html_page import page_style, render, resource
 from spscanner_rag.apps.pages.report import render_report, report_script, report_style
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
 from spscanner_rag.apps.serving.limits import RefusedError
@@ -56,15 +56,15 @@ def front_page(needs_token: bool) -> str:
     It shows a report as a document of its own, which its policy binds too: so it allows the report's style and
     script.
     """
-    style, script = page_style(__package__, "front_page.css"), resource(__package__, "front_page.js")
-    content = resource(__package__, "front_page.html")
-    if not needs_token:
-        start, stop = content.index("<!-- token -->"), content.index("<!-- /token -->")
-        content = content[:start] + content[stop:]
-    head = page_head("spscanner", style, script, more="; connect-src 'self'; frame-src blob:; img-src 'none'")
-    head = head.replace(hash_of(style), f"{hash_of(style)} {hash_of(report_style())}", 1)
-    head = head.replace(hash_of(script), f"{hash_of(script)} {hash_of(report_script())}", 1)
-    return f"{head}{content}<script>{script}</script>\n</body>\n</html>\n"
+    return render(
+        "serving/front_page.html",
+        "spscanner",
+        page_style("serving/front_page.css"),
+        resource("serving/front_page.js"),
+        also_allowed=[(report_style(), report_script())],
+        more_policy="; connect-src 'self'; frame-src blob:; img-src 'none'",
+        needs_token=needs_token,
+    )
 
 
 def _document(body: Page) -> TextFile:

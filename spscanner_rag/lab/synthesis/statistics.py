@@ -1,13 +1,35 @@
 """Numbers of a file of examples: distances, positions, labels, lengths."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
+
 BINS = 10
+
+
+def example_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a file of examples; raises `DataError` for one that is none, with its number."""
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            record = parse_json(line)
+            text, questions = record["text"], record["questions"]
+            for question in questions:
+                if not all(0 <= start < end <= len(text) for start, end in question.get("evidence", [])):
+                    raise ValueError("evidence outside the text")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise DataError(
+                f"{path}, line {number}: expected a document with its questions, got {line[:60]!r} ({error!r:.60})"
+            ) from None
+        yield record
 
 
 @dataclass(slots=True)
@@ -77,9 +99,16 @@ class ExampleStatistics:
         ]
         return [(name, value) for name, value in shown if value]
 
-    def tenths(self) -> list[int]:
-        """Labelled spans that begin in each tenth of their sub-document."""
-        return [self.positions[number] for number in range(BINS)]
+    def histograms(self) -> dict[str, list[tuple[str, int]]]:
+        """Counts with the names of their ranges, by title."""
+        tenths = [
+            (f"{10 * number} to {10 * number + 10} %", self.positions[number]) for number in range(BINS)
+        ]
+        return {
+            "Where labelled sentences begin, by tenths of the sub-document": tenths,
+            "Units between the two sides": histogram(self.distances),
+            "Characters of the sub-documents": histogram(self.lengths),
+        }
 
 
 def statistics_of(lines: Iterable[Mapping[str, Any]]) -> ExampleStatistics:

@@ -4,7 +4,7 @@ import sys
 
 from rich.text import Text
 
-from spscanner_rag.apps.pages.progress import open_console, progress_bars
+from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 from spscanner_rag.lab.training.loop import StepReport
 from spscanner_rag.lab.training.stages.stage import Validation
 from spscanner_rag.text.escaping import encodable, unbroken

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ..training.synthesis.conftest import story
+from tests.lab.synthesis.conftest import story
+
 from .conftest import Run
 
 

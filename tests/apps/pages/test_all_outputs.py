@@ -5,12 +5,12 @@ import io
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
@@ -20,7 +20,6 @@ from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.output import show_result, write_result
 from spscanner_rag.lab.evaluation.report.result import Result
 from spscanner_rag.lab.evaluation.report.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.report.tables import Table
@@ -31,6 +30,7 @@ from spscanner_rag.lab.training.stages.stage import Validation
 from spscanner_rag.lab.training.view import TrainingView
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
+from tests.apps.pages.checked_page import INVISIBLE, CheckedPage, check_page
 
 HOSTILE = [
     "one\ntwo\r\n## three\r| four |",
@@ -47,7 +47,6 @@ HOSTILE = [
     "[link](javascript:alert(1)) ![image](http://x/y.png) `code",
     "\ud800 lone",
 ]
-INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066\u200b\xad\u034f\u3164\U000e0100\ud800]")
 
 
 def results(name: str) -> Result:
@@ -87,26 +86,6 @@ def check_markdown(text: str, name: str) -> None:
     for line, rule in pairwise(tables):
         if rule.startswith("| ---"):  # as many cells as the head
             assert len(re.findall(r"(?<!\\)\|", line)) == len(re.findall(r"\|", rule))
-
-
-class Elements(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.attributes: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append(tag)
-        self.attributes += [attribute for attribute, _ in attrs]
-
-
-def check_page(page: str, scripts: int = 0) -> None:
-    assert not INVISIBLE.search(page)
-    elements = Elements()
-    elements.feed(page)
-    assert elements.found.count("script") == scripts
-    assert "img" not in elements.found
-    assert not any(attribute.startswith("on") for attribute in elements.attributes)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -201,9 +180,9 @@ def compared(name: str) -> Retrievals:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_pages(name: str) -> None:
-    check_page(render_report(name, name, [scanned(name), scanned(name)]), scripts=1)
-    check_page(scanned(name).result._repr_html_())
-    check_page(render_comparisons([compared(name), compared(name)]), scripts=1)
+    check_page(render_report(name, name, [scanned(name), scanned(name)]))
+    CheckedPage(scanned(name).result._repr_html_(), inline_style=True)
+    check_page(render_comparisons([compared(name), compared(name)]))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

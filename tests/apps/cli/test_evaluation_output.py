@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.output import show_result, write_result
 from spscanner_rag.lab.evaluation.report.result import Result
 from spscanner_rag.lab.evaluation.report.rows import row_of, rows_of
 from spscanner_rag.lab.evaluation.report.tables import Table
