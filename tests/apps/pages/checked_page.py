@@ -38,7 +38,7 @@ TAGS = set(
 )
 ATTRIBUTES = set(
     "aria-hidden aria-label aria-live charset class content d data-at data-characters data-document data-facts"
-    " data-head data-here data-rank data-start data-step dir height href http-equiv id lang name open"
+    " data-head data-here data-rank data-start data-step dir fill height href http-equiv id lang name open"
     " preserveaspectratio role scope tabindex title transform type viewbox width x x1 x2 y y1 y2 cx cy r".split()
 )
 
@@ -65,7 +65,8 @@ class CheckedPage(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS, f"<{tag}>"
-        assert {name for name, _ in attrs} <= self._allowed, f"<{tag}> with {attrs}"
+        others = {name for name, _ in attrs} - self._allowed
+        assert not others, f"<{tag}> with {others}"
         self._tree.start(tag, {name: value or "" for name, value in attrs})
         if tag in VOID:
             self._tree.end(tag)
