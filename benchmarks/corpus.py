@@ -14,7 +14,7 @@ from benchmarks.first_stage import corpus_of, joined_texts
 from benchmarks.synthetic_corpus import Asked, synthetic_corpus
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
-from spscanner_rag.retrieval.first_stage import ReadBounds, choose_texts
+from spscanner_rag.retrieval.held import ReadBounds, choose_texts
 from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import Selection, search
 
@@ -91,7 +91,7 @@ def _answered(
     seconds, choosing, tokens, found, first = [], [], [], 0, 0
     for query, right, answer in asked:
         start = time.perf_counter()
-        numbers = [chosen.number for chosen in choose_texts(corpus, query, bounds)]
+        numbers = [number for number, _ in choose_texts(corpus, query, bounds)]
         choosing.append(time.perf_counter() - start)
         best = _read(scanner, query, corpus, numbers)
         seconds.append(time.perf_counter() - start)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.retrieval import Corpus, JoinedText, Piece, join_pieces
+from spscanner_rag.retrieval import JoinedText, Piece, join_pieces
+from spscanner_rag.retrieval.corpus import Corpus
 
 AT = (1, 5, 10, 20, 50)
 PASSAGE_WORDS = 150

@@ -6,20 +6,22 @@ from typing import Any
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import PrivateAttr
 from typing_extensions import override
 
-from langchain_spscanner._conversion import TextToScan, read
-from langchain_spscanner._options import ScanFields, require_query
-from spscanner_rag.retrieval import off_loop
+from langchain_spscanner._documents import Wholes, read
+from langchain_spscanner._fields import DocumentFields, require_query
+from langchain_spscanner._host import DocumentAnswer
+from spscanner_rag.retrieval import SentenceSearch, off_loop
 from spscanner_rag.scorers import Cancelled, never
 
 
-class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
+class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
     """Keeps the sentences of retrieved documents that answer the query.
 
     For ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline``. Results are like those of
     `SPScannerRetriever`: the metadata of the document, with score, logit, span and id added. Further
-    parameters are the fields of `ScanFields`, such as ``model``, ``k`` and ``threshold``.
+    parameters are the fields of `DocumentFields`, such as ``model``, ``k`` and ``threshold``.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
     pydantic.ValidationError, TypeError
         For an unknown field or a value out of range.
     """
+
+    _wholes: Wholes | None = PrivateAttr(default=None)
 
     @override
     def compress_documents(
@@ -58,16 +62,16 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
         ValueError
             If the query is empty or None.
         """
-        return self._compressed(documents, require_query(query))
+        return self._compressed(documents, require_query(query), self._search())
 
     @override
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """`compress_documents` off the event loop; cancelling the task ends the scan."""
-        query = require_query(query)
+        query, search = require_query(query), self._search()
         return await off_loop(
-            lambda cancelled: self._compressed(documents, query, cancelled), self._search().at_once
+            lambda cancelled: self._compressed(documents, query, search, cancelled), search.at_once
         )
 
     def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:
@@ -82,11 +86,17 @@ class SPScannerCompressor(ScanFields, BaseDocumentCompressor):
         return RunnableLambda(compress, acompress, name=type(self).__name__)
 
     def _compressed(
-        self, documents: Sequence[Document], query: str, cancelled: Cancelled = never
+        self,
+        documents: Sequence[Document],
+        query: str,
+        search: SentenceSearch,
+        cancelled: Cancelled = never,
     ) -> list[Document]:
-        origin = read(documents, self.document_key, self._held_documents() if self.documents else None)
-        texts = [TextToScan(joined, origin) for joined in origin.texts]
-        return self._scan(query, texts, self._search(), cancelled)
+        own, key, wholes = self.documents, self.document_key, self._wholes
+        if own and (wholes is None or wholes.documents is not own or wholes.document_key != key):
+            wholes = self._wholes = Wholes(own, key)
+        texts = read(documents, key, wholes if own else None)
+        return search.answer(query, texts, DocumentAnswer, cancelled)
 
 
 def _as_inputs(inputs: object) -> tuple[Sequence[Document], str]:

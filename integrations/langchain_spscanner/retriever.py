@@ -1,7 +1,8 @@
 """The retriever: finds the sentences of whole documents that answer a query."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -11,22 +12,32 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, SkipValidation, model_validator
 from typing_extensions import override
 
-from langchain_spscanner._first_stage import FirstStage, check_first_stage
-from langchain_spscanner._held import DocumentsHeld
-from langchain_spscanner._options import require_query
-from langchain_spscanner._reading import Filter, check_filter, read_all, read_best, read_found
-from spscanner_rag.retrieval import ReadBounds, off_loop
+from langchain_spscanner._documents import own_copies
+from langchain_spscanner._fields import DocumentFields, require_query
+from langchain_spscanner._host import DocumentAnswer, DocumentHost
+from spscanner_rag.retrieval import (
+    HeldCorpus,
+    OwnFirstStage,
+    ReadBounds,
+    SentenceSearch,
+    check_own_first_stage,
+    off_loop,
+)
 from spscanner_rag.scorers import Cancelled, never
 
 if TYPE_CHECKING:
     from langchain_spscanner.document_index import SPScannerDocumentIndex
 
+FirstStage = OwnFirstStage | Runnable[str, list[Document]]
+Filter = Callable[[Document], bool] | Mapping[str, Any]
+
 _SELECTING = ("k", "threshold", "max_tokens")
 _ARGUMENTS = (*_SELECTING, "filter")
 _OF_THE_FRAMEWORK = ("run_id", "verbose")  # arguments of BaseRetriever.invoke itself
+_MISSING = object()
 
 
-class SPScannerRetriever(DocumentsHeld, BaseRetriever):
+class SPScannerRetriever(DocumentFields, BaseRetriever):
     """Reads documents whole and returns the sentences that answer a query.
 
     Each result is a `Document` with the metadata of the document that contains it, and with
@@ -41,7 +52,7 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
 
     ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``, ``max_tokens`` and
     ``filter``. The first call loads the model, once in a process. Further parameters: see the fields of
-    `ScanFields`.
+    `DocumentFields`.
 
     Parameters
     ----------
@@ -139,6 +150,27 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
         """
         return cls(retriever=retriever, documents=None if documents is None else list(documents), **fields)
 
+    @classmethod
+    def load(cls, path: str | Path, **fields: Any) -> Self:  # noqa: ANN401
+        """Read the documents and their word counts from a folder that `persist` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder. Its arrays are used from disk, so it should stay until the retriever is gone.
+        **fields
+            Fields of the class except ``documents``; `persist` keeps none of them.
+
+        Raises
+        ------
+        ValueError
+            If the folder is missing, was written by something else, or is damaged.
+        """
+        retriever = cls(documents=(), **fields)
+        retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))
+        retriever._corpus().counted()
+        return retriever
+
     @model_validator(mode="after")
     def _check_input(self) -> Self:
         if self.documents is None and isinstance(self._first_stage, str):
@@ -148,15 +180,94 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
             )
         if self.retriever is not None and "first_stage" in self.model_fields_set:
             raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
-        check_first_stage(self._first_stage, "first_stage" if self.retriever is None else "retriever")
+        if isinstance(self._first_stage, str):
+            check_own_first_stage(self._first_stage)
+        elif not isinstance(self._first_stage, Runnable):
+            raise TypeError(
+                f"{'first_stage' if self.retriever is None else 'retriever'}: got "
+                f"{type(self._first_stage).__name__}; expected a LangChain retriever or another runnable (wrap a "
+                "function in langchain_core.runnables.RunnableLambda)"
+            )
         ReadBounds(self.read_documents, self.read_tokens)
-        check_filter(self.filter)
-        self._counted()
+        _check_filter(self.filter)
+        self._corpus().counted()
         return self
 
     @property
     def _first_stage(self) -> FirstStage:
         return self.first_stage if self.retriever is None else self.retriever
+
+    def persist(self, path: str | Path) -> None:
+        """Write the documents and their word counts to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new or empty folder, or one that was persisted to before, whose content is replaced.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
+            then.
+        """
+        self._corpus().persist(path)
+
+    def add_documents(
+        self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
+    ) -> list[str]:
+        """Add copies of documents, which replace those with the same id.
+
+        A question that is being answered meanwhile is answered from the documents as they were.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+        ids : sequence of str or None, optional
+            Their ids, one for each. Default: their own.
+
+        Returns
+        -------
+        list of str
+            Their ids; a document without an id gets a digest of its text and metadata.
+
+        Raises
+        ------
+        ValueError
+            For two different documents with the same id, or more or fewer ids than documents. Nothing is added
+            then.
+        """
+        documents = list(documents)
+        if ids is not None:
+            if len(ids) != len(documents):
+                raise ValueError(f"ids: got {len(ids)} for {len(documents)} documents; expected one for each")
+            documents = [
+                document if name is None else document.model_copy(update={"id": name})
+                for document, name in zip(documents, ids, strict=True)
+            ]
+        new = own_copies(documents)
+        with HeldCorpus.changing:
+            self._hold(self._corpus().adding(new))
+        return [str(document.id) for document in new]
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Delete documents by their ids.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown; then nothing is deleted.
+        """
+        with HeldCorpus.changing:
+            self._hold(self._corpus().deleting(ids))
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Copies of the documents with these ids, in the order in which they were added; of known ids only."""
+        wanted = set(ids)
+        return list(own_copies(document for document in self.documents or () if document.id in wanted))
+
+    def _hold(self, corpus: HeldCorpus[Document]) -> None:
+        self.documents, self._held = corpus.items, corpus
 
     def as_document_index(self) -> "SPScannerDocumentIndex":
         """The documents for LangChain's indexing API: ``index(loader, record_manager, this)``."""
@@ -166,35 +277,34 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        self._check_call(input, kwargs)  # before any event
-        return super().invoke(input, config, **kwargs)
+        return super().invoke(input, config, **self._checked_call(input, kwargs))  # checked before any event
 
     @override
     async def ainvoke(
         self, input: str, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[Document]:
-        self._check_call(input, kwargs)
-        return await super().ainvoke(input, config, **kwargs)
+        return await super().ainvoke(input, config, **self._checked_call(input, kwargs))
 
     @override
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **arguments: Any
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **checked: Any
     ) -> list[Document]:
         found = None
         if isinstance(first := self._first_stage, Runnable):
             found = first.invoke(query, {"callbacks": run_manager.get_child()})
-        return self._answer(query, found, arguments)
+        return self._answer(query, found, checked["search"], checked["chosen_by"])
 
     @override
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **arguments: Any
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **checked: Any
     ) -> list[Document]:
+        search, chosen_by = checked["search"], checked["chosen_by"]
         try:
             found = None
             if isinstance(first := self._first_stage, Runnable):
                 found = await first.ainvoke(query, {"callbacks": run_manager.get_child()})
             return await off_loop(
-                lambda cancelled: self._answer(query, found, arguments, cancelled), self._search().at_once
+                lambda cancelled: self._answer(query, found, search, chosen_by, cancelled), search.at_once
             )
         except asyncio.CancelledError as error:
             await run_manager.on_retriever_error(error)  # the base class handles only Exception
@@ -204,10 +314,11 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**kwargs)
         params["ls_embedding_provider"] = "spscanner-rag"
-        params["ls_embedding_model"] = self._search().choice.name
+        params["ls_embedding_model"] = (kwargs.get("search") or self._search()).choice.name
         return params
 
-    def _check_call(self, query: object, arguments: dict[str, Any]) -> None:
+    def _checked_call(self, query: object, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the framework passes on to the methods below, made of the arguments of a call."""
         for name in arguments:
             if name not in _ARGUMENTS + _OF_THE_FRAMEWORK:
                 raise TypeError(
@@ -215,19 +326,37 @@ class SPScannerRetriever(DocumentsHeld, BaseRetriever):
                     "field set at construction"
                 )
         require_query(query)
-        check_filter(arguments.get("filter"))
-        self._search({name: value for name, value in arguments.items() if name in _SELECTING})
+        chosen_by = arguments.pop("filter", self.filter)
+        _check_filter(chosen_by)
+        selecting = {name: arguments.pop(name) for name in _SELECTING if name in arguments}
+        return {**arguments, "search": self._search(selecting), "chosen_by": chosen_by}
 
     def _answer(
-        self, query: str, found: object, arguments: Mapping[str, Any], cancelled: Cancelled = never
+        self,
+        query: str,
+        found: object,
+        search: SentenceSearch,
+        chosen_by: Filter | None,
+        cancelled: Cancelled = never,
     ) -> list[Document]:
-        held, corpus = self._counted()
-        chosen_by = arguments.get("filter", self.filter)
-        bounds = ReadBounds(self.read_documents, self.read_tokens)
-        if isinstance(self._first_stage, Runnable):
-            texts = read_found(held, found, bounds, chosen_by)
-        elif self._first_stage == "none":
-            texts = read_all(held, chosen_by)
-        else:
-            texts = read_best(held, query, corpus, bounds, chosen_by)
-        return self._scan(query, texts, self._search(arguments).within(corpus), cancelled)
+        held, bounds = self._corpus(), ReadBounds(self.read_documents, self.read_tokens)
+        texts = held.read(query, self._first_stage, bounds, _predicate(chosen_by), found)
+        return search.within(held.counted()[1]).answer(query, texts, DocumentAnswer, cancelled)
+
+
+def _check_filter(value: object) -> None:
+    """Raise ``TypeError`` for anything but a callable, a dictionary or None."""
+    if value is not None and not callable(value) and not isinstance(value, Mapping):
+        raise TypeError(
+            f"filter: got {type(value).__name__}; expected a function of a Document, or a dictionary of metadata "
+            "values"
+        )
+
+
+def _predicate(chosen_by: Filter | None) -> Callable[[Document], bool] | None:
+    if chosen_by is None or callable(chosen_by):
+        return chosen_by
+    wanted = dict(chosen_by)
+    return lambda document: all(
+        document.metadata.get(key, _MISSING) == value for key, value in wanted.items()
+    )

@@ -1,6 +1,5 @@
 """The corpus of a retriever: its texts and the counts of their words, as they are at one moment."""
 
-import threading
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Self
@@ -40,8 +39,6 @@ class Corpus:
         self.keys = _keys(texts)
         self.counts = CollectionIndex() if counts is None else counts
         self.tokens = [estimated_tokens(joined.text) for joined in texts]
-        self._next: Corpus | None = None
-        self._lock = threading.Lock()
 
     @property
     def collection(self) -> CollectionIndex | None:
@@ -49,20 +46,7 @@ class Corpus:
         return self.counts if len(self.texts) > 1 else None
 
     def with_texts(self, texts: Sequence[JoinedText]) -> "Corpus":
-        """The corpus of these texts. Only those that are new are counted, also if several threads ask at once."""
-        if _same(texts, self.texts):
-            return self
-        with self._lock:
-            if self._next is None or not _same(texts, self._next.texts):
-                self._next = self._counted(texts)
-            return self._next
-
-    def ranked(self, query: str) -> list[tuple[int, float]]:
-        """The first stage: indices of the texts that share a word with a query, and their scores, best first."""
-        numbers = {key: number for number, key in enumerate(self.keys)}
-        return [(numbers[key], score) for key, score in self.counts.best_texts(query)]
-
-    def _counted(self, texts: Sequence[JoinedText]) -> "Corpus":
+        """Return the corpus of these texts. Only those that are new are counted."""
         corpus = Corpus(texts, self.counts.copy())
         wanted = set(corpus.keys)
         corpus.counts.remove(*(key for key in self.counts.keys if key not in wanted))
@@ -72,17 +56,16 @@ class Corpus:
                     corpus.counts.add(key, [unit.model_text for unit in cut(SentenceSegmenter(), joined)])
         return corpus
 
+    def ranked(self, query: str) -> list[tuple[int, float]]:
+        """The first stage: indices of the texts that share a word with a query, and their scores, best first."""
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        return [(numbers[key], score) for key, score in self.counts.best_texts(query)]
+
     def __reduce__(self) -> tuple[type["Corpus"], tuple[object, ...]]:
         return Corpus, ((), self.counts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
-
-
-def _same(texts: Sequence[JoinedText], others: Sequence[JoinedText]) -> bool:
-    return texts is others or (
-        len(texts) == len(others) and all(a is b for a, b in zip(texts, others, strict=True))
-    )
 
 
 def _keys(texts: Sequence[JoinedText]) -> list[str]:

@@ -12,7 +12,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.retrieval.corpus import Corpus
 
@@ -48,6 +47,8 @@ def write_corpus(
     ValueError
         If the folder holds anything else, or a document is not made of JSON values. Nothing is written then.
     """
+    from spscanner_rag.checkpoint.whole_file import whole_file, write_whole  # its package imports torch
+
     folder = Path(path).expanduser()
     lines = [_line(number, document) for number, document in enumerate(documents)]
     _check_free(folder)

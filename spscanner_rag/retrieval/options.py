@@ -5,12 +5,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.results import Compression
+from spscanner_rag.retrieval.answers import (
+    Answer,
+    KeptPiece,
+    Result,
+    ReturnNodes,
+    check_return_nodes,
+    kept_pieces,
+    pruned_text,
+    reduction_metadata,
+)
 from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.corpus import Corpus
+from spscanner_rag.retrieval.held import Item, ReadText
 from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pruning import KeptPiece, kept_pieces
-from spscanner_rag.retrieval.search import Hit, Selection, check_batch_size, search
+from spscanner_rag.retrieval.search import Hit, Selection, search
 from spscanner_rag.retrieval.shared_scanners import ScorerChoice
 from spscanner_rag.scorers import Cancelled, never
 from spscanner_rag.text.token_counts import budget_counter, resolve_counter
@@ -18,7 +27,7 @@ from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 
 @dataclass(frozen=True)
 class SentenceSearch:
-    """The scorer to use, the sentences to keep, and the number of texts given to the scorer at a time.
+    """One search with the options of a framework class.
 
     A pickle stores how to load a scanner, not its weights. Copies share the scanner.
     """
@@ -26,6 +35,9 @@ class SentenceSearch:
     choice: ScorerChoice
     selection: Selection
     batch_size: int = 64
+    return_nodes: ReturnNodes = "sentence"
+    keep_retrieval_score: bool = False
+    keep_compression: bool = False
     collection: CollectionIndex | None = None
 
     @classmethod
@@ -33,47 +45,50 @@ class SentenceSearch:
         """Check the options of a framework class, and load nothing.
 
         ``options`` holds, by name, the fields of `ScorerChoice`, those of `Selection` (with ``context`` as
-        ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), and
-        ``batch_size``. ``keep_compression`` needs a token counter where it is true. Others are ignored.
+        ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), ``batch_size``,
+        ``return_nodes``, ``keep_retrieval_score`` and ``keep_compression``. Others are ignored.
 
         Raises
         ------
         ValueError
-            For an option out of range, more than one scorer, or a token budget without a token counter.
+            For an option out of range, more than one scorer, or a token budget or ``keep_compression`` without a
+            token counter.
         TypeError
             For a scanner or scorer that cannot score.
         """
-        check_batch_size(options["batch_size"])
+        batch_size = options["batch_size"]
+        if type(batch_size) is not int or batch_size < 1:
+            raise ValueError(f"batch_size: got {batch_size!r}; expected an integer of at least 1")
         choice = ScorerChoice.of(options)
-        choice.check()
         names = {"context": "context_sentences", "merge": "merge_adjacent"}
         selection = Selection.of(options, names | {"top_k": top_k, "top_k_per_text": top_k_per_text})
-        scorer = choice.scorer
-        if scorer is not None and selection.count_tokens is None and not hasattr(scorer, "count_tokens"):
+        scorer, keep_compression = choice.scorer, options["keep_compression"]
+        if (
+            scorer is not None
+            and selection.count_tokens is None
+            and getattr(scorer, "count_tokens", None) is None
+        ):
             budget_counter(selection.max_tokens, None, type(scorer).__name__)
-            if options.get("keep_compression"):
+            if keep_compression:
                 raise ValueError(
                     f"keep_compression: got True, but {type(scorer).__name__} counts no tokens; expected "
                     'count_tokens as well, for example count_tokens="o200k_base"'
                 )
-        return cls(choice, selection, options["batch_size"])
+        return_nodes = check_return_nodes(options["return_nodes"])
+        return cls(
+            choice, selection, batch_size, return_nodes, options["keep_retrieval_score"], keep_compression
+        )
 
     def within(self, corpus: Corpus) -> Self:
         """The same search with scores relative to all texts of a corpus, whichever are read."""
         return replace(self, collection=corpus.collection)
 
-    def __call__(
-        self,
-        query: str,
-        texts: Sequence[JoinedText],
-        cancelled: Cancelled = never,
-    ) -> list[Hit]:
+    def __call__(self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never) -> list[Hit]:
         """The best passages of all texts together. If there is nothing to read, no scorer is loaded."""
         if not any(joined.text.strip() for joined in texts):
             return []
-        scorer = self.choice.resolve()
         return search(
-            scorer,
+            self.choice.resolve(),
             query,
             texts,
             self.selection,
@@ -81,6 +96,38 @@ class SentenceSearch:
             batch_size=self.batch_size,
             cancelled=cancelled,
         )
+
+    def answer(
+        self,
+        query: str,
+        texts: Sequence[ReadText[Item]],
+        made: Callable[[bool], Answer[Item, Result]],
+        cancelled: Cancelled = never,
+    ) -> list[Result]:
+        """The best sentences of all texts together, or the pieces that they stand in, as a framework's objects.
+
+        ``made`` is the framework's class of answers.
+        """
+        answer, joined = made(self.keep_retrieval_score), [text.joined for text in texts]
+        if self.return_nodes == "sentence":
+            for hit in self(query, joined, cancelled):
+                answer.add_sentence(hit, texts[hit.joined])
+        else:
+            pruned = self.return_nodes == "pruned"
+            kept = self.pieces(query, joined, cancelled, pruned=pruned)
+            count = self.token_counter() if kept and pruned else None
+            for own in kept:
+                text, cut_down = texts[own.joined], None
+                if pruned:
+                    whole = answer.content(text.items[own.piece])
+                    content = pruned_text(whole, text.joined, own)
+                    cut_down = content, reduction_metadata(whole, content, count)
+                answer.add_piece(own.best, text, own.piece, cut_down)
+        if self.keep_compression and answer.found:
+            tokens = self._tokens(map(answer.content, answer.found), (text.text for text in joined))
+            for result in answer.found:
+                answer.set_compression(result, *tokens)
+        return answer.found
 
     def pieces(
         self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never, *, pruned: bool = False
@@ -102,13 +149,6 @@ class SentenceSearch:
         """How many searches may run at a time: few here, and as many as a scorer that asks a server says."""
         return int(getattr(self.choice.scorer, "calls_at_once", AT_ONCE))
 
-    def compression(self, texts: Iterable[JoinedText], kept: Iterable[str]) -> Compression:
-        """Tokens of what is returned, and of the texts that were read for it, both by `token_counter`."""
-        count = self.token_counter()
-        if count is None:
-            raise ValueError("keep_compression: nothing counts tokens; expected count_tokens as well")
-        return Compression(sum(map(count, kept)), sum(count(joined.text) for joined in texts))
-
     def token_counter(self) -> Callable[[str], int] | None:
         """What counts tokens for the budget; None if the scorer counts none and no other counter was given."""
         count_tokens = self.selection.count_tokens
@@ -116,8 +156,14 @@ class SentenceSearch:
             return getattr(self.choice.resolve(), "count_tokens", None)
         return resolve_counter(count_tokens)
 
+    def _tokens(self, *texts: Iterable[str]) -> tuple[int, ...]:
+        count = self.token_counter()
+        assert count is not None, "`of` asks for a counter"
+        return tuple(sum(map(count, some)) for some in texts)
+
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return type(self), (self.choice.without_weights(), self.selection, self.batch_size)
+        options = self.return_nodes, self.keep_retrieval_score, self.keep_compression
+        return type(self), (self.choice.without_weights(), self.selection, self.batch_size, *options)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self  # immutable, and a scanner should not be in memory twice

@@ -8,17 +8,19 @@ they are pages that follow each other (`pages.join_pages`).
 
 import math
 import operator
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spscanner_rag.retrieval.chunk_location import ChunkLocator, overlap
-from spscanner_rag.retrieval.chunk_order import order_by_overlap
+from spscanner_rag.retrieval.chunk_location import ChunkLocator, order_by_overlap, overlap
 from spscanner_rag.retrieval.joined_text import JoinedText, JoinedTextBuilder, Placed, SpanIndex
 from spscanner_rag.retrieval.pages import Page, join_pages
 
 LARGEST_WHITE_GAP = 8
 """A gap of at most this many characters between two chunks is white space that the splitter dropped. In a longer
 one text is missing, or a paragraph ends."""
+
+_NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,3 +257,12 @@ def _chains(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[list[int]]:
         if chain:
             chains.append(chain)
     return chains
+
+
+def page_number(value: object) -> float | None:
+    """Parse a page number of a document's metadata, a number or numeric string; None for anything else."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

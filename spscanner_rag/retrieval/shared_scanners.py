@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from spscanner_rag.retrieval.access_token import HiddenToken, split_token
 from spscanner_rag.scorers import Scorer
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
 
@@ -18,6 +17,57 @@ _shared: dict[tuple[object, ...], "Scanner"] = {}
 _locks: dict[tuple[object, ...], threading.Lock] = {}
 _unhashable: dict[int, object] = {}  # keeps them alive, so that no other object gets the same id
 _lock = threading.Lock()
+
+
+class HiddenToken:
+    """An access token that stays out of representations, pickles and logs.
+
+    Usually a string, a bool or None. Unpickling gives one without a value.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = None) -> None:  # noqa: ANN401 - checked where it is used
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "HiddenToken(...)" if self.value else "HiddenToken()"
+
+    def __reduce__(self) -> tuple[type["HiddenToken"], tuple[()]]:
+        return HiddenToken, ()
+
+    def __copy__(self) -> "HiddenToken":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "HiddenToken":
+        return self
+
+
+def split_token(model_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], HiddenToken]:
+    """The arguments without ``token``, and the token."""
+    options = dict(model_kwargs)
+    token = options.pop("token", None)
+    return options, token if isinstance(token, HiddenToken) else HiddenToken(token)
+
+
+def hide_token(model_kwargs: object) -> object:
+    """The arguments with a `HiddenToken` in place of a ``token``; any other object is hidden as a whole."""
+    if model_kwargs is None or isinstance(model_kwargs, HiddenToken):
+        return model_kwargs
+    if not isinstance(model_kwargs, Mapping):
+        return HiddenToken(model_kwargs)
+    options, token = split_token(model_kwargs)
+    return options if token.value is None else {**options, "token": token}
+
+
+def hide_token_in_fields(fields: object) -> object:
+    """The fields of a pydantic class with the token in ``model_kwargs`` hidden.
+
+    Apply it before pydantic sees the fields: the errors of a ValidationError hold the input as it was given.
+    """
+    if not isinstance(fields, Mapping) or "model_kwargs" not in fields:
+        return fields
+    return {**fields, "model_kwargs": hide_token(fields["model_kwargs"])}
 
 
 class ScorerChoice(NamedTuple):
@@ -34,13 +84,19 @@ class ScorerChoice(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Read the fields from the options of a framework class, whose ``model_kwargs`` may hold a token."""
+        """Read the fields from the options of a framework class, whose ``model_kwargs`` may hold a token.
+
+        Raises ``ValueError`` for two scorers or unknown ``model_kwargs``, ``TypeError`` for a scorer that cannot
+        score.
+        """
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
-        return cls(**others, model_kwargs=model_kwargs, token=token)
+        choice = cls(**others, model_kwargs=model_kwargs, token=token)
+        choice.check()
+        return choice
 
     def check(self) -> None:
-        """Raise ``ValueError`` for two scorers or unknown options, ``TypeError`` for one that cannot score."""
+        """Raise for what cannot be, as `of` does."""
         given = [name for name in ("model", "scanner", "scorer") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"got {' and '.join(given)}; expected at most one of model, scanner and scorer")
@@ -69,7 +125,7 @@ class ScorerChoice(NamedTuple):
     def check_names(self) -> None:
         """Raise ``ValueError`` for a model, device, dtype or backend that cannot exist; nothing is loaded.
 
-        For constructors. `check`, which runs for every question, leaves it out: a model in use may be moved.
+        For constructors. `of`, which runs for every question, leaves it out: a model in use may be moved.
         """
         names = {"model": self.model, "device": self.device, "dtype": self.dtype, "backend": self.backend}
         if (

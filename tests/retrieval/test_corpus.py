@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -54,7 +53,6 @@ def test_only_new_texts_are_counted(counted: list[str]) -> None:
     first, second, third = read(SOUP, SNAKE, TREATY)
     corpus = Corpus().with_texts([first, second])
     assert counted == ["Cut the leek.", "The viper is a snake."]
-    assert corpus.with_texts([first, second]) is corpus
     corpus = corpus.with_texts([third, second])
     assert counted[2:] == ["The council signed the treaty."]
     assert best(corpus, "soup treaty snake") == best(
@@ -128,19 +126,6 @@ def test_a_pickle_holds_the_counts_and_a_copy_shares_them(counted: list[str]) ->
     loaded = pickle.loads(data).with_texts(texts)
     assert len(counted) == 2
     assert loaded.ranked("soup") == corpus.ranked("soup")
-
-
-def test_several_threads_count_once(counted: list[str]) -> None:
-    texts = read(*(f"Text number {number}." for number in range(200)))
-    corpus = Corpus()
-    found: list[Corpus] = []
-    threads = [threading.Thread(target=lambda: found.append(corpus.with_texts(texts))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(counted) == 200
-    assert len(set(map(id, found))) == 1
 
 
 @pytest.mark.parametrize("n_texts", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spscanner_rag.checkpoint import whole_file
 from spscanner_rag.lexical.match import PLAIN_MATCH
-from spscanner_rag.retrieval import corpus_folder
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import check_json, read_corpus, write_corpus
 from spscanner_rag.retrieval.joined_text import JoinedText
@@ -106,7 +106,7 @@ def test_a_killed_first_attempt_can_be_repeated(
     def full(path: Path, text: str) -> None:
         raise OSError("disk is full")
 
-    monkeypatch.setattr(corpus_folder, "write_whole", full)
+    monkeypatch.setattr(whole_file, "write_whole", full)
     with pytest.raises(OSError, match="disk is full"):
         write_corpus(tmp_path, "ours", RECORDS, corpus)
     monkeypatch.undo()

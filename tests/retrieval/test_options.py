@@ -31,6 +31,9 @@ OPTIONS: dict[str, Any] = {
     "merge_adjacent": False,
     "diversity": 1.0,
     "batch_size": 64,
+    "return_nodes": "sentence",
+    "keep_retrieval_score": False,
+    "keep_compression": False,
     "of_the_class": "ignored",
 }
 QUERY = "Who signed the treaty?"

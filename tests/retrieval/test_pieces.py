@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from spscanner_rag.retrieval import joined_text
 from spscanner_rag.retrieval.chunk_location import SHORTEST_OVERLAP
 from spscanner_rag.retrieval.joined_text import RUN_SEPARATOR, JoinedText, Place, Run
-from spscanner_rag.retrieval.pieces import LARGEST_WHITE_GAP, Piece, in_reading_order, join_pieces
+from spscanner_rag.retrieval.pieces import (
+    LARGEST_WHITE_GAP,
+    Piece,
+    in_reading_order,
+    join_pieces,
+    page_number,
+)
 
 SOURCE = "doc"
 
@@ -555,3 +561,15 @@ def test_a_long_chain() -> None:
     pieces = [at(str(number), previous=str(number - 1)) for number in range(n)]
     random.Random(0).shuffle(pieces)
     assert order(*pieces) == [str(number) for number in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *((3, 3.0), (0, 0.0), (2.5, 2.5), ("7", 7.0), (" 12 ", 12.0), ("3.5", 3.5)),
+        *((True, None), (False, None), (None, None), ("iv", None), ("", None), ("1-2", None)),
+        *((float("nan"), None), (float("inf"), None), ("9" * 400, None), ([1], None)),
+    ],
+)
+def test_page_number(value: object, number: float | None) -> None:
+    assert page_number(value) == number

@@ -287,19 +287,6 @@ def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
     assert search(Bare(), QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("query", ["", " \n"])
-def test_an_empty_query_is_refused(query: str) -> None:
-    for texts in ([], read(STORY)):
-        with pytest.raises(ValueError, match="query: got"):
-            search(Words(), query, texts, Selection())
-
-
-@pytest.mark.parametrize("batch_size", [0, -1, 1.5, None])
-def test_a_batch_size_out_of_range_is_refused(batch_size: Any) -> None:
-    with pytest.raises(ValueError, match="batch_size: got"):
-        search(Words(), QUERY, read(FIRST), Selection(), batch_size=batch_size)
-
-
 def test_nothing_to_search() -> None:
     assert search(Words(), QUERY, [], Selection()) == []
     nothing = join_pieces(

@@ -1,6 +1,8 @@
 """Scanners loaded once for the same arguments, tokens that stay hidden, and what is refused early."""
 
+import copy
 import os
+import pickle
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +14,13 @@ import torch
 
 from spscanner_rag.checkpoint import CheckpointError
 from spscanner_rag.retrieval import shared_scanners
-from spscanner_rag.retrieval.access_token import HiddenToken, split_token
-from spscanner_rag.retrieval.shared_scanners import ScorerChoice, forget_shared_scanners, shared_scanner
+from spscanner_rag.retrieval.shared_scanners import (
+    HiddenToken,
+    ScorerChoice,
+    forget_shared_scanners,
+    shared_scanner,
+    split_token,
+)
 from spscanner_rag.scanner import Scanner
 
 SECRET = "hf_not_to_be_shown"
@@ -193,3 +200,26 @@ def test_what_cannot_be_is_refused_at_once(
 ) -> None:
     with pytest.raises(error, match=message):
         ScorerChoice(**fields).check()
+
+
+def test_a_token_is_shown_nowhere() -> None:
+    given = {"token": SECRET, "revision": "main"}
+    options, token = split_token(given)
+    assert options == {"revision": "main"}
+    assert given == {"token": SECRET, "revision": "main"}
+    assert token.value == SECRET
+    choice = ScorerChoice("a", model_kwargs=options, token=token)
+    for shown in (repr(token), str(token), f"{token}", repr(choice), str([choice]), choice.name):
+        assert SECRET not in shown
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        pickled = pickle.dumps(choice, protocol)
+        assert SECRET.encode() not in pickled
+        assert pickle.loads(pickled).token.value is None
+    assert copy.copy(token) is copy.deepcopy(token) is token
+    assert copy.deepcopy(choice).token.value == SECRET
+    assert not hasattr(token, "__dict__")
+
+
+def test_no_token() -> None:
+    assert split_token({})[1].value is None
+    assert repr(HiddenToken()) == "HiddenToken()"

@@ -206,7 +206,7 @@ def test_filters_do_not_change_documents(reader: Reader, notes: list[Document]) 
 
 def test_no_model_is_loaded_to_count(notes: list[Document]) -> None:
     retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
-    assert len(retriever._corpus.counts) == 30
+    assert len(retriever._corpus().counted()[1].counts) == 30
     assert SPScannerRetriever.from_documents([], model="no/such-model").invoke(QUERY) == []
 
 

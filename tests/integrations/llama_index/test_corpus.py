@@ -224,7 +224,7 @@ def test_nothing_held_and_nothing_to_read(reader: Reader) -> None:
 
 def test_no_model_is_loaded_to_count(notes: list[Document]) -> None:
     retriever = SPScannerRetriever(notes, model="no/such-model")
-    assert len(retriever._held.texts().corpus.counts) == 30
+    assert len(retriever._held.counted()[1].counts) == 30
 
 
 def test_words_are_counted_once_in_copies_and_pickles(
@@ -314,7 +314,7 @@ def test_nodes_of_all_kinds_are_kept(
     retriever.persist(tmp_path)
     loaded = SPScannerRetriever.load(tmp_path, scorer=word_scorer)
     assert loaded.retrieve(QUERY) == retriever.retrieve(QUERY)
-    assert list(loaded._held._nodes.values()) == nodes
+    assert [item.node for item in loaded._held.items] == nodes
 
 
 def test_a_docstore_is_not_kept_but_can_be_given_again(

@@ -5,7 +5,7 @@ try:
 except ImportError as error:
     raise ImportError('LlamaIndex is missing: pip install "spscanner-rag[llama-index]"') from error
 
+from llama_index.postprocessor.spscanner.answer import Excerpt, ScannedNode
 from llama_index.postprocessor.spscanner.base import SPScannerPostprocessor
-from llama_index.postprocessor.spscanner.scored import Excerpt, ScannedNode
 
 __all__ = ["Excerpt", "SPScannerPostprocessor", "ScannedNode"]

@@ -1,7 +1,7 @@
 """Convert LlamaIndex nodes to texts to scan, from their offsets and links and from whole documents."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from llama_index.core.schema import (
@@ -16,7 +16,7 @@ from llama_index.core.schema import (
 )
 from llama_index.core.storage.docstore import BaseDocumentStore
 
-from spscanner_rag.retrieval import ID_KEY, JoinedText, Piece, join_pieces, page_number
+from spscanner_rag.retrieval import ID_KEY, Piece, ReadText, join_pieces, page_number
 from spscanner_rag.scorers import check_query
 
 AUTO = "auto"
@@ -27,15 +27,6 @@ _PAGES = ("page", "page_label")  # the keys that LlamaIndex's readers use
 _MOST_BEFORE = 64  # maximum white space, in characters, that a splitter may drop before the first chunk
 
 GroupBy = Literal["document", "node"]
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedNodes:
-    """Texts to scan, and the node and retrieval score of each piece, by its index."""
-
-    texts: Sequence[JoinedText]
-    nodes: Sequence[BaseNode]
-    scores: Sequence[float | None]
 
 
 def query_text(query: QueryBundle | str | None) -> str:
@@ -102,7 +93,7 @@ def read_nodes(
     sources: Mapping[Hashable, str],
     group_by: GroupBy = "document",
     document_key: str | None = AUTO,
-) -> JoinedNodes:
+) -> list[ReadText[NodeWithScore]]:
     """Join the nodes of each document, or of all documents with the same `group_of`.
 
     With ``group_by="node"`` no nodes are joined. Nodes without text and duplicates are left out. ``sources`` holds
@@ -113,7 +104,7 @@ def read_nodes(
         texts = join_pieces(pieces, sources)
     else:
         texts = join_pieces([_alone(piece, number, sources) for number, piece in enumerate(pieces)])
-    return JoinedNodes(texts, [scored.node for scored in owners], [scored.score for scored in owners])
+    return [ReadText(joined, owners) for joined in texts]
 
 
 def check_documents(documents: Iterable[BaseNode]) -> None:

@@ -1,5 +1,6 @@
 """The retriever: finds the best sentences of whole documents."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -11,29 +12,30 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from llama_index.postprocessor.spscanner.answer import NodeAnswer
 from llama_index.postprocessor.spscanner.events import dispatcher
 from llama_index.postprocessor.spscanner.nodes import AUTO, query_text
-from llama_index.postprocessor.spscanner.whole_nodes import best_nodes
 from llama_index.retrievers.spscanner.filters import checked_filters, node_filter
-from llama_index.retrievers.spscanner.first_stage import FirstStage, checked_first_stage
-from llama_index.retrievers.spscanner.held import HeldNodes
-from llama_index.retrievers.spscanner.holding import HoldsDocuments
-from llama_index.retrievers.spscanner.index_nodes import index_nodes
-from llama_index.retrievers.spscanner.reading import read_all, read_best, read_found
-from llama_index.retrievers.spscanner.shown_settings import shown_settings
+from llama_index.retrievers.spscanner.host import NodeHost, as_items, index_nodes
 from spscanner_rag.retrieval import (
     CountTokens,
+    HeldCorpus,
     Order,
+    OwnFirstStage,
     ReadBounds,
     ReturnNodes,
     SentenceSearch,
-    check_return_nodes,
+    check_own_first_stage,
     off_loop,
 )
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
 
+FirstStage = OwnFirstStage | BaseRetriever
+
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+_ALWAYS_SHOWN = ("similarity_top_k", "first_stage")
 
 
 def _spanned_below(method: Method) -> Method:
@@ -42,7 +44,7 @@ def _spanned_below(method: Method) -> Method:
     return method
 
 
-class SPScannerRetriever(HoldsDocuments, BaseRetriever):
+class SPScannerRetriever(BaseRetriever):
     """Retrieves the best sentences of whole documents.
 
     The scanner reads the question and documents from beginning to end. Each selected sentence becomes a new node.
@@ -152,13 +154,14 @@ class SPScannerRetriever(HoldsDocuments, BaseRetriever):
             "top_k_per_document": top_k_per_document, "threshold": threshold, "max_tokens": max_tokens,
             "count_tokens": count_tokens, "context_sentences": context_sentences, "order": order,
             "merge_adjacent": merge_adjacent, "diversity": diversity, "batch_size": batch_size,
+            "return_nodes": return_nodes, "keep_retrieval_score": keep_retrieval_score,
             "keep_compression": keep_compression,
         }  # fmt: skip
         self._search = SentenceSearch.of(
             options, top_k="similarity_top_k", top_k_per_text="top_k_per_document"
         )
         self._search.choice.check_names()
-        self._first_stage = checked_first_stage(first_stage, retriever)
+        self._first_stage = _checked_first_stage(first_stage, retriever)
         self._bounds = ReadBounds(read_documents, read_tokens)
         self._filters = checked_filters(filters)
         if nodes is None and isinstance(self._first_stage, str):
@@ -168,25 +171,46 @@ class SPScannerRetriever(HoldsDocuments, BaseRetriever):
                 "these find (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
                 "docstore=docstore)), and nodes=[] begins without any"
             )
-        self._return_nodes = check_return_nodes(return_nodes)
-        self._keep = keep_retrieval_score, keep_compression
-        self._held = HeldNodes(nodes or (), documents, docstore, document_key)
-        self._held.texts()  # counts the words now, and not while the first question waits
+        empty = HeldCorpus(NodeHost.of(documents, docstore, document_key))
+        self._held = empty.adding(as_items(nodes or ()))
+        self._held.counted()  # now, and not while the first question waits
         super().__init__(callback_manager, object_map, objects, verbose)
 
     def __repr__(self) -> str:
-        others = {
+        count = len(self.ref_doc_ids)
+        held = f"<{count} document{'' if count == 1 else 's'}>"
+        return f"{type(self).__name__}({held}, {self._shown_settings()})"
+
+    def _shown_settings(self) -> str:
+        """``name=value`` of the settings that differ from the constructor's defaults, without an access token."""
+        search = self._search
+        choice, selection = search.choice, search.selection
+        settings = {
+            **{name: value for name, value in choice._asdict().items() if name != "token"},
+            "model_kwargs": dict(choice.model_kwargs) or None,
+            "similarity_top_k": selection.top_k,
+            "top_k_per_document": selection.top_k_per_text,
+            "threshold": selection.threshold,
+            "max_tokens": selection.max_tokens,
+            "count_tokens": selection.count_tokens,
+            "context_sentences": selection.context,
+            "order": selection.order,
+            "merge_adjacent": selection.merge,
+            "diversity": selection.diversity,
+            "batch_size": search.batch_size,
+            "return_nodes": search.return_nodes,
+            "keep_retrieval_score": search.keep_retrieval_score,
+            "keep_compression": search.keep_compression,
             "first_stage": self._first_stage,
             "read_documents": self._bounds.read_documents,
             "read_tokens": self._bounds.read_tokens,
             "filters": self._filters,
-            "return_nodes": self._return_nodes,
-            "keep_retrieval_score": self._keep[0],
-            "keep_compression": self._keep[1],
         }
-        count = len(self.ref_doc_ids)
-        held = f"<{count} document{'' if count == 1 else 's'}>"
-        return f"{type(self).__name__}({held}, {shown_settings(self._search, others, type(self).__init__)})"
+        return ", ".join(
+            f"{name}={_shown(settings[name])}"
+            for name, parameter in inspect.signature(type(self).__init__).parameters.items()
+            if name in settings and (name in _ALWAYS_SHOWN or settings[name] != parameter.default)
+        )
 
     @classmethod
     def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
@@ -242,9 +266,50 @@ class SPScannerRetriever(HoldsDocuments, BaseRetriever):
             If the folder is missing, was written by something else, or is damaged.
         """
         retriever = cls((), **options)
-        retriever._held.load(path)
-        retriever._held.texts()
+        retriever._held = HeldCorpus.load(path, retriever._held.host)
+        retriever._held.counted()
         return retriever
+
+    def persist(self, path: str | Path) -> None:
+        """Write the nodes and documents and their word counts to a folder, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A new or empty folder, or one that was persisted to before, whose content is replaced.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
+            then.
+        """
+        self._held.persist(path)
+
+    @property
+    def ref_doc_ids(self) -> list[str]:
+        """Ids of the documents, in the order in which they were added."""
+        return self._held.ids
+
+    def add(self, nodes: Sequence[BaseNode]) -> None:
+        """Add documents or nodes; one with a known id replaces the earlier one.
+
+        A question that is being answered meanwhile is answered from the documents as they were.
+        """
+        items = as_items(nodes)
+        with HeldCorpus.changing:
+            self._held = self._held.adding(items)
+
+    def delete(self, *ref_doc_ids: str) -> None:
+        """Delete documents and all nodes that were cut from them.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown; then nothing is deleted.
+        """
+        with HeldCorpus.changing:
+            self._held = self._held.deleting(ref_doc_ids)
 
     @_spanned_below
     def retrieve(self, str_or_query_bundle: QueryType) -> list[NodeWithScore]:
@@ -274,13 +339,35 @@ class SPScannerRetriever(HoldsDocuments, BaseRetriever):
     def _sentences(
         self, query: QueryBundle, found: object, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
-        held, question = self._held.texts(), query_text(query)
+        held, question = self._held, query.query_str
         passes = None if self._filters is None else node_filter(self._filters)
-        if not isinstance(self._first_stage, str):
-            joined = read_found(self._held, held, found, self._bounds, passes)
-        elif self._first_stage == "none":
-            joined = read_all(held, passes)
-        else:
-            joined = read_best(held, question, self._bounds, passes)
-        search = self._search.within(held.corpus)
-        return best_nodes(search, question, joined, self._return_nodes, *self._keep, cancelled)
+
+        def admits(scored: NodeWithScore) -> bool:
+            return passes is None or passes(scored.node)
+
+        texts = held.read(question, self._first_stage, self._bounds, admits, found)
+        return self._search.within(held.counted()[1]).answer(question, texts, NodeAnswer, cancelled)
+
+
+def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
+    """The first stage, given under either name; raises ``ValueError`` or ``TypeError`` for anything else."""
+    if first_stage is not None and retriever is not None:
+        raise ValueError("retriever: got first_stage as well; expected one of them: they mean the same")
+    if retriever is None:
+        if first_stage is None:
+            return "bm25"
+        if isinstance(first_stage, str):
+            return check_own_first_stage(first_stage)
+    name, chosen = ("first_stage", first_stage) if retriever is None else ("retriever", retriever)
+    if not isinstance(chosen, BaseRetriever):
+        raise TypeError(
+            f"{name} is {type(chosen).__name__}; expected a BaseRetriever, such as index.as_retriever()"
+        )
+    return chosen
+
+
+def _shown(value: object) -> str:
+    """Objects are shown by the names of their classes, functions by theirs."""
+    if value is None or isinstance(value, str | int | float | Mapping):
+        return repr(value)
+    return str(getattr(value, "__name__", f"<{type(value).__name__}>"))

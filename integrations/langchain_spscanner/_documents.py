@@ -1,22 +1,36 @@
-"""Identify documents, and the whole document that a chunk was cut from, by id, metadata and text."""
+"""LangChain documents as pieces of texts to read: who they are, what they were cut from, which are read as one."""
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
+from typing import Any
 
 from langchain_core.documents import Document
+from typing_extensions import override
 
-from langchain_spscanner._scored import ALL_SCORE_KEYS
-from spscanner_rag.retrieval import copied_metadata, is_random_id
+from spscanner_rag.retrieval import (
+    SCORE_KEYS,
+    Piece,
+    ReadText,
+    copied_metadata,
+    is_random_id,
+    join_pieces,
+    page_number,
+)
 
-SCORES = ("relevance_score", "score")
-"""Metadata keys with the score of an earlier stage; the first one present counts."""
+SCORE_KEY = "relevance_score"
+ALL_SCORE_KEYS = frozenset((SCORE_KEY, *SCORE_KEYS))
+"""Metadata keys whose values depend on the question."""
+
+_SCORES = (SCORE_KEY, "score")  # with the score of an earlier stage; the first one present counts
+_PAGES = ("page", "page_number", "page_label")
 
 # Keys whose values differ between the chunks of one document: their offsets, scores, and ids in a store.
 _PLACES = ("start_index", "end_index", "chunk_index")
 _STORE_IDS = ("_id", "_collection_name", "chunk_id", "pk")
-_OF_THE_STORE = frozenset((*SCORES, *ALL_SCORE_KEYS, *_STORE_IDS))
+_OF_THE_STORE = frozenset((*_SCORES, *ALL_SCORE_KEYS, *_STORE_IDS))
 
 
 def is_chunk(document: Document) -> bool:
@@ -33,7 +47,7 @@ def start_of(document: Document) -> int | None:
 
 def score_of(document: Document) -> float | None:
     """The score of an earlier stage, if any."""
-    for name in SCORES:
+    for name in _SCORES:
         value = _number(document.metadata.get(name))
         if value is not None:
             return value
@@ -127,6 +141,93 @@ def require_document(document: object, where: str) -> None:
         )
 
 
+def read(
+    documents: Sequence[Document],
+    document_key: str | None,
+    wholes: "Wholes | None" = None,
+    *,
+    complete: bool = False,
+) -> list[ReadText[Document]]:
+    """Join documents to texts.
+
+    A document with an integer ``start_index`` in its metadata is a chunk, and so are several with equal metadata
+    and a value under ``document_key``; any other is whole. Documents with the same value there become one text. If
+    ``wholes`` has the document of a chunk, that is read instead. ``complete`` says that documents without
+    ``start_index`` are known to be whole, so that pages may continue each other.
+
+    The second part of a piece's source is the name of the document that its offsets refer to: itself, or the one
+    it was cut from.
+    """
+    for document in documents:
+        require_document(document, "documents")
+    sources: dict[Hashable, str] = {}
+    pieces: list[Piece] = []
+    groups = [group_of(document, document_key) for document in documents]
+    positions = _positions(documents, groups)
+    cut_up = _cut_up(documents, groups)
+    for number, document in enumerate(documents):
+        start = start_of(document)
+        held = wholes.holding(document) if wholes else []
+        source: Hashable
+        whole = False
+        if wholes and len(held) == 1:
+            given = wholes.documents[held[0]]
+            source = ("given", stable_name(given), own_name(given))
+            sources[source] = given.page_content
+        elif is_chunk(document) or number in cut_up:
+            source = ("parent", parent_name(document))
+        else:
+            start, whole = 0, True
+            # One id may belong to several texts.
+            source = ("whole", stable_name(document), document.page_content)
+        pieces.append(
+            Piece(
+                text=document.page_content,
+                key=str(number),
+                source=source,
+                start=start,
+                group=groups[number],
+                position=positions[number],
+                page=positions[number] is not None,
+                last=whole and complete,
+            )
+        )
+    return [ReadText(joined, documents) for joined in join_pieces(pieces, sources)]
+
+
+def _cut_up(documents: Sequence[Document], groups: Sequence[str | None]) -> set[int]:
+    """Indices of the chunks without ``start_index``: those whose `parent_name` several texts share."""
+    of_parent: dict[str, list[int]] = {}
+    sizes = Counter(groups)
+    for number, group in enumerate(groups):
+        if group is not None and sizes[group] > 1:
+            of_parent.setdefault(parent_name(documents[number]), []).append(number)
+    several = (own for own in of_parent.values() if len({documents[n].page_content for n in own}) > 1)
+    return {number for own in several for number in own}
+
+
+def page_of(document: Document) -> object:
+    """What the metadata say about the document's page; None if nothing."""
+    return next((document.metadata[key] for key in _PAGES if document.metadata.get(key) is not None), None)
+
+
+def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> list[float | None]:
+    """Page numbers, from the first key that is a number in all documents of a group."""
+    members: dict[str, list[int]] = {}
+    for number, group in enumerate(groups):
+        if group is not None:
+            members.setdefault(group, []).append(number)
+    positions: list[float | None] = [None] * len(documents)
+    for numbers in members.values():
+        for key in _PAGES:
+            pages = {number: page_number(documents[number].metadata.get(key)) for number in numbers}
+            if None not in pages.values():
+                for number, page in pages.items():
+                    positions[number] = page
+                break
+    return positions
+
+
 class Wholes:
     """Finds the whole document that a chunk was cut from.
 
@@ -142,6 +243,9 @@ class Wholes:
         for number, document in enumerate(documents):
             for name in self._names(document):
                 self._numbers.setdefault(name, []).append(number)
+
+    def __reduce__(self) -> tuple[type["Wholes"], tuple[object, ...]]:
+        return Wholes, (self.documents, self.document_key)
 
     def holding(self, chunk: Document) -> list[int]:
         """Indices of the documents that the chunk may be cut from; one, unless it is ambiguous or unknown."""
@@ -181,3 +285,33 @@ class Wholes:
         if number not in self._squeezed:
             self._squeezed[number] = "".join(self.documents[number].page_content.split())
         return self._squeezed[number]
+
+
+class ScoredDocument(Document):
+    """A document with the scores that it got for one question in its metadata.
+
+    Two are equal if their text, their id and all other metadata are, so that a sentence that was found for two
+    questions is one, for instance in ``MultiQueryRetriever``. It is serialized as a `Document`.
+    """
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Document):
+            return NotImplemented
+        return (
+            self.id == other.id
+            and self.page_content == other.page_content
+            and without_scores(self.metadata) == without_scores(other.metadata)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, like Document
+
+    @classmethod
+    @override
+    def lc_id(cls) -> list[str]:
+        return Document.lc_id()
+
+
+def without_scores(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the metadata does not depend on the question."""
+    return {key: value for key, value in metadata.items() if key not in ALL_SCORE_KEYS}

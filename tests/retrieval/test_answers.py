@@ -2,24 +2,29 @@
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.retrieval.joined_text import JoinedText
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.pruning import (
+from spscanner_rag.retrieval.answers import (
     GAP,
+    SCORE_KEYS,
     KeptPiece,
     check_return_nodes,
+    compression_metadata,
+    continued_metadata,
     kept_pieces,
     pruned_text,
-    reduction,
+    reduction_metadata,
+    scores_metadata,
 )
-from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.retrieval.joined_text import JoinedText, Place
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Hit, Selection, search
 
 TEXT = "The well was dry. The bell rang twice.\n\nA ship came. It carried tea. Nobody knew why. They left."
 
@@ -175,11 +180,48 @@ def test_the_first_of_equal_scores_is_best() -> None:
 @pytest.mark.parametrize(
     ("text", "pruned", "share"), [("", "", 0), ("abcd", "abcd", 0), ("abcd", "a", 0.75), ("ab", "a\nb", 0)]
 )
-def test_reduction(text: str, pruned: str, share: float) -> None:
-    assert reduction(len, text, pruned) == share
+def test_what_pruning_saved(text: str, pruned: str, share: float) -> None:
+    assert reduction_metadata(text, pruned, None) == {"spscanner_character_reduction": share}
+    assert reduction_metadata("a bc", "a", lambda text: len(text.split())) == {
+        "spscanner_character_reduction": 0.75,
+        "spscanner_token_reduction": 0.5,
+    }
 
 
 def test_names_of_what_is_returned() -> None:
     assert check_return_nodes("pruned") == "pruned"
     with pytest.raises(ValueError, match="return_nodes: got 'nodes'; expected one of sentence, node, pruned"):
         check_return_nodes("nodes")
+
+
+def test_scores() -> None:
+    assert (*scores_metadata(1.5, 0.9, 0.0), *compression_metadata(3, 30)) == SCORE_KEYS
+    assert scores_metadata(1.5, 0.9, None) == {"spscanner_logit": 1.5, "spscanner_document_score": 0.9}
+
+
+def test_a_sentence_over_a_page_break() -> None:
+    texts = ["It rained. The bell of the", "tower rang. They left."]
+    pieces = [
+        Piece(text=text, key=str(n), source=n, group="f", position=n, page=True, last=True, start=0)
+        for n, text in enumerate(texts)
+    ]
+    (joined,) = join_pieces(pieces)
+    hits = search(ByWord(), "x", [joined], Selection(order="document"))
+    found = [continued_metadata(hit, joined, lambda piece: f"page {piece}") for hit in hits]
+    assert found[0] == found[2] == {}
+    assert found[1] == {
+        "spscanner_continued_page": "page 1",
+        "spscanner_continued_start": 0,
+        "spscanner_continued_end": len("tower rang."),
+    }
+
+
+def test_an_unknown_place_on_the_next_page() -> None:
+    first = Place(0, None, None, "page 0", None, None)
+    hit = Hit("The bell rang.", 0.5, 0.0, 0, first, 11, 25, 0.5)
+    text = cast(
+        "JoinedText", SimpleNamespace(places=lambda start, end: [first, first._replace(source="page 1")])
+    )
+    found = continued_metadata(hit, text, lambda piece: piece, -1)
+    assert (found["spscanner_continued_start"], found["spscanner_continued_end"]) == (-1, -1)
+    assert continued_metadata(hit, text, lambda piece: piece)["spscanner_continued_end"] is None

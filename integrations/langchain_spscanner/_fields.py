@@ -1,0 +1,71 @@
+"""The fields of LangChain's classes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+from langchain_core.documents import Document
+from pydantic import Field, PrivateAttr, SkipValidation, field_serializer, field_validator
+
+from langchain_spscanner._documents import own_copies
+from langchain_spscanner._host import DocumentHost
+from spscanner_rag.retrieval import HeldCorpus, ScanFields
+from spscanner_rag.scorers import check_query
+
+
+def require_query(query: object) -> str:
+    """Return the query; raise ``ValueError`` if there is none, `TypeError` if it is not a string."""
+    if query is None:
+        raise ValueError("query: got None; expected a question or key words")
+    return check_query(query)
+
+
+class DocumentFields(ScanFields):
+    """Which model scores, which sentences are selected, and what is returned.
+
+    Scores are metadata of the results: ``relevance_score`` and ``spscanner_logit``, with ``keep_retrieval_score``
+    also ``spscanner_retrieval_score``, and with ``keep_compression`` ``spscanner_tokens_kept`` and
+    ``spscanner_tokens_read``.
+    """
+
+    limits: ClassVar = ("k", "k_per_document")
+
+    k: SkipValidation[int | float | str | None] = 50
+    """Maximum number of sentences; below 1 a share of all, but at least 10; "elbow" or "elbow:5-30" for as
+    many as are above the steepest fall of the scores; None for no limit."""
+
+    k_per_document: SkipValidation[int | None] = None
+    """Maximum number of sentences of each document, neighbours not counted; None for no limit."""
+
+    document_key: str | None = "source"
+    """Documents with the same value under this metadata key are read as one, such as the pages of a file, sorted
+    by page number if all have one. None: each is read alone."""
+
+    documents: SkipValidation[Sequence[Document] | None] = Field(default=None, repr=False)
+
+    _held: HeldCorpus[Document] | None = PrivateAttr(default=None)
+
+    @field_validator("documents", mode="before")
+    @classmethod
+    def _copy_documents(cls, value: Iterable[Document] | None) -> tuple[Document, ...] | None:
+        return None if value is None else own_copies(value)
+
+    @field_serializer("model_kwargs")
+    def _without_token(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {name: option for name, option in value.items() if name != "token"}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        # Copies share the scorer: another copy of the weights would cost as much memory again.
+        memo = {} if memo is None else memo
+        memo.update((id(shared), shared) for shared in (self.scanner, self.scorer) if shared is not None)
+        return super().__deepcopy__(memo)
+
+    def _corpus(self) -> HeldCorpus[Document]:
+        """The documents as a corpus; another one when they or the key change."""
+        if self.documents is not None and not isinstance(self.documents, tuple):
+            self.documents = tuple(self.documents)
+        held, documents, host = self._held, self.documents or (), DocumentHost(self.document_key)
+        if held is None:
+            held = self._held = HeldCorpus(host, documents)
+        elif held.items is not documents or held.host != host:
+            held = self._held = held.replaced(host, documents)
+        return held

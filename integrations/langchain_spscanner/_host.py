@@ -1,0 +1,151 @@
+"""LangChain's documents for the held corpus, and the documents that answer a question."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from langchain_core.documents import Document
+from typing_extensions import override
+
+from langchain_spscanner._documents import (
+    SCORE_KEY,
+    ScoredDocument,
+    Wholes,
+    digest,
+    own_copies,
+    own_name,
+    page_of,
+    read,
+    require_document,
+    score_of,
+    stable_name,
+    start_of,
+)
+from spscanner_rag.retrieval import (
+    ID_KEY,
+    Answer,
+    Hit,
+    Host,
+    ReadText,
+    compression_metadata,
+    continued_metadata,
+    copied_metadata,
+    scores_metadata,
+)
+
+UNKNOWN = -1  # as LangChain's splitters mark an offset that they cannot find
+
+
+@dataclass(frozen=True)
+class DocumentHost(Host[Document]):
+    """How LangChain's documents are held; ``document_key`` as for the retriever."""
+
+    document_key: str | None
+
+    framework = "langchain"
+
+    @override
+    def key(self, item: Document) -> str:
+        return own_name(item)
+
+    @override
+    def join(self, items: Sequence[Document]) -> list[ReadText[Document]]:
+        return read(items, self.document_key, complete=True)
+
+    @override
+    def finder(
+        self, items: Sequence[Document], texts: Sequence[ReadText[Document]]
+    ) -> Callable[[Document], int | None]:
+        text_of = {
+            placed.number: number for number, text in enumerate(texts) for placed in text.joined.placed
+        }
+        wholes = Wholes(items, self.document_key)
+
+        def find(chunk: Document) -> int | None:
+            found = {text_of.get(number) for number in wholes.holding(chunk)}
+            return found.pop() if len(found) == 1 else None
+
+        return find
+
+    @override
+    def read(self, found: Sequence[Document]) -> list[ReadText[Document]]:
+        return read(found, self.document_key)
+
+    @override
+    def check_found(self, found: object) -> Sequence[Document]:
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
+        for document in found:
+            require_document(document, "the first stage's documents")
+        return found
+
+    @override
+    def score(self, found: Sequence[Document]) -> float | None:
+        return score_of(found[0])
+
+    @override
+    def records(self, items: Sequence[Document]) -> Iterable[Mapping[str, Any]]:
+        return (
+            {"id": item.id, "page_content": item.page_content, "metadata": item.metadata} for item in items
+        )
+
+    @override
+    def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[Document]]:
+        return self, own_copies(Document(**record) for record in records)
+
+
+class DocumentAnswer(Answer[Document, Document]):
+    """Results as new documents, which share nothing with those that contain the sentences."""
+
+    @override
+    def add_sentence(self, hit: Hit, text: ReadText[Document]) -> None:
+        place, document = hit.place, text.items[hit.place.piece]
+        if place.source_start is not None and place.source_end is not None:
+            start, end = place.source_start, place.source_end
+            identity = f"{place.source[1]}:{start}-{end}"  # type: ignore[index]  # see `read`
+        else:
+            start = end = UNKNOWN
+            within = digest(hit.text)
+            if place.piece_start is not None and place.piece_end is not None:
+                within = f"{place.piece_start}-{place.piece_end}"
+                own_start = start_of(document)  # None, or contradicted by another chunk's
+                if own_start is not None:
+                    start, end = own_start + place.piece_start, own_start + place.piece_end
+            identity = f"{stable_name(document)}:{within}"
+        metadata = self._metadata(hit, text, place.piece)
+        metadata |= {"start_index": start, "end_index": end, ID_KEY: identity}
+        metadata |= continued_metadata(hit, text.joined, lambda piece: page_of(text.items[piece]), UNKNOWN)
+        self.found.append(ScoredDocument(page_content=hit.text, metadata=metadata, id=identity))
+
+    @override
+    def add_piece(
+        self,
+        best: Hit,
+        text: ReadText[Document],
+        piece: int,
+        pruned: tuple[str, dict[str, float]] | None,
+    ) -> None:
+        document = text.items[piece]
+        content, saved = (document.page_content, {}) if pruned is None else pruned
+        metadata = self._metadata(best, text, piece) | saved
+        self.found.append(ScoredDocument(page_content=content, metadata=metadata, id=document.id))
+
+    @override
+    def content(self, of: Document) -> str:
+        return of.page_content
+
+    @override
+    def own_score(self, item: Document) -> float | None:
+        return score_of(item)
+
+    @override
+    def set_compression(self, result: Document, kept: int, read: int) -> None:
+        result.metadata |= compression_metadata(kept, read)
+
+    def _metadata(self, hit: Hit, text: ReadText[Document], piece: int) -> dict[str, Any]:
+        own, scores = copied_metadata(text.items[piece].metadata), self.scores(hit, text, piece)
+        return (
+            own
+            | {SCORE_KEY: scores["score"]}
+            | scores_metadata(scores["logit"], scores["document_score"], scores["retrieval_score"])
+        )

@@ -1,0 +1,192 @@
+"""LlamaIndex's nodes for the held corpus, and those of an index."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from llama_index.core.constants import DATA_KEY
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageDocument,
+    ImageNode,
+    IndexNode,
+    Node,
+    NodeWithScore,
+    TextNode,
+)
+from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
+from typing_extensions import override
+
+from llama_index.postprocessor.spscanner.nodes import (
+    check_documents,
+    read_nodes,
+    source_id,
+    source_texts,
+    text_of,
+)
+from spscanner_rag.retrieval import Host, ReadText, check_json
+
+_KINDS = (Document, ImageDocument, ImageNode, IndexNode, Node, TextNode)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeHost(Host[NodeWithScore]):
+    """How LlamaIndex's nodes are held.
+
+    ``documents``, by id, and ``docstore`` provide whole texts of chunked documents, if available.
+    """
+
+    documents: Mapping[str, BaseNode]
+    docstore: BaseDocumentStore | None
+    document_key: str | None
+
+    framework = "llama-index"
+
+    @classmethod
+    def of(
+        cls, documents: Sequence[BaseNode], docstore: BaseDocumentStore | None, document_key: str | None
+    ) -> Self:
+        """Check the documents; ``ValueError`` if two texts have one id."""
+        check_documents(documents)
+        return cls({document.node_id: document for document in documents}, docstore, document_key)
+
+    @override
+    def key(self, item: NodeWithScore) -> str:
+        return item.node.node_id
+
+    @override
+    def document(self, item: NodeWithScore) -> str:
+        return source_id(item.node)
+
+    @override
+    def join(self, items: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
+        sources = source_texts(map(self.document, items), self.documents.values(), self.docstore)
+        texts = read_nodes(items, sources, document_key=self.document_key)
+        numbers = _numbers(texts)
+        partial = [name for name in map(str, sources) if not _covered(name, texts, numbers)]
+        wholes = [whole for name in partial if (whole := self._whole(name)) is not None]
+        if not wholes:
+            return texts
+        scored = [NodeWithScore(node=whole) for whole in wholes]
+        return read_nodes([*items, *scored], sources, document_key=self.document_key)
+
+    @override
+    def finder(
+        self, items: Sequence[NodeWithScore], texts: Sequence[ReadText[NodeWithScore]]
+    ) -> Callable[[NodeWithScore], int | None]:
+        numbers = _numbers(texts)
+        return lambda scored: numbers.get(source_id(scored.node))
+
+    @override
+    def read(self, found: Sequence[NodeWithScore]) -> list[ReadText[NodeWithScore]]:
+        filled = [scored for scored in found if text_of(scored.node)]
+        sources = source_texts(map(self.document, filled), None, self.docstore)
+        return read_nodes(filled, sources, document_key=self.document_key)
+
+    @override
+    def check_found(self, found: object) -> Sequence[NodeWithScore]:
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise TypeError(
+                f"the first stage returned {type(found).__name__}; expected a list of nodes with scores"
+            )
+        return found
+
+    @override
+    def score(self, found: Sequence[NodeWithScore]) -> float | None:
+        return max((scored.score for scored in found if scored.score is not None), default=None)
+
+    @override
+    def without(self, ids: Collection[str]) -> Self:
+        kept = {name: document for name, document in self.documents.items() if name not in ids}
+        return replace(self, documents=kept)
+
+    @override
+    def records(self, items: Sequence[NodeWithScore]) -> Iterable[Mapping[str, Any]]:
+        yield from ({"role": "node", "node": _record(scored.node)} for scored in items)
+        yield from ({"role": "document", "node": _record(whole)} for whole in self.documents.values())
+
+    @override
+    def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[NodeWithScore]]:
+        held: dict[str, list[BaseNode]] = {"node": [], "document": []}
+        for record in records:
+            held[record["role"]].append(json_to_doc(record["node"]))
+        documents = {document.node_id: document for document in held["document"]}
+        return replace(self, documents=documents), [NodeWithScore(node=node) for node in held["node"]]
+
+    def _whole(self, name: str) -> BaseNode | None:
+        document = self.documents.get(name)
+        if document is None and self.docstore is not None:
+            document = self.docstore.get_document(name, raise_error=False)
+        return document if document is not None and source_id(document) == name else None
+
+
+def as_items(nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
+    """Nodes as a corpus holds them; raises ``TypeError`` for anything else."""
+    given = list(nodes)
+    for number, node in enumerate(given):
+        if not isinstance(node, BaseNode):
+            raise TypeError(f"nodes[{number}] is {type(node).__name__}; expected a Document or a node")
+    return [NodeWithScore(node=node) for node in given]
+
+
+def _numbers(texts: Sequence[ReadText[NodeWithScore]]) -> dict[Hashable, int]:
+    """The index of the text that contains each document."""
+    return {run.source: number for number, text in enumerate(texts) for run in text.joined.runs}
+
+
+def _covered(name: str, texts: Sequence[ReadText[NodeWithScore]], numbers: Mapping[Hashable, int]) -> bool:
+    """Whether the nodes of a document cover all of its text except white space."""
+    if name not in numbers:
+        return True
+    joined = texts[numbers[name]].joined
+    run = next(run for run in joined.runs if run.source == name)
+    end = run.start
+    for placed in joined.placed:
+        if placed.start >= run.end:
+            break
+        if joined.text[end : placed.start].strip():
+            return False
+        end = max(end, placed.end)
+    return not joined.text[end : run.end].strip()
+
+
+def _record(node: BaseNode) -> dict[str, Any]:
+    if type(node) not in _KINDS:
+        raise ValueError(
+            f"node {node.node_id!r} is {type(node).__name__}; expected one of LlamaIndex's own node classes, "
+            "which it can read from JSON: convert it before persist"
+        )
+    # Before LlamaIndex turns objects in it into dictionaries, which cannot be seen afterwards.
+    check_json(node.metadata, "metadata", f"node {node.node_id!r}")
+    record: dict[str, Any] = doc_to_json(node)
+    if record[DATA_KEY].get("text_resource"):
+        record[DATA_KEY].pop("text", None)  # there twice
+    return record
+
+
+def index_nodes(index: BaseIndex[Any]) -> list[BaseNode]:
+    """All nodes of an index; raises ``ValueError`` if its document store is empty."""
+    stored = index.docstore.docs
+    if not stored:
+        store = getattr(index, "vector_store", None)
+        keeper = f", whose {type(store).__name__} may keep the text itself" if store is not None else ""
+        raise ValueError(
+            f"the docstore of this {type(index).__name__} is empty{keeper}; expected nodes: use "
+            "SPScannerRetriever.from_documents(documents) or .from_nodes(nodes), or build the index with "
+            "store_nodes_override=True, or scan what it retrieves with "
+            "SPScannerRetriever(retriever=index.as_retriever())"
+        )
+    names = _node_ids(index.index_struct)
+    return list(stored.values()) if names is None else [stored[name] for name in names if name in stored]
+
+
+def _node_ids(struct: object) -> list[str] | None:
+    """Ids of the nodes of one index, since several may share a document store."""
+    for attribute in ("nodes_dict", "all_nodes", "nodes", "node_ids"):
+        ids = getattr(struct, attribute, None)
+        if ids is not None:
+            return list(ids.values() if isinstance(ids, Mapping) else ids)
+    return None

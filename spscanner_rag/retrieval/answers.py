@@ -1,0 +1,266 @@
+"""What is returned for a question: sentences, or the pieces that they stand in, as objects of a framework."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypedDict, TypeVar, cast, get_args
+
+from spscanner_rag.retrieval.held import Item, ReadText
+from spscanner_rag.retrieval.joined_text import JoinedText, Placed
+from spscanner_rag.retrieval.search import Hit
+
+Result = TypeVar("Result")
+
+_RANDOM_ID = re.compile(
+    "[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE
+)
+
+ReturnNodes = Literal["sentence", "node", "pruned"]
+"""What a framework class returns: sentences, the pieces that they stand in, or these cut down to them."""
+
+GAP = "\n"
+"""Stands for the text left out between two kept sentences, as in the paper's contexts."""
+
+Span = tuple[int, int]
+
+
+def check_return_nodes(value: object) -> ReturnNodes:
+    """Return the value; raise ``ValueError`` for anything but the three names."""
+    if value not in get_args(ReturnNodes):
+        raise ValueError(f"return_nodes: got {value!r}; expected one of {', '.join(get_args(ReturnNodes))}")
+    return cast("ReturnNodes", value)
+
+
+ID_KEY = "spscanner_id"
+"""Key of the id of a sentence, the same in every run."""
+
+_LOGIT, _DOCUMENT_SCORE, _RETRIEVAL_SCORE, _TOKENS_KEPT, _TOKENS_READ = SCORE_KEYS = (
+    "spscanner_logit",
+    "spscanner_document_score",
+    "spscanner_retrieval_score",
+    "spscanner_tokens_kept",
+    "spscanner_tokens_read",
+)
+"""Keys whose values depend on the question."""
+
+
+def scores_metadata(logit: float, document_score: float, retrieval_score: float | None) -> dict[str, float]:
+    """The scores of a result; ``retrieval_score`` only if there is one."""
+    scores = {_LOGIT: logit, _DOCUMENT_SCORE: document_score}
+    return scores if retrieval_score is None else scores | {_RETRIEVAL_SCORE: retrieval_score}
+
+
+def compression_metadata(kept: int, read: int) -> dict[str, int]:
+    """Tokens of all results of a question together, and of all texts that were read for it."""
+    return {_TOKENS_KEPT: kept, _TOKENS_READ: read}
+
+
+def continued_metadata(
+    hit: Hit, text: JoinedText, page_of: Callable[[int], object], unknown: int | None = None
+) -> dict[str, Any]:
+    """The last page that a sentence runs over to, and its span there; empty if it ends where it begins.
+
+    Parameters
+    ----------
+    hit : Hit
+    text : JoinedText
+        The text that contains the sentence.
+    page_of : callable
+        The page of a piece, by its index.
+    unknown : int, optional
+        Stands for an unknown offset.
+    """
+    *_, last = text.places(hit.start, hit.end)
+    if last.source == hit.place.source:
+        return {}
+    return {
+        "spscanner_continued_page": page_of(last.piece),
+        "spscanner_continued_start": unknown if last.source_start is None else last.source_start,
+        "spscanner_continued_end": unknown if last.source_end is None else last.source_end,
+    }
+
+
+class Scores(TypedDict):
+    """The scores of a result."""
+
+    score: float
+    logit: float
+    document_score: float
+    retrieval_score: float | None
+
+
+class Answer(ABC, Generic[Item, Result]):
+    """The results of one question, made by each framework's adapter in its own classes.
+
+    Parameters
+    ----------
+    keep_retrieval_score
+        Whether results keep the score of an earlier stage.
+    """
+
+    def __init__(self, keep_retrieval_score: bool) -> None:
+        self.found: list[Result] = []
+        self.keep_retrieval_score = keep_retrieval_score
+
+    @abstractmethod
+    def add_sentence(self, hit: Hit, text: ReadText[Item]) -> None:
+        """Add a selected sentence of a text."""
+
+    @abstractmethod
+    def add_piece(
+        self, best: Hit, text: ReadText[Item], piece: int, pruned: tuple[str, dict[str, float]] | None
+    ) -> None:
+        """Add a piece with the scores of its best sentence.
+
+        ``pruned`` is None for a whole piece, else the text that it is cut down to, and metadata about what that
+        saved.
+        """
+
+    @abstractmethod
+    def content(self, of: Item | Result) -> str:
+        """Return the text of an item or a result, without metadata."""
+
+    @abstractmethod
+    def own_score(self, item: Item) -> float | None:
+        """Return the score that an item came with, if any."""
+
+    @abstractmethod
+    def set_compression(self, result: Result, kept: int, read: int) -> None:
+        """Note the tokens of all results together, and of all texts that were read for them."""
+
+    def scores(self, hit: Hit, text: ReadText[Item], piece: int) -> Scores:
+        """Return the scores of a result whose best sentence is the hit."""
+        retrieval_score = self.own_score(text.items[piece]) if text.score is None else text.score
+        return {
+            "score": hit.score,
+            "logit": hit.logit,
+            "document_score": hit.document_score,
+            "retrieval_score": retrieval_score if self.keep_retrieval_score else None,
+        }
+
+
+@dataclass
+class KeptPiece:
+    """A piece in which selected sentences stand.
+
+    Attributes
+    ----------
+    joined
+        Index of the text that contains it.
+    piece
+        Index of the piece, in the order given.
+    best
+        Its best sentence.
+    spans
+        The spans of the joined text that it is cut down to, in order.
+    """
+
+    joined: int
+    piece: int
+    best: Hit
+    spans: list[Span] = field(default_factory=list)
+
+
+def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:
+    """The pieces that the hits stand in, in the order of their first hit.
+
+    A sentence counts for every piece that contains it (of a document and a chunk of it, for the chunk), or, if it
+    runs over several, for each of these. Pieces are cut down so that no text is kept twice: what two pieces share
+    is kept in the first one.
+    """
+    kept: dict[tuple[int, int], KeptPiece] = {}
+    for hit in hits:
+        for number, span in _owners(texts[hit.joined], hit.start, hit.end):
+            piece = kept.setdefault((hit.joined, number), KeptPiece(hit.joined, number, hit))
+            if piece.best.logit < hit.logit:
+                piece.best = hit
+            if span is not None:
+                piece.spans.append(span)
+    for piece in kept.values():
+        piece.spans.sort()
+    return list(kept.values())
+
+
+def _owners(joined: JoinedText, start: int, end: int) -> Iterator[tuple[int, Span | None]]:
+    """The pieces of a span, and the part of it that each keeps."""
+    touching = list(joined.touching(start, end))
+    holders = _smallest([placed for placed in touching if placed.holds(start, end)])
+    if holders:
+        yield holders[0].number, (start, end)
+        yield from ((placed.number, None) for placed in holders[1:])
+        return
+    for placed in touching:
+        part = max(start, placed.start), min(end, placed.end)
+        if part[0] < part[1] and joined.text[slice(*part)].strip():
+            yield placed.number, part
+            start = part[1]
+
+
+def _smallest(placed: Sequence[Placed]) -> list[Placed]:
+    """Those that contain no other one; of equal ones the first."""
+    found: list[Placed] = []
+    for one in sorted(placed, key=lambda p: (p.end - p.start, p.number)):
+        if not any(one.holds(other.start, other.end) for other in found):
+            found.append(one)
+    return sorted(found)
+
+
+def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:
+    """A piece's text cut down to what is kept of it.
+
+    Sentences with nothing but white space between them are neighbours, and keep it; other gaps become ``GAP``.
+    Every part stands in ``text`` as it is.
+    """
+    placed = next(p for p in joined.placed if p.number == kept.piece)
+    pruned, end_before = "", 0
+    for span in kept.spans:
+        start, end = _in_piece(text, joined.text, placed, *span)
+        if pruned:
+            between = text[end_before:start]
+            pruned += GAP if between.strip() else between
+        pruned += text[start:end]
+        end_before = end
+    return pruned
+
+
+def reduction_metadata(text: str, pruned: str, count_tokens: Callable[[str], int] | None) -> dict[str, float]:
+    """The share of a piece's characters that pruning saves, from 0 to 1, and of its tokens if they are counted."""
+    saved = {"spscanner_character_reduction": _reduction(len, text, pruned)}
+    if count_tokens is not None:
+        saved["spscanner_token_reduction"] = _reduction(count_tokens, text, pruned)
+    return saved
+
+
+def _reduction(count: Callable[[str], int], text: str, pruned: str) -> float:
+    whole = count(text)
+    return max(0.0, 1 - count(pruned) / whole) if whole else 0.0
+
+
+def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> Span:
+    """A span of the joined text in the text of the piece."""
+    if placed.exact:
+        shift = placed.offset - placed.start
+        return start + shift, end + shift
+    # Their white space differs: the other characters are counted.
+    before = placed.offset + len("".join(joined[placed.start : start].split()))
+    inside = len("".join(joined[start:end].split()))
+    places = [number for number, character in enumerate(text) if not character.isspace()]
+    return places[before], places[before + inside - 1] + 1
+
+
+def is_random_id(name: str) -> bool:
+    """Whether an id is a random one (UUID version 4, RFC 9562), as frameworks and stores give to what has none.
+
+    Such an id is another one in the next run.
+    """
+    return _RANDOM_ID.fullmatch(name) is not None
+
+
+def copied_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A deep copy of metadata; a shallow one if a value cannot be copied."""
+    try:
+        return deepcopy(dict(metadata))
+    except Exception:  # a value such as a lock
+        return dict(metadata)

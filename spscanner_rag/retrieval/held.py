@@ -1,0 +1,336 @@
+"""The documents of a retriever, of whatever framework: held, counted, chosen for a question, persisted."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
+
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
+from spscanner_rag.retrieval.joined_text import JoinedText
+
+Item = TypeVar("Item")
+
+OwnFirstStage = Literal["bm25", "none"]
+"""The first stages that need no retriever of a framework."""
+
+
+def check_own_first_stage(name: str) -> OwnFirstStage:
+    """Return the name; raise ``ValueError`` for an unknown one."""
+    if name not in get_args(OwnFirstStage):
+        raise ValueError(f'first_stage: got {name!r}; expected "bm25", "none" or a retriever')
+    return cast("OwnFirstStage", name)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBounds:
+    """How much is read for one question after a first stage.
+
+    Attributes
+    ----------
+    read_documents : int, optional
+        Maximum number of texts; None for no bound.
+    read_tokens : int, optional
+        Maximum number of tokens, by `estimated_tokens`; None for no bound. A text that would exceed it is left
+        out, except the first.
+
+    Raises
+    ------
+    ValueError
+        Unless both are integers of at least 1 or None.
+    """
+
+    read_documents: int | None = 10
+    read_tokens: int | None = 200_000
+
+    def __post_init__(self) -> None:
+        for name in ("read_documents", "read_tokens"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ValueError(
+                    f"{name}: got {value!r}; expected an integer of at least 1, or None for no bound"
+                )
+
+    def kept(self, tokens: Iterable[int]) -> list[int]:
+        """Indices of the texts to read, given the tokens of each in the order of the first stage."""
+        kept: list[int] = []
+        total = 0
+        for number, n_tokens in enumerate(tokens):
+            if self.read_documents is not None and len(kept) == self.read_documents:
+                break
+            if kept and self.read_tokens is not None and total + n_tokens > self.read_tokens:
+                continue
+            kept.append(number)
+            total += n_tokens
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText(Generic[Item]):
+    """A text to read, and where its pieces come from.
+
+    Attributes
+    ----------
+    joined
+        The text.
+    items
+        The framework's object of each piece, by the piece's number.
+    score
+        The first stage's score of the text; None without one.
+    """
+
+    joined: JoinedText
+    items: Sequence[Item]
+    score: float | None = None
+
+
+class Host(ABC, Generic[Item]):
+    """What a `HeldCorpus` must know of a framework's documents: the adapter of each framework tells it.
+
+    Immutable, and pickled with the corpus.
+    """
+
+    framework: ClassVar[str]
+    """Written to the folder of a persisted corpus."""
+
+    @abstractmethod
+    def key(self, item: Item) -> str:
+        """Return the id of an item; one that is added later with the same id replaces it."""
+
+    def document(self, item: Item) -> str:
+        """Return the id of the document that an item belongs to, by which it is deleted."""
+        return self.key(item)
+
+    @abstractmethod
+    def join(self, items: Sequence[Item]) -> list[ReadText[Item]]:
+        """Join held items to texts."""
+
+    @abstractmethod
+    def finder(self, items: Sequence[Item], texts: Sequence[ReadText[Item]]) -> Callable[[Item], int | None]:
+        """Return a function that gives the index of the held text that contains a found item, if one does."""
+
+    @abstractmethod
+    def read(self, found: Sequence[Item]) -> list[ReadText[Item]]:
+        """Join found items that no held text contains."""
+
+    @abstractmethod
+    def check_found(self, found: object) -> Sequence[Item]:
+        """Return what a first stage found; raise ``TypeError`` unless it is a sequence of items."""
+
+    @abstractmethod
+    def score(self, found: Sequence[Item]) -> float | None:
+        """Return the score of a text of which a first stage found these items, in its order."""
+
+    def without(self, ids: Collection[str]) -> Self:
+        """Return the host after these documents were deleted."""
+        return self
+
+    @abstractmethod
+    def records(self, items: Sequence[Item]) -> Iterable[Mapping[str, Any]]:
+        """Return all that is persisted, as objects of JSON values."""
+
+    @abstractmethod
+    def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple[Self, Sequence[Item]]:
+        """Return a host like this one, and the items, from `records`."""
+
+
+class HeldCorpus(Generic[Item]):
+    """The documents of a retriever at one moment. Immutable: a question keeps the corpus that it began with.
+
+    They are joined to texts, and their words counted, when a question or `persist` first needs it; what was
+    counted before is not counted again. A pickle leaves out the texts, which are joined again.
+
+    Parameters
+    ----------
+    host : Host
+        What is known of the framework's documents.
+    items : iterable
+        Documents or parts of documents, each with a `Host.key` of its own.
+    counts : Corpus, optional
+        Counts of documents some of which are held here.
+    """
+
+    changing: ClassVar = threading.Lock()
+    """Held by a retriever while it replaces its corpus by a changed one."""
+
+    def __init__(self, host: Host[Item], items: Iterable[Item] = (), counts: Corpus | None = None) -> None:
+        self.host = host
+        self.items = items if isinstance(items, tuple) else tuple(items)
+        self._counts = Corpus() if counts is None else counts
+        self._texts: list[ReadText[Item]] | None = None
+        self._find: Callable[[Item], int | None] | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, path: str | Path, host: Host[Item]) -> Self:
+        """Read what `persist` wrote; ``ValueError`` if the folder is missing, damaged or another's."""
+        records, counts = read_corpus(path, host.framework)
+        host, items = host.restored(records)
+        return cls(host, items, counts)
+
+    def persist(self, path: str | Path) -> None:
+        """Write the documents and counts to a folder, whole or not at all; see `write_corpus`."""
+        write_corpus(path, self.host.framework, self.host.records(self.items), self.counted()[1])
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the documents, in the order in which they were added."""
+        return list(dict.fromkeys(map(self.host.document, self.items)))
+
+    def adding(self, items: Iterable[Item]) -> Self:
+        """Return the corpus with more items; one with a known id takes the place of the earlier one."""
+        kept = {self.host.key(item): item for item in (*self.items, *items)}
+        return type(self)(self.host, kept.values(), self._counts)
+
+    def deleting(self, ids: str | Iterable[str]) -> Self:
+        """Return the corpus without these documents; ``ValueError`` if one of them is not here."""
+        gone = {ids} if isinstance(ids, str) else set(ids)
+        unknown = sorted(map(str, gone - set(self.ids)))
+        if unknown:
+            raise ValueError(
+                f"ids: no document {unknown[0]!r} here; expected ids among the {len(self.ids)} held"
+            )
+        kept = [item for item in self.items if self.host.document(item) not in gone]
+        return type(self)(self.host.without(gone), kept, self._counts)
+
+    def replaced(self, host: Host[Item], items: tuple[Item, ...]) -> Self:
+        """Return the corpus of other items; those that are also here are not counted again."""
+        return type(self)(host, items, self._counts)
+
+    def counted(self) -> tuple[list[ReadText[Item]], Corpus]:
+        """Return all texts and the counts of their words."""
+        with self._lock:
+            if self._texts is None:
+                texts = self.host.join(self.items)
+                self._counts = self._counts.with_texts([text.joined for text in texts])
+                self._texts = texts
+            return self._texts, self._counts
+
+    def read(
+        self,
+        query: str,
+        first_stage: object,
+        bounds: ReadBounds,
+        admits: Callable[[Item], bool] | None = None,
+        found: object = None,
+    ) -> list[ReadText[Item]]:
+        """Choose the texts to read for a query.
+
+        Parameters
+        ----------
+        query : str
+        first_stage : "bm25", "none" or object
+            ``"none"``: all texts, whatever the bounds. ``"bm25"``: the best by `choose_texts`. Anything else:
+            those that contain what it ``found``, in its order; what no held text contains is read itself.
+        bounds : ReadBounds
+        admits : callable, optional
+            Sentences of items for which it returns False are read but not selected, and texts without any other
+            item are left out.
+        found : object
+            What a first stage of the framework found.
+
+        Raises
+        ------
+        TypeError
+            If ``found`` is not what the framework's first stages return.
+        """
+        texts, corpus = self.counted()
+        if not isinstance(first_stage, str):
+            ranked = list(_admitted(self._found(self.host.check_found(found)), admits).values())
+            kept = bounds.kept(estimated_tokens(text.joined.text) for text in ranked)
+            return [ranked[number] for number in kept]
+        admitted = _admitted(texts, admits)
+        if first_stage == "none":
+            return list(admitted.values())
+        chosen = choose_texts(corpus, query, bounds, list(admitted))
+        return [replace(admitted[number], score=score) for number, score in chosen]
+
+    def _found(self, found: Sequence[Item]) -> list[ReadText[Item]]:
+        """The held texts that contain the found items, and texts of the other items, in the order of the first."""
+        texts, _ = self.counted()
+        with self._lock:
+            if self._find is None:
+                self._find = self.host.finder(self.items, texts)
+        held: dict[int, list[int]] = {}
+        loose: list[int] = []
+        for rank, item in enumerate(found):
+            number = self._find(item)
+            (loose if number is None else held.setdefault(number, [])).append(rank)
+        ranked = [
+            (ranks[0], replace(texts[number], score=self.host.score([found[rank] for rank in ranks])))
+            for number, ranks in held.items()
+        ]
+        for text in self.host.read([found[rank] for rank in loose]):
+            own = {id(text.items[placed.number]) for placed in text.joined.placed}
+            first = next((rank for rank in loose if id(found[rank]) in own), None)
+            if first is not None:
+                ranked.append((first, text))
+        return [text for _, text in sorted(ranked, key=lambda pair: pair[0])]
+
+    def __reduce__(self) -> tuple[type["HeldCorpus[Item]"], tuple[object, ...]]:
+        return type(self), (self.host, self.items, self._counts)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self  # immutable
+
+
+def choose_texts(
+    corpus: Corpus, query: str, bounds: ReadBounds, among: Sequence[int] | None = None
+) -> list[tuple[int, float | None]]:
+    """Choose the texts to read for a query.
+
+    If the bounds admit all texts, all are read. Else the first stage ranks them: BM25 of each sentence and of its
+    surroundings, the best of each text (`CollectionIndex.best_texts`). Texts without a word of the query come
+    last, in the order of the corpus.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    query : str
+    bounds : ReadBounds
+    among : sequence of int, optional
+        Indices of the texts that may be read, in increasing order. Default: all.
+
+    Returns
+    -------
+    list of (int, float or None)
+        Index and score of each text to read, in the order of the corpus. The score is None without a first stage,
+        or if the text has no word of the query.
+    """
+    candidates = range(len(corpus.texts)) if among is None else among
+    filled = [number for number in candidates if corpus.tokens[number]]
+    if len(bounds.kept(corpus.tokens[number] for number in filled)) == len(filled):
+        return [(number, None) for number in filled]
+    admitted = set(filled)
+    scores = {number: score for number, score in corpus.ranked(query) if number in admitted}
+    ranking = [*scores, *(number for number in filled if number not in scores)]
+    kept = sorted(ranking[place] for place in bounds.kept(corpus.tokens[number] for number in ranking))
+    return [(number, scores.get(number)) for number in kept]
+
+
+def restrict(joined: JoinedText, admits: Callable[[int], bool]) -> JoinedText | None:
+    """The text with only those pieces that a filter admits, by their index; None without any.
+
+    All of the text is still read, so no score changes. Sentences outside the admitted pieces are not selected.
+    """
+    placed = tuple(piece for piece in joined.placed if admits(piece.number))
+    if not placed:
+        return None
+    return joined if len(placed) == len(joined.placed) else replace(joined, placed=placed)
+
+
+def _admitted(
+    texts: Sequence[ReadText[Item]], admits: Callable[[Item], bool] | None
+) -> dict[int, ReadText[Item]]:
+    """Texts by index, restricted to the items that a filter admits."""
+    if admits is None:
+        return dict(enumerate(texts))
+    admitted = {}
+    for number, text in enumerate(texts):
+        items = text.items
+        joined = restrict(text.joined, lambda piece, items=items: admits(items[piece]))  # type: ignore[misc]
+        if joined is not None:
+            admitted[number] = replace(text, joined=joined)
+    return admitted

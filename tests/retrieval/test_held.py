@@ -1,0 +1,232 @@
+"""The held corpus: changed, counted, persisted; and which texts are read for a question."""
+
+import copy
+import pickle
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.retrieval.corpus import Corpus, estimated_tokens
+from spscanner_rag.retrieval.held import HeldCorpus, Host, ReadBounds, ReadText, choose_texts, restrict
+from spscanner_rag.retrieval.joined_text import JoinedText
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+
+
+def pieces_of(texts: Sequence[str]) -> list[Piece]:
+    return [Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)]
+
+
+def read(*texts: str) -> list[JoinedText]:
+    return join_pieces(pieces_of(texts))
+
+
+def corpus_of(*texts: str) -> Corpus:
+    return Corpus().with_texts(read(*texts))
+
+
+NOTES = [f"Note {number}. It rained." for number in range(8)]
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "10"])
+@pytest.mark.parametrize("name", ["read_documents", "read_tokens"])
+def test_a_bound_out_of_range_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(
+        ValueError, match=re.escape(f"{name}: got {value!r}; expected an integer of at least 1")
+    ):
+        ReadBounds(**{name: value})  # type: ignore[arg-type]
+
+
+def test_within_the_bounds_all_are_read_in_their_order() -> None:
+    corpus = corpus_of(*NOTES)
+    every = [(number, None) for number in range(8)]
+    assert choose_texts(corpus, "note 3", ReadBounds()) == every
+    assert choose_texts(corpus, "note 3", ReadBounds(8)) == every
+    assert choose_texts(corpus, "note 3", ReadBounds(None, None)) == every
+    assert choose_texts(corpus, "note 3", ReadBounds(2), among=[1, 3]) == [(1, None), (3, None)]
+
+
+def test_the_best_are_read_in_the_order_of_the_corpus() -> None:
+    corpus = corpus_of(*NOTES, "Snow on note 9, and note 9 again.")
+    chosen = choose_texts(corpus, "snow on note 9, or 2", ReadBounds(2))
+    assert [number for number, _ in chosen] == [2, 8]
+    assert None not in [score for _, score in chosen]
+
+
+def test_texts_without_a_word_of_the_query_come_last() -> None:
+    corpus = corpus_of(*NOTES, "A viper sleeps.")
+    assert [number for number, _ in choose_texts(corpus, "viper", ReadBounds(3))] == [0, 1, 8]
+    assert choose_texts(corpus, "viper", ReadBounds(3))[0] == (0, None)
+    assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [0, 1]
+
+
+def test_empty_texts_take_no_place() -> None:
+    corpus = corpus_of("", *NOTES, " \n")
+    assert [number for number, _ in choose_texts(corpus, "xyzzy", ReadBounds(2))] == [1, 2]
+    assert [number for number, _ in choose_texts(corpus_of("", ""), "x", ReadBounds())] == []
+    assert choose_texts(Corpus(), "x", ReadBounds()) == []
+
+
+def test_a_large_text_does_not_shut_out_the_small_ones_behind_it() -> None:
+    large = "The viper sleeps in winter. " * 4000
+    corpus = corpus_of(*NOTES, large, "A viper.", "The viper eats.")
+    bounds = ReadBounds(4, read_tokens=100)
+    numbers = [number for number, _ in choose_texts(corpus, "Does the viper eat?", bounds)]
+    assert 9 in numbers
+    assert 10 in numbers
+    assert 8 not in numbers
+    best_is_large = choose_texts(corpus, "sleeps in winter", bounds)
+    assert [number for number, _ in best_is_large] == [8]
+
+
+@given(
+    st.lists(st.integers(1, 50), max_size=12),
+    st.none() | st.integers(1, 6),
+    st.none() | st.integers(1, 100),
+)
+def test_bounds_hold_but_for_the_first(tokens: list[int], most: int | None, budget: int | None) -> None:
+    kept = ReadBounds(most, budget).kept(tokens)
+    assert kept == sorted(set(kept))
+    assert kept[:1] == ([0] if tokens else [])
+    assert most is None or len(kept) <= most
+    total = sum(tokens[number] for number in kept)
+    assert budget is None or total <= budget or kept == [0]
+    for number in set(range(len(tokens))) - set(kept):  # none is left out without a reason
+        before = [other for other in kept if other < number]
+        full = most is not None and len(before) >= most
+        assert full or (budget is not None and sum(tokens[n] for n in before) + tokens[number] > budget)
+
+
+@given(st.sets(st.integers(0, 3)))
+def test_a_filter_keeps_the_text_and_drops_pieces(admitted: set[int]) -> None:
+    pieces = [
+        Piece(text=f"Page {n}.", key=str(n), source=n, start=0, group="a", position=n) for n in range(4)
+    ]
+    (joined,) = join_pieces(pieces)
+    found = restrict(joined, admitted.__contains__)
+    if not admitted:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.text, found.runs) == (joined.text, joined.runs)
+    for placed in joined.placed:
+        assert found.touches(placed.start, placed.end) == (placed.number in admitted)
+    assert (found is joined) == (len(admitted) == 4)
+
+
+def test_bounds_count_what_is_estimated() -> None:
+    corpus = corpus_of("An even note. " * 10, "The other note. " * 10)
+    tokens = estimated_tokens(corpus.texts[0].text)
+    assert len(choose_texts(corpus, "note", ReadBounds(10, 2 * tokens + 10))) == 2
+    assert len(choose_texts(corpus, "note", ReadBounds(10, 2 * tokens - 10))) == 1
+
+
+class Texts(Host[str]):
+    """Documents that are strings, named by their first word; a found one may be a part of a held one."""
+
+    framework = "texts"
+
+    def key(self, item: str) -> str:
+        return item.split()[0]
+
+    def join(self, items: Sequence[str]) -> list[ReadText[str]]:
+        return [ReadText(text, [item] * 10) for text, item in zip(read(*items), items, strict=True)]
+
+    def finder(self, items: Sequence[str], texts: Sequence[ReadText[str]]) -> Callable[[str], int | None]:
+        return lambda part: next((n for n, text in enumerate(texts) if part in text.joined.text), None)
+
+    def read(self, found: Sequence[str]) -> list[ReadText[str]]:
+        return [ReadText(text, found) for text in join_pieces(pieces_of(found))]
+
+    def check_found(self, found: object) -> Sequence[str]:
+        if not isinstance(found, list):
+            raise TypeError("expected a list")
+        return found
+
+    def score(self, found: Sequence[str]) -> float:
+        return len(found)
+
+    def records(self, items: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+        return ({"text": item} for item in items)
+
+    def restored(self, records: Sequence[Mapping[str, Any]]) -> tuple["Texts", Sequence[str]]:
+        return self, [record["text"] for record in records]
+
+
+def held(*texts: str) -> HeldCorpus[str]:
+    return HeldCorpus(Texts(), texts)
+
+
+def texts_of(chosen: Sequence[ReadText[str]]) -> list[tuple[str, float | None]]:
+    return [(text.joined.text, text.score) for text in chosen]
+
+
+ALL = ReadBounds(None, None)
+
+
+def test_adding_and_deleting_give_another_corpus() -> None:
+    corpus = held("a one.", "b two.")
+    added = corpus.adding(["c three.", "a new."])
+    assert (corpus.items, added.items) == (("a one.", "b two."), ("a new.", "b two.", "c three."))
+    assert added.deleting(["a", "c"]).ids == added.deleting("a").deleting("c").ids == ["b"]
+    with pytest.raises(ValueError, match="no document 'x' here"):
+        added.deleting(["a", "x"])
+    assert corpus.adding([]).counted()[0][0].joined.text == "a one."
+
+
+def test_only_what_is_new_is_counted_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    add = CollectionIndex.add
+
+    def noted(index: CollectionIndex, key: str, texts: Any) -> None:
+        counted.extend(texts)
+        add(index, key, texts)
+
+    monkeypatch.setattr(CollectionIndex, "add", noted)
+    corpus = held("a one.", "b two.")
+    with ThreadPoolExecutor(6) as threads:
+        assert len({id(texts) for texts, _ in threads.map(lambda _: corpus.counted(), range(6))}) == 1
+    corpus.adding(["c three."]).adding(["d four."]).counted()
+    pickle.loads(pickle.dumps(corpus)).counted()
+    assert copy.deepcopy(corpus) is corpus
+    assert sorted(counted) == ["a one.", "b two.", "c three.", "d four."]
+
+
+def test_what_a_first_stage_found_is_read_in_its_order() -> None:
+    corpus = held("a one. It rained.", "b two.", "c three.")
+    found = ["x loose.", "c three", "a one", "y loose.", "It rained"]
+    chosen = corpus.read("q", object(), ALL, None, found)
+    assert texts_of(chosen) == [
+        ("x loose.", None), ("c three.", 1), ("a one. It rained.", 2), ("y loose.", None)
+    ]  # fmt: skip
+    assert texts_of(corpus.read("q", object(), ReadBounds(2), None, found)) == texts_of(chosen)[:2]
+    only = corpus.read("q", object(), ALL, lambda item: item.startswith(("a", "y")), found)
+    assert texts_of(only) == [("a one. It rained.", 2), ("y loose.", None)]
+    with pytest.raises(TypeError, match="expected a list"):
+        corpus.read("q", object(), ALL, None, None)
+
+
+def test_the_own_first_stages() -> None:
+    corpus = held(*(f"{name} note." for name in "abcd"))
+    assert len(corpus.read("b", "none", ReadBounds(1))) == 4
+    ((text, score),) = texts_of(corpus.read("b", "bm25", ReadBounds(1)))
+    assert text == "b note."
+    assert score is not None
+    passed = corpus.read("b", "bm25", ReadBounds(1), lambda item: item[0] in "cd")
+    assert texts_of(passed) == [("c note.", None)]
+    assert corpus.read("b", "bm25", ALL, lambda item: False) == []
+
+
+def test_a_folder_gives_the_corpus_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = held("a one.", "b two.")
+    corpus.persist(tmp_path)
+    loaded = HeldCorpus.load(tmp_path, Texts())
+    monkeypatch.setattr(CollectionIndex, "add", None)  # nothing is counted again
+    assert loaded.items == corpus.items
+    assert loaded.counted()[1].ranked("two") == corpus.counted()[1].ranked("two")
