@@ -272,9 +272,9 @@ def test_only_what_ranks_chunks_chooses_documents(kind: str) -> None:
     name = NAMES[kind]
     if kind in ("scanner", "remote"):
         with pytest.raises(ValueError, match="expected a retriever that ranks chunks"):
-            first_stages_of(True, None, name, None, {})
+            first_stages_of(name)
     else:
-        assert first_stages_of(True, None, name, None, {}) == [name]
+        assert first_stages_of(name) == [name]
 
 
 @EVERY

@@ -14,12 +14,11 @@ from spscanner_rag.apps.cli.compare import JSON_LAYOUT as COMPARE_JSON_LAYOUT
 from spscanner_rag.apps.cli.compare import compare
 from spscanner_rag.apps.cli.evaluate import RESULTS, evaluate
 from spscanner_rag.apps.cli.info import info
+from spscanner_rag.apps.cli.options import SeveralValues, TrainCommand
 from spscanner_rag.apps.cli.scan import JSON_LAYOUT, scan
 from spscanner_rag.apps.cli.serve import serve
-from spscanner_rag.apps.cli.several_values import SeveralValues, TrainCommand
 from spscanner_rag.apps.cli.synthesize import synthesize
-from spscanner_rag.apps.cli.train import train
-from spscanner_rag.apps.cli.word_vectors import word_vectors
+from spscanner_rag.apps.cli.train import train, word_vectors
 from spscanner_rag.text.escaping import encodable, one_line
 
 app = typer.Typer(

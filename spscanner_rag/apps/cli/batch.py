@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spscanner_rag.apps.cli.arguments import Device, Dtype, ShowProgress, Threads, optional, optional_number
+from spscanner_rag.apps.cli.options import (
+    Model,
+    ScannerOptions,
+    SegmentTokens,
+    ShowProgress,
+    grouped,
+    optional,
+    optional_number,
+    shows_progress,
+    tell,
+)
 from spscanner_rag.apps.cli.scan import checked_selection, parse_top_k
 from spscanner_rag.scorers import check_query
-from spscanner_rag.text.escaping import encodable, one_line
+from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
     from spscanner_rag.apps.batch.batch_run import Progress
@@ -29,6 +39,7 @@ Exit code: 0 if all parts were made, 3 if some were not.
 INCOMPLETE = 3
 
 
+@grouped
 def batch(
     inputs: Annotated[
         list[str],
@@ -39,6 +50,7 @@ def batch(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the parts; a run found there resumes.")],
+    *,
     query: Annotated[
         list[str] | None,
         optional("Questions to ask of every document, each in quotation marks.", "QUESTION..."),
@@ -66,15 +78,9 @@ def batch(
     ray_address: Annotated[
         str | None, optional("A running Ray cluster, such as auto; default one on this machine.", "ADDRESS")
     ] = None,
-    model: Annotated[
-        str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")
-    ] = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    threads: Threads = None,
-    segment_tokens: Annotated[
-        int | None, optional_number("Tokens the model reads at a time; default the scanner's.")
-    ] = None,
+    model: Model = None,
+    computes: ScannerOptions,
+    segment_tokens: SegmentTokens = None,
     progress: ShowProgress = None,
 ) -> None:
     """Scan pairs of question and document, or questions on documents, from files into files.
@@ -86,29 +92,36 @@ def batch(
     from spscanner_rag.apps.batch.inputs import Columns, plan_of
     from spscanner_rag.apps.batch.parts import default_form
     from spscanner_rag.apps.batch.workers import Work
+    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 
     columns = Columns(id_column, query_column, text_column)
     selection = checked_selection(top_k=parse_top_k(top_k), threshold=threshold)
     asked = _queries(query or [], queries, columns)
     plan = plan_of(inputs, columns, rows_per_part, bool(asked))
-    pool = _pool(workers, ray_address, device, threads)
+    pool = _pool(workers, ray_address, computes)
     arguments: dict[str, Any] = {
         "model": None if model is None else str(_found(model)),
-        "device": device,
-        "dtype": dtype,
-        "threads": pool.cpus if pool and not pool.gpus else threads,
+        "device": computes.device,
+        "dtype": computes.dtype,
+        "threads": pool.cpus if pool and not pool.gpus else computes.threads,
         "segment_tokens": segment_tokens,
     }
     from spscanner_rag import Scanner
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
 
-    # with a pool, this process only tells which checkpoint it is
+    # with a pool, this process only finds out which checkpoint it is
     scanner = Scanner.from_pretrained(**arguments | ({"device": "cpu", "dtype": "float32"} if pool else {}))
     work = Work(arguments, columns, asked, selection, default_form(), texts)
-    identity = identity_of("scanner", scanner) | {"dtype": dtype}
-    with _bar(progress) as show:
+    identity = identity_of("scanner", scanner) | {"dtype": computes.dtype}
+    console = open_console(sys.stderr)
+    with progress_bars(console, disable=not shows_progress(progress)) as bars:
+        bar = bars.add_task("parts", total=None)
+
+        def show(state: "Progress") -> None:
+            bars.update(bar, completed=state.found + state.done, total=state.parts)
+
         done = run_batch(plan, work, identity, out, pool, None if pool else scanner, show)
-    _tell_result(done, out)
+    _write_summary(done, out)
     if done.failures:
         raise typer.Exit(INCOMPLETE)
 
@@ -132,28 +145,24 @@ def _queries(given: list[str], file: str | None, columns: "Columns") -> "list[Qu
     return found
 
 
-def _pool(workers: int, address: str | None, device: str, threads: int | None) -> "Pool | None":
+def _pool(workers: int, address: str | None, computes: ScannerOptions) -> "Pool | None":
     if workers == 1 and address is None:
         return None
     if find_spec("ray") is None:
         if address is not None:
             raise ImportError('--ray-address needs Ray: pip install "spscanner-rag[ray]"')
-        _warn('--workers needs Ray, so one process scans: pip install "spscanner-rag[ray]"')
+        tell('--workers needs Ray, so one process scans: pip install "spscanner-rag[ray]"')
         return None
     from spscanner_rag.apps.batch.workers import Pool
 
-    if device.startswith("cuda:"):
+    if computes.device.startswith("cuda:"):
         raise ValueError(
-            f"--device: got {device} for several workers; expected cuda: Ray gives each its own GPU"
+            f"--device: got {computes.device} for several workers; expected cuda: Ray gives each its own GPU"
         )
-    on_gpu = device == "cuda" or (device == "auto" and _has_cuda())
-    return Pool(workers, threads or 1, int(on_gpu), address)
-
-
-def _has_cuda() -> bool:
     import torch
 
-    return torch.cuda.is_available()
+    on_gpu = computes.device == "cuda" or (computes.device == "auto" and torch.cuda.is_available())
+    return Pool(workers, computes.threads or 1, int(on_gpu), address)
 
 
 def _found(model: str) -> str | Path:
@@ -162,27 +171,7 @@ def _found(model: str) -> str | Path:
     return folder.resolve() if folder.is_dir() else model
 
 
-def _bar(progress: bool | None):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a context manager of a callable
-    from contextlib import contextmanager
-
-    from spscanner_rag.apps.pages.terminal import open_console, progress_bars
-
-    @contextmanager
-    def shown():  # type: ignore[no-untyped-def]  # noqa: ANN202
-        console = open_console(sys.stderr)
-        visible = console.is_terminal if progress is None else progress
-        with progress_bars(console, disable=not visible) as bars:
-            bar = bars.add_task("parts", total=None)
-
-            def show(state: "Progress") -> None:
-                bars.update(bar, completed=state.found + state.done, total=state.parts)
-
-            yield show
-
-    return shown()
-
-
-def _tell_result(done: "Progress", out: Path) -> None:
+def _write_summary(done: "Progress", out: Path) -> None:
     found = f", {done.found:,} parts of an earlier run" if done.found else ""
     errors = f", {done.errors:,} of them with an error" if done.errors else ""
     lines = [
@@ -195,8 +184,4 @@ def _tell_result(done: "Progress", out: Path) -> None:
         )
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     for failure in done.failures[:10]:
-        _warn(failure)
-
-
-def _warn(message: str) -> None:
-    sys.stderr.write(encodable(f"spscanner: {one_line(message)}\n", sys.stderr.encoding or "utf-8"))
+        tell(failure)

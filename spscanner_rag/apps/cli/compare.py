@@ -3,17 +3,21 @@
 import re
 import sys
 from collections.abc import Sequence
-from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spscanner_rag.apps.cli import arguments
-from spscanner_rag.apps.cli.arguments import names_in, optional
-from spscanner_rag.apps.cli.documents import check_text_out, read_documents, write_texts
-from spscanner_rag.apps.cli.output_formats import OutputFormat, chosen_format
-from spscanner_rag.files.output import check_output, json_text, write_output
+from spscanner_rag.apps.cli.documents import Files, OutputFormat, OutputOptions
+from spscanner_rag.apps.cli.options import (
+    Query,
+    RetrieverOptions,
+    ShowProgress,
+    grouped,
+    names_in,
+    optional,
+    shows_progress,
+)
+from spscanner_rag.files.output import json_text
 from spscanner_rag.scorers import check_query
 from spscanner_rag.text.token_counts import check_counter
 
@@ -47,9 +51,11 @@ Settings = dict[str, tuple[str, str, int]]
 _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
 
+@grouped
 def compare(
-    files: arguments.Files,
-    query: arguments.Query,
+    files: Files,
+    query: Query,
+    *,
     retrievers: Annotated[
         str,
         typer.Option(
@@ -81,9 +87,7 @@ def compare(
             "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
         ),
     ] = None,
-    output_format: arguments.Format = None,
-    out: arguments.Out = None,
-    text_out: arguments.TextOut = None,
+    output: OutputOptions,
     count_tokens: Annotated[
         str | None,
         optional(
@@ -92,19 +96,15 @@ def compare(
             "ENCODING",
         ),
     ] = None,
-    device: arguments.Device = "auto",
-    dtype: arguments.ScannerDtype = "auto",
-    threads: arguments.Threads = None,
-    trust_remote_code: arguments.TrustRemoteCode = False,
-    progress: arguments.ShowProgress = None,
+    computes: RetrieverOptions,
+    progress: ShowProgress = None,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 
     A column for each retriever, with what only that one found and, where evidence is given, what it missed.
     Each FILE is a document of its own, and each retriever has one ranking over all of them.
     """
-    from spscanner_rag.apps.compare.arguments import check_evidence_spans
-    from spscanner_rag.apps.compare.comparison import compare_together
+    from spscanner_rag.apps.compare.comparison import check_evidence_spans, compare_together
     from spscanner_rag.apps.compare.terminal import retriever_progress
     from spscanner_rag.lab.retriever_names import Options, scorer_of
     from spscanner_rag.scan.threads import use_threads
@@ -113,20 +113,20 @@ def compare(
     settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
     check_counter(count_tokens)
     spans = _parse_evidence(evidence)
-    form = chosen_format(output_format, out)
-    check_output(out, files)
-    documents = read_documents(files)
-    _one_document(spans, len(documents))
+    _ = output.form  # an unknown ending is an error before any work
+    documents = output.read(files)
+    if spans and len(documents) > 1:
+        raise ValueError(
+            f"--evidence: got {len(documents)} documents; expected one, whose characters are counted"
+        )
     check_evidence_spans(spans, documents[0].text)
-    check_output(out, [document.path for document in documents])
-    targets = check_text_out(text_out, documents)
-    use_threads(threads)
+    use_threads(computes.threads)
     scorers = {
-        label: scorer_of(name, Options(unit, device, dtype, trust_remote_code))  # type: ignore[arg-type]
+        label: scorer_of(name, Options(unit, computes.device, computes.dtype, computes.trust_remote_code))  # type: ignore[arg-type]
         for label, (name, unit, _) in settings.items()
     }
-    show_progress = sys.stderr.isatty() if progress is None else progress
-    with retriever_progress(show_progress, len(documents) * len(scorers), sys.stderr) as started:
+    turns = len(documents) * len(scorers)
+    with retriever_progress(shows_progress(progress), turns, sys.stderr) as started:
         comparisons = compare_together(
             query,
             documents,
@@ -136,13 +136,12 @@ def compare(
             count_tokens=count_tokens,
             started=started,
         )
-    write_texts(documents, targets)
-    write_output(_rendered(form, comparisons, out), out, is_page=form is OutputFormat.HTML)
+    output.write(documents, _rendered(output, comparisons))
 
 
 def _settings(names: list[str], units: list[str], top_k: str | None) -> Settings:
     """What is compared; ``ValueError`` for a bad option, before a file is read or a model is loaded."""
-    from spscanner_rag.apps.compare.arguments import check_top_k
+    from spscanner_rag.apps.compare.comparison import check_top_k
     from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.lab.retriever_names import check_names, units_for
 
@@ -174,11 +173,6 @@ def _parse_top_k(value: str | None, units: list[str]) -> dict[str, int]:
     return dict(zip(units, numbers, strict=True))
 
 
-def _one_document(evidence: Sequence[tuple[int, int]], documents: int) -> None:
-    if evidence and documents > 1:
-        raise ValueError(f"--evidence: got {documents} documents; expected one, whose characters are counted")
-
-
 def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
     if value is None:
         return []
@@ -193,10 +187,10 @@ def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
     return spans
 
 
-def _rendered(form: OutputFormat, comparisons: "Sequence[Comparison]", out: Path | None) -> str:
+def _rendered(output: OutputOptions, comparisons: "Sequence[Comparison]") -> str:
     from spscanner_rag.apps.compare import compared_list
 
-    match form:
+    match output.form:
         case OutputFormat.JSON:
             return json_text(compared_list.described(comparisons))
         case OutputFormat.CSV:
@@ -210,4 +204,4 @@ def _rendered(form: OutputFormat, comparisons: "Sequence[Comparison]", out: Path
         case _:
             from spscanner_rag.apps.compare.terminal import render_text
 
-            return render_text(comparisons, StringIO() if out else sys.stdout)
+            return render_text(comparisons, output.stream(sys.stdout))

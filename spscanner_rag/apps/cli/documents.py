@@ -1,27 +1,115 @@
-"""The documents that a command reads, and their texts where ``--text-out`` asks for them."""
+"""The documents that a command reads, and the files that it writes results and texts to."""
 
 import os
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from io import StringIO
 from pathlib import Path
+from typing import Annotated, TextIO
 
-from spscanner_rag.checkpoint.whole_file import write_whole
+import typer
+
+from spscanner_rag.apps.cli.options import optional, tell
+from spscanner_rag.checkpoint.whole_file import is_special, write_whole
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
+from spscanner_rag.files.output import check_output, write_output
 from spscanner_rag.files.reading import read_all
-from spscanner_rag.text.escaping import encodable, one_line
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.",
+    ),
+]
 
 
-def read_documents(paths: Sequence[str]) -> list[TextFile]:
-    """Read files and folders; what is left out of a folder is told on standard error."""
-    return read_all(paths, _warn)
+class OutputFormat(StrEnum):
+    """How results are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+    MARKDOWN = "markdown"
+    CSV = "csv"
 
 
-def _warn(message: str) -> None:
-    line = f"spscanner: {one_line(message)}\n"
-    sys.stderr.write(encodable(line, sys.stderr.encoding or "utf-8"))
+ENDINGS = {
+    ".txt": OutputFormat.TEXT,
+    ".text": OutputFormat.TEXT,
+    ".json": OutputFormat.JSON,
+    ".html": OutputFormat.HTML,
+    ".htm": OutputFormat.HTML,
+    ".md": OutputFormat.MARKDOWN,
+    ".csv": OutputFormat.CSV,
+}
+"""The form that an ending means."""
 
 
-def check_text_out(text_out: Path | None, documents: Sequence[TextFile]) -> list[Path]:
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where results go, and in which form; ``ValueError`` for an unknown ending."""
+
+    output_format: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            "--format",
+            help="The form of the output; default by the ending of --out, else text.",
+            show_default=False,
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        optional(
+            "File to write instead of standard output; its ending, .txt .json .html .md .csv, says the form."
+        ),
+    ] = None
+    text_out: Annotated[
+        Path | None,
+        optional("File to write the text to that was read from a document; a folder for several documents."),
+    ] = None
+
+    @cached_property
+    def form(self) -> OutputFormat:
+        """The form that was asked for, else that of the ending; text on standard output and for devices."""
+        if self.output_format is not None:
+            return self.output_format
+        if self.out is None or is_special(self.out):
+            return OutputFormat.TEXT
+        known = ENDINGS.get(self.out.suffix.lower())
+        if known is None:
+            got = f"the ending {self.out.suffix}" if self.out.suffix else "no ending"
+            raise ValueError(
+                f"--out {self.out}: got {got}; expected one of .txt, .json, .html, .md, .csv, or --format with it"
+            )
+        return known
+
+    def read(self, paths: Sequence[str]) -> list[TextFile]:
+        """Read files and folders, after a check that the output would not overwrite one of them.
+
+        What is left out of a folder is reported on standard error.
+        """
+        check_output(self.out, paths)
+        documents = read_all(paths, tell)
+        check_output(self.out, [document.path for document in documents])
+        _text_files(self.text_out, documents)
+        return documents
+
+    def stream(self, terminal: TextIO) -> TextIO:
+        """What text is laid out for: the terminal, or a file without colours."""
+        return StringIO() if self.out else terminal
+
+    def write(self, documents: Sequence[TextFile], content: str) -> None:
+        """Write the texts of the documents, if asked for, and the result."""
+        for document, target in zip(documents, _text_files(self.text_out, documents), strict=False):
+            target.parent.mkdir(exist_ok=True)
+            write_whole(target, document.text)
+        write_output(content, self.out, is_page=self.form is OutputFormat.HTML)
+
+
+def _text_files(text_out: Path | None, documents: Sequence[TextFile]) -> list[Path]:
     """The files to write texts to: the path itself for one document, else files in the folder that it names.
 
     Raises ``ValueError`` if they cannot be written, or would overwrite a document.
@@ -48,13 +136,6 @@ def check_text_out(text_out: Path | None, documents: Sequence[TextFile]) -> list
             if document.path != STANDARD_INPUT and target.exists() and target.samefile(document.path):
                 raise ValueError(f"--text-out {target}: got a document to scan; expected another file")
     return targets
-
-
-def write_texts(documents: Sequence[TextFile], targets: Sequence[Path]) -> None:
-    """Write each text to its file; the folder of several is created."""
-    for document, target in zip(documents, targets, strict=True) if targets else ():
-        target.parent.mkdir(exist_ok=True)
-        write_whole(target, document.text)
 
 
 def _names(documents: Sequence[TextFile]) -> list[str]:

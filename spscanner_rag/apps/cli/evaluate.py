@@ -1,27 +1,42 @@
 """``spscanner eval``: how well retrievers find the evidence of questions on documents."""
 
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli import arguments
-from spscanner_rag.apps.cli.arguments import names_in, optional
-from spscanner_rag.apps.cli.evaluation_answers import (
-    AnswerForm,
-    Answering,
+from spscanner_rag.apps.cli.evaluation_options import (
     AnswerOptions,
-    Answers,
-    DirectAnswers,
-    DirectWindow,
-    Judge,
-    MaxAnswerRequests,
-    tell_ended_early,
+    Compared,
+    CorpusOptions,
+    QuestionOptions,
+    Variants,
 )
-from spscanner_rag.apps.cli.evaluation_options import cutoffs_of, first_stages_of, refuse_with_beir
-from spscanner_rag.apps.cli.evaluation_run import documents_of, replies_kept, run_facts, run_study, tell_found
+from spscanner_rag.apps.cli.options import RetrieverOptions, grouped, tell
+from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+from spscanner_rag.text.escaping import one_line
+
+if TYPE_CHECKING:
+    from spscanner_rag.lab.answers.prompts import AnswerLength
+    from spscanner_rag.lab.evaluation.answer_run import AnswerSet, AnswerSource
+    from spscanner_rag.lab.evaluation.corpus_study import CorpusStudy
+    from spscanner_rag.lab.evaluation.records import RecordFile
+    from spscanner_rag.lab.evaluation.report.result import Result
+    from spscanner_rag.lab.evaluation.settings import Setting
+    from spscanner_rag.lab.evaluation.study import Study
+    from spscanner_rag.lab.evidence.questions import Document
+    from spscanner_rag.lab.llm.asking import Asker
+    from spscanner_rag.scorers import Scorer
 
 RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
@@ -30,7 +45,11 @@ models replies.jsonl, with --answers answers.json, answers.jsonl and answer-repl
 an interrupted run. Exit code: 0, or 3 if --max-requests or the provider ended the answers early.
 """
 
+ENDED_EARLY = 3
+"""Exit code of a run whose model may not be asked more."""
 
+
+@grouped
 def evaluate(
     data: Annotated[
         list[Path],
@@ -40,205 +59,287 @@ def evaluate(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
-    retrievers: Annotated[
-        str, typer.Option(help="Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ...")
-    ] = "scanner,bm25,dense",
-    unit: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated: sentence, chunk, passage, document. The scanner has sentences only."
-        ),
-    ] = "sentence",
-    max_questions: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most this many questions from each source.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0,
-    held_out: Annotated[
-        list[str] | None,
-        optional("Only the tenth of these sources' documents that training leaves out.", "SOURCE..."),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False,
-    context_ablation: Annotated[
-        bool,
-        typer.Option(
-            "--context-ablation",
-            help="Also the bundled scanner on single sentences, on chunks and on windows of 1,024 tokens.",
-        ),
-    ] = False,
-    calibration: Annotated[
-        bool,
-        typer.Option(
-            "--calibration",
-            help="Also test whether the scanner's scores are probabilities, and score unanswerable questions.",
-        ),
-    ] = False,
-    rotate: Annotated[
-        bool,
-        typer.Option(
-            "--rotate",
-            help="Ask every question with its evidence in the first and in the last tenth of the document.",
-        ),
-    ] = False,
-    corpus: Annotated[
-        bool,
-        typer.Option(
-            "--corpus",
-            help="Ask every question of all documents of its source together, not of its own alone.",
-        ),
-    ] = False,
-    among: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            metavar="N",
-            help="With --corpus, or instead: of the right document and the N - 1 hardest others of its source.",
-            show_default=False,
-        ),
-    ] = None,
-    first_stage: Annotated[
-        str | None,
-        optional(
-            "With --corpus: comma-separated, what chooses the documents that a retriever without an index reads: "
-            "none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with --among, none."
-        ),
-    ] = None,
-    read_documents: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="With a first stage: at most this many documents are read."),
-    ] = 10,
-    document_characters: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="With --corpus: cut longer documents at sentence ends, so that evidence stays in.",
-            show_default=False,
-        ),
-    ] = None,
-    cutoffs: Annotated[
-        str, typer.Option(metavar="K,...", help="Numbers of units, or of documents of BEIR, to measure at.")
-    ] = "",
-    aggregation: Annotated[
-        str,
-        typer.Option(
-            help="With --corpus or BEIR, what scores a document by its units: max, mean, mean_top, sum, "
-            "logsumexp, first, or long (--unit document)."
-        ),
-    ] = "max",
-    split: Annotated[str, typer.Option(help="With BEIR: which judgements, qrels/SPLIT.tsv.")] = "test",
-    answers: Answers = None,
-    judge: Judge = None,
-    direct_answers: DirectAnswers = False,
-    direct_window: DirectWindow = 120_000,
-    answer_form: AnswerForm = "sentence",
-    max_requests: MaxAnswerRequests = None,
-    device: arguments.Device = "auto",
-    dtype: arguments.ScannerDtype = "auto",
-    threads: arguments.Threads = None,
-    trust_remote_code: arguments.TrustRemoteCode = False,
+    compared: Compared,
+    which: QuestionOptions,
+    variants: Variants,
+    of_many: CorpusOptions,
+    answers: AnswerOptions,
+    computes: RetrieverOptions,
 ) -> None:
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
     from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
-    from spscanner_rag.baselines.units import segmenter_of
     from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
-    from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS, ablated
-    from spscanner_rag.lab.evaluation.corpus_study import CorpusStudy, corpus_study_of
-    from spscanner_rag.lab.evaluation.judged.beir import is_beir, read_beir
-    from spscanner_rag.lab.evaluation.judged.study import judged_study_of
     from spscanner_rag.lab.evaluation.records import RecordFile
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
     from spscanner_rag.lab.evaluation.run_file import check_arguments
-    from spscanner_rag.lab.evaluation.settings import settings_of
-    from spscanner_rag.lab.evaluation.study import Study, study_of
-    from spscanner_rag.lab.retriever_names import Options, check_names, scorer_of
-    from spscanner_rag.results.document_score import check_aggregation
-    from spscanner_rag.scan.threads import use_threads
 
-    names, units = names_in("--retrievers", retrievers), names_in("--unit", unit)
-    check_names(names)
-    for kind in units:
-        segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
-    settings = settings_of(names, units)
-    further = [ALONE, CHUNKS, WINDOWS] if context_ablation else []
-    measured = cutoffs_of(cutoffs)
-    judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
-    corpus = corpus or among is not None or judged_folder is not None
-    check_aggregation(aggregation)
-    if aggregation != "max" and not corpus:
-        raise ValueError("got --aggregation without --corpus; expected both, or neither")
-    other_run = {"--context-ablation": context_ablation, "--calibration": calibration, "--rotate": rotate}
-    answer_options = AnswerOptions(answers, judge, direct_answers, direct_window, answer_form, max_requests)
-    stages = first_stages_of(corpus, among, first_stage, document_characters, other_run)
-    documents, bad = ([], 0) if judged_folder else documents_of(data, held_out or [], skip_bad)
-    study: Study | CorpusStudy
-    own: dict[str, Any] = {"cutoffs": measured, "aggregation": aggregation}
-    if judged_folder is not None:
-        refuse_with_beir(among, document_characters, held_out, max_questions)
-        judged = read_beir(judged_folder, split)
-        documents = list(judged.documents)
-        own |= {"first_stages": stages, "read_documents": read_documents}
-        study = judged_study_of(settings, judged, seed, **own)
-    elif corpus:
-        study = corpus_study_of(
-            settings,
-            documents,
-            max_questions,
-            seed,
-            first_stages=stages,
-            read_documents=read_documents,
-            among=among,
-            characters=document_characters,
-            **own,
-        )
-    else:
-        study = study_of(
-            [*settings, *further],
-            documents,
-            max_questions,
-            seed,
-            calibration=calibration,
-            rotate=rotate,
-            cutoffs=measured,
-        )
-    answering = Answering(answer_options, study) if answers is not None else None
+    study, documents, bad = _study(data, compared, which, variants, of_many)
+    answering = _Answering(answers, study) if answers.answers is not None else None
     run_arguments = {
-        "max_questions": max_questions,
-        "seed": seed,
-        "held_out": sorted(held_out or []),
-        "device": device,
-        "dtype": dtype,
-        "trust_remote_code": trust_remote_code,
+        "max_questions": which.max_questions,
+        "seed": which.seed,
+        "held_out": sorted(which.held_out or []),
+        "device": computes.device,
+        "dtype": computes.dtype,
+        "trust_remote_code": computes.trust_remote_code,
         "version": __version__,
         **study.arguments,
     }
     refuse_in_use(out)
     check_arguments(out, run_arguments)
     titles: dict[str, str] = {}  # filled by each `run` of the study, read by the scorers
-    options = Options("sentence", device, dtype, trust_remote_code, titles)
-    asked = list(settings)
-    if isinstance(study, CorpusStudy):
-        # a text is one of many, and comes back with the next question
-        options = replace(options, keep_texts=len(documents) * len({*units, "sentence", "chunk"}))
-        asked += study.stages
-    use_threads(threads)
-    names = list(dict.fromkeys(setting.retriever for setting in asked))
-    loaded = {name: scorer_of(name, options) for name in names}  # a missing one is reported before any work
-    scorers = {setting: loaded[setting.retriever] for setting in asked}
-    if context_ablation:
-        scorers |= ablated(device, dtype)
-        loaded.setdefault("scanner", scorer_of("scanner", options))  # whose variants they are
+    loaded, scorers = _scorers(study, compared, len(documents), variants, computes, titles)
     identities = {name: identity_of(name, scorer) for name, scorer in loaded.items()}
     with folder_lock(out) as leftovers:  # the first write, after everything is loaded
         file = RecordFile(out, run_arguments | {"retrievers": identities})
-        tell_found(out, len(file.records), len(leftovers))
-        with replies_kept(loaded, out / "replies.jsonl"):
-            run_study(study, scorers, file, titles)
+        _report_found(out, len(file.records), len(leftovers))
+        with _replies_kept(loaded, out / "replies.jsonl"):
+            _run_study(study, scorers, file, titles)
             result, stopped = study.result(list(file.records.values())), ""
             if answering is not None:
-                write_result(result, out, run_facts(bad))  # what an interruption leaves
+                write_result(result, out, _run_facts(bad))  # what an interruption leaves
                 result, stopped = answering.added_to(result, scorers, titles, out)
-        write_result(result, out, run_facts(bad))
+        write_result(result, out, _run_facts(bad))
     show_result(result, out)
     if stopped:
-        tell_ended_early(stopped)
+        _exit_early(stopped)
+
+
+def _study(
+    data: Sequence[Path],
+    compared: Compared,
+    which: QuestionOptions,
+    variants: Variants,
+    of_many: CorpusOptions,
+) -> "tuple[Study | CorpusStudy, list[Document], int]":
+    """What is asked of whom, the documents, and how many bad lines of theirs were left out."""
+    from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS
+    from spscanner_rag.lab.evaluation.corpus_study import corpus_study_of
+    from spscanner_rag.lab.evaluation.judged.beir import is_beir, read_beir
+    from spscanner_rag.lab.evaluation.judged.study import judged_study_of
+    from spscanner_rag.lab.evaluation.study import study_of
+
+    settings, measured = compared.settings, of_many.measured()
+    judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
+    is_corpus = of_many.corpus or of_many.among is not None or judged_folder is not None
+    stages = of_many.stages(is_corpus, variants)
+    own: dict[str, Any] = {"cutoffs": measured, "aggregation": of_many.aggregation, "first_stages": stages,
+                           "read_documents": of_many.read_documents}  # fmt: skip
+    if judged_folder is not None:
+        of_files = {"--among": of_many.among, "--document-characters": of_many.document_characters,
+                    "--held-out": which.held_out, "--max-questions": which.max_questions}  # fmt: skip
+        for option, value in of_files.items():
+            if value is not None:
+                raise ValueError(
+                    f"got {option} with a folder in BEIR's layout; expected it with question files"
+                )
+        judged = read_beir(judged_folder, of_many.split)
+        return judged_study_of(settings, judged, which.seed, **own), list(judged.documents), 0
+    documents, bad = _documents_of(data, which.held_out or [], which.skip_bad)
+    if is_corpus:
+        corpus_study = corpus_study_of(
+            settings,
+            documents,
+            which.max_questions,
+            which.seed,
+            among=of_many.among,
+            characters=of_many.document_characters,
+            **own,
+        )
+        return corpus_study, documents, bad
+    study = study_of(
+        [*settings, *([ALONE, CHUNKS, WINDOWS] if variants.context_ablation else [])],
+        documents,
+        which.max_questions,
+        which.seed,
+        calibration=variants.calibration,
+        rotate=variants.rotate,
+        cutoffs=measured,
+    )
+    return study, documents, bad
+
+
+def _scorers(
+    study: "Study | CorpusStudy",
+    compared: Compared,
+    documents: int,
+    variants: Variants,
+    computes: RetrieverOptions,
+    titles: dict[str, str],
+) -> "tuple[dict[str, Scorer], dict[Setting, Scorer]]":
+    """The scorers by name and by setting; a missing one is reported before any work."""
+    from spscanner_rag.lab.evaluation.ablation import ablated
+    from spscanner_rag.lab.evaluation.corpus_study import CorpusStudy
+    from spscanner_rag.lab.retriever_names import Options, scorer_of
+    from spscanner_rag.scan.threads import use_threads
+
+    options = Options("sentence", computes.device, computes.dtype, computes.trust_remote_code, titles)
+    asked = list(compared.settings)
+    if isinstance(study, CorpusStudy):
+        # a text is one of many, and comes back with the next question
+        options = replace(options, keep_texts=documents * len({*compared.units, "sentence", "chunk"}))
+        asked += study.stages
+    use_threads(computes.threads)
+    loaded = {name: scorer_of(name, options) for name in dict.fromkeys(each.retriever for each in asked)}
+    scorers = {setting: loaded[setting.retriever] for setting in asked}
+    if variants.context_ablation:
+        scorers |= ablated(computes.device, computes.dtype)
+        loaded.setdefault("scanner", scorer_of("scanner", options))  # whose variants they are
+    return loaded, scorers
+
+
+def _report_found(out: Path, records: int, leftovers: int) -> None:
+    """Say on standard error what an earlier run left in the folder."""
+    if records:
+        tell(f"{out}: found {records:,} records of an earlier run, which are kept")
+    if leftovers:
+        tell(f"{out}: removed {leftovers:,} unfinished files of a run that was killed")
+
+
+def _run_facts(bad: int) -> dict[str, str]:
+    """What a report says about its run, beside its numbers."""
+    from spscanner_rag.scan.devices import processor_name
+
+    return {
+        "Command": one_line(shlex.join(["spscanner", *sys.argv[1:]])),
+        "Machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}",
+        "Python": platform.python_version(),
+        "Date": datetime.now(UTC).date().isoformat(),
+        "Lines left out": str(bad),
+    }
+
+
+def _documents_of(
+    paths: Sequence[Path], held_out: Sequence[str], skip_bad: bool
+) -> tuple[list["Document"], int]:
+    """The documents of question files, and how many bad lines were left out."""
+    from spscanner_rag.lab.evidence.questions import DataError, read_documents
+    from spscanner_rag.lab.evidence.sampling import only_held_out
+
+    bad: list[DataError] = []
+    every = read_documents(paths, bad.append if skip_bad else None, distinct=True)
+    documents = list(only_held_out(every, held_out))
+    for error in bad[:5]:
+        tell(f"left out: {error}")
+    return documents, len(bad)
+
+
+@contextmanager
+def _replies_kept(scorers: Mapping[str, "Scorer"], path: Path) -> Iterator[None]:
+    """Keep the replies of the language models behind scorers in a file, if there are any such models."""
+    from spscanner_rag.lab.llm.listwise import keep_replies
+    from spscanner_rag.lab.llm.replies import ReplyFile
+    from spscanner_rag.lab.retriever_names import NameParts
+
+    if not any(NameParts.of(name).asks_a_model for name in scorers):
+        yield
+        return
+    with ReplyFile(path) as replies:
+        keep_replies(scorers.values(), replies)
+        yield
+
+
+def _run_study(
+    study: "Study | CorpusStudy",
+    scorers: dict["Setting", "Scorer"],
+    file: "RecordFile",
+    titles: dict[str, str],
+) -> None:
+    """Ask every question of a study that has no record yet, and show the progress."""
+    from spscanner_rag.scan.prepare import bundled_token_counter
+
+    count_tokens = bundled_token_counter()  # the same for all settings, and offline
+    console = open_console(sys.stderr)
+    with progress_bars(console, disable=not console.is_terminal) as bars:
+        for ask in study.asks:
+            bar = bars.add_task(one_line(ask.setting.label), total=None)
+
+            def show(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
+                bars.update(bar, completed=done, total=total)
+
+            ask.run(scorers, titles, count_tokens, file, show)
+
+
+class _Answering:
+    """The answers to the questions of a study, whose models are loaded before any work.
+
+    Raises
+    ------
+    ValueError, ImportError
+        For a study whose questions are not asked of single documents or have no answers, and for a model that is
+        not there.
+    """
+
+    def __init__(self, options: AnswerOptions, study: object) -> None:
+        from spscanner_rag.lab.evaluation.answer_run import questions_with_answers
+        from spscanner_rag.lab.evaluation.study import RotatedStudy, Study
+        from spscanner_rag.lab.llm.language_models import named_model
+        from spscanner_rag.text.token_counts import resolve_counter
+
+        if not isinstance(study, Study) or isinstance(study, RotatedStudy):
+            raise ValueError(
+                "got --answers with --corpus, --among, --rotate or a folder in BEIR's layout; expected questions "
+                "on single documents: make two runs, each with its own --out"
+            )
+        self.options, self.study = options, study
+        self.questions = questions_with_answers(study.questions)
+        self.model = named_model(options.answers or "")[1]
+        self.judge = None if options.judge is None else named_model(options.judge)[1]
+        self.count_tokens = resolve_counter("o200k_base")
+
+    def added_to(
+        self, result: "Result", scorers: Mapping["Setting", "Scorer"], titles: dict[str, str], out: Path
+    ) -> tuple["Result", str]:
+        """The result with the answers, and why asking ended early, if it did; ``answers.jsonl`` is written."""
+        from spscanner_rag.checkpoint.whole_file import write_whole
+        from spscanner_rag.lab.evaluation.answer_run import retriever_sources, whole_documents
+        from spscanner_rag.lab.evaluation.report.answer_table import answer_lines, answer_rows, answer_table
+        from spscanner_rag.lab.llm.asking import Asker, Budget
+        from spscanner_rag.lab.llm.replies import ReplyFile
+
+        sources = retriever_sources(self.study.settings, scorers, titles)
+        if self.options.direct_answers:
+            sources.append(whole_documents(self.options.direct_window))
+        with ReplyFile(out / "answer-replies.jsonl") as replies:
+            budget = Budget(
+                max_requests=self.options.max_requests, requests=replies.attempts, usage=replies.usage
+            )
+            asker = Asker(replies=replies, budget=budget, count_tokens=self.count_tokens, retries=5)
+            sets = self._answer_sets(sources, asker)
+            prompt_tokens, reply_tokens = replies.usage
+            spent = {
+                "requests": replies.attempts, "prompt_tokens": prompt_tokens, "reply_tokens": reply_tokens,
+            }  # fmt: skip
+        rows = answer_rows(sets, self.study.seed)
+        write_whole(out / "answers.jsonl", "".join(f"{json.dumps(line)}\n" for line in answer_lines(sets)))
+        named = {"model": self.options.answers, "judge": self.options.judge, "form": self.options.answer_form}
+        table = answer_table(sets, rows, self.judge is not None)
+        found = replace(
+            result,
+            tables=[*result.tables, table],
+            files={**result.files, "answers.json": {**named, "spent": spent, "rows": rows}},
+        )
+        return found, budget.stopped
+
+    def _answer_sets(self, sources: "Sequence[AnswerSource]", asker: "Asker") -> "list[AnswerSet]":
+        from spscanner_rag.lab.evaluation.answer_run import answer_from
+
+        sets = []
+        console = open_console(sys.stderr)
+        with progress_bars(console, disable=not console.is_terminal) as bars:
+            for source in sources:
+                bar = bars.add_task(one_line(f"answers from {source.label}"), total=None)
+
+                def show(done: int, bar: Any = bar) -> None:  # noqa: ANN401 - rich's own number
+                    bars.update(bar, completed=done)
+
+                form: AnswerLength = self.options.answer_form  # type: ignore[assignment]  # one of `FORMS`
+                shown = replace(asker, progress=show)
+                sets.append(answer_from(source, self.questions, self.model, self.judge, shown, form))
+        return sets
+
+
+def _exit_early(stopped: str) -> None:
+    """Say why answers are missing, and end the program with `ENDED_EARLY`."""
+    tell(f"ended early: {stopped}; the same command goes on, and asks nothing again that has a reply")
+    raise typer.Exit(ENDED_EARLY)

@@ -1,32 +1,180 @@
-"""Options of ``spscanner eval`` that depend on each other or are lists."""
+"""Options of ``spscanner eval``, in groups that check themselves."""
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
-from spscanner_rag.apps.cli.arguments import names_in
+import typer
+
+from spscanner_rag.apps.cli.options import at_least, names_in, optional
+
+if TYPE_CHECKING:
+    from spscanner_rag.lab.evaluation.settings import Setting
+
+FORMS = ("phrase", "sentence", "paragraph")
 
 
-def first_stages_of(
-    corpus: bool,
-    among: int | None,
-    first_stage: str | None,
-    document_characters: int | None,
-    other_run: Mapping[str, bool],
-) -> list[str]:
-    """The first stages of a run on corpora; ``ValueError`` for options that do not go together."""
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The retrievers and their units."""
+
+    retrievers: Annotated[
+        str, typer.Option(help="Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ...")
+    ] = "scanner,bm25,dense"
+    unit: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated: sentence, chunk, passage, document. The scanner has sentences only."
+        ),
+    ] = "sentence"
+
+    @cached_property
+    def units(self) -> list[str]:
+        """The kinds of units."""
+        from spscanner_rag.baselines.units import segmenter_of
+
+        units = names_in("--unit", self.unit)
+        for kind in units:
+            segmenter_of(kind)  # type: ignore[arg-type]  # raises an error that lists the kinds
+        return units
+
+    @cached_property
+    def settings(self) -> "list[Setting]":
+        """Every retriever with every unit that it ranks."""
+        from spscanner_rag.lab.evaluation.settings import settings_of
+        from spscanner_rag.lab.retriever_names import check_names
+
+        names = names_in("--retrievers", self.retrievers)
+        check_names(names)
+        return settings_of(names, self.units)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """Which questions are asked."""
+
+    max_questions: Annotated[int | None, at_least(1, "At most this many questions from each source.")] = None
+    seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0
+    held_out: Annotated[
+        list[str] | None,
+        optional("Only the tenth of these sources' documents that training leaves out.", "SOURCE..."),
+    ] = None
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variants:
+    """Runs on single documents that measure something more."""
+
+    context_ablation: Annotated[
+        bool,
+        typer.Option(
+            "--context-ablation",
+            help="Also the bundled scanner on single sentences, on chunks and on windows of 1,024 tokens.",
+        ),
+    ] = False
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration",
+            help="Also test whether the scanner's scores are probabilities, and score unanswerable questions.",
+        ),
+    ] = False
+    rotate: Annotated[
+        bool,
+        typer.Option(
+            "--rotate",
+            help="Ask every question with its evidence in the first and in the last tenth of the document.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions:
+    """Runs in which a question is asked of many documents."""
+
+    corpus: Annotated[
+        bool,
+        typer.Option(
+            "--corpus",
+            help="Ask every question of all documents of its source together, not of its own alone.",
+        ),
+    ] = False
+    among: Annotated[
+        int | None,
+        at_least(
+            2, "With --corpus, or instead: of the right document and the N - 1 hardest others of its source."
+        ),
+    ] = None
+    first_stage: Annotated[
+        str | None,
+        optional(
+            "With --corpus: comma-separated, what chooses the documents that a retriever without an index reads: "
+            "none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with --among, none."
+        ),
+    ] = None
+    read_documents: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="With a first stage: at most this many documents are read."),
+    ] = 10
+    document_characters: Annotated[
+        int | None,
+        at_least(1, "With --corpus: cut longer documents at sentence ends, so that evidence stays in."),
+    ] = None
+    cutoffs: Annotated[
+        str, typer.Option(metavar="K,...", help="Numbers of units, or of documents of BEIR, to measure at.")
+    ] = ""
+    aggregation: Annotated[
+        str,
+        typer.Option(
+            help="With --corpus or BEIR, what scores a document by its units: max, mean, mean_top, sum, "
+            "logsumexp, first, or long (--unit document)."
+        ),
+    ] = "max"
+    split: Annotated[str, typer.Option(help="With BEIR: which judgements, qrels/SPLIT.tsv.")] = "test"
+
+    def measured(self) -> tuple[int, ...]:
+        """The cut-offs, ascending; default those of the paper."""
+        from spscanner_rag.lab.evidence.metrics import CUTOFFS
+
+        if not self.cutoffs:
+            return CUTOFFS
+        words = [word.strip() for word in self.cutoffs.split(",")]
+        if not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**6 for word in words):
+            raise ValueError(
+                f"--cutoffs: got {self.cutoffs!r}; expected whole numbers such as 1,2,5,10,20,50,100"
+            )
+        return tuple(sorted({int(word) for word in words}))
+
+    def stages(self, is_corpus: bool, variants: Variants) -> list[str]:
+        """The first stages; ``ValueError`` for options that do not go together."""
+        from spscanner_rag.lab.evaluation.corpus_study import NO_STAGE, WORDS
+        from spscanner_rag.results.document_score import check_aggregation
+
+        check_aggregation(self.aggregation)
+        if not is_corpus:
+            needing = {"--aggregation": self.aggregation if self.aggregation != "max" else None,
+                       "--first-stage": self.first_stage,
+                       "--document-characters": self.document_characters}  # fmt: skip
+            for option, value in needing.items():
+                if value is not None:
+                    raise ValueError(f"got {option} without --corpus; expected both, or neither")
+            return []
+        for option in ("context_ablation", "calibration", "rotate"):
+            if getattr(variants, option):
+                raise ValueError(
+                    f"got --corpus and --{option.replace('_', '-')}; expected one of them: make two runs, each "
+                    "with its own --out"
+                )
+        return first_stages_of(self.first_stage or (WORDS if self.among is None else NO_STAGE))
+
+
+def first_stages_of(value: str) -> list[str]:
+    """The names in --first-stage; ``ValueError`` for a retriever that cannot be one."""
     from spscanner_rag.lab.evaluation.corpus_study import NO_STAGE, WORDS
     from spscanner_rag.lab.retriever_names import NameParts, check_name
 
-    if not corpus:
-        for option, value in (("--first-stage", first_stage), ("--document-characters", document_characters)):
-            if value is not None:
-                raise ValueError(f"got {option} without --corpus; expected both, or neither")
-        return []
-    wrong = [option for option, given in other_run.items() if given]
-    if wrong:
-        raise ValueError(
-            f"got --corpus and {wrong[0]}; expected one of them: make two runs, each with its own --out"
-        )
-    names = names_in("--first-stage", first_stage or (WORDS if among is None else NO_STAGE))
+    names = names_in("--first-stage", value)
     for name in names:
         if name not in (NO_STAGE, WORDS):
             check_name(name)
@@ -35,27 +183,50 @@ def first_stages_of(
     return names
 
 
-def refuse_with_beir(
-    among: int | None,
-    document_characters: int | None,
-    held_out: Sequence[str] | None,
-    max_questions: int | None,
-) -> None:
-    """Raise ``ValueError`` for options of question files that were given with a folder in BEIR's layout."""
-    given = {"--among": among, "--document-characters": document_characters, "--held-out": held_out,
-             "--max-questions": max_questions}  # fmt: skip
-    for option, value in given.items():
-        if value is not None:
-            raise ValueError(f"got {option} with a folder in BEIR's layout; expected it with question files")
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """Answers of a language model; ``ValueError`` for options that do not go together."""
 
+    answers: Annotated[
+        str | None,
+        optional(
+            "Language model that answers the questions from the best 50 sentences, or 5 chunks, of each "
+            "retriever: PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
+            "LLM",
+        ),
+    ] = None
+    judge: Annotated[
+        str | None,
+        optional("With --answers: model that compares answers with the right ones. Default: none.", "LLM"),
+    ] = None
+    direct_answers: Annotated[
+        bool,
+        typer.Option(
+            "--direct-answers",
+            help="With --answers: also answer from whole documents; long ones in windows, whose answers are "
+            "merged.",
+        ),
+    ] = False
+    direct_window: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Tokens of these windows; each begins half a window after the last."
+        ),
+    ] = 120_000
+    answer_form: Annotated[str, typer.Option(help="Form of the answers: phrase, sentence or paragraph.")] = (
+        "sentence"
+    )
+    max_requests: Annotated[
+        int | None,
+        at_least(0, "With --answers: most requests to both models, earlier runs in the folder included."),
+    ] = None
 
-def cutoffs_of(value: str) -> tuple[int, ...]:
-    """The numbers of --cutoffs, ascending; those of the paper for an empty string."""
-    from spscanner_rag.lab.evidence.metrics import CUTOFFS
-
-    if not value:
-        return CUTOFFS
-    words = [word.strip() for word in value.split(",")]
-    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**6 for word in words):
-        raise ValueError(f"--cutoffs: got {value!r}; expected whole numbers such as 1,2,5,10,20,50,100")
-    return tuple(sorted({int(word) for word in words}))
+    def __post_init__(self) -> None:
+        if self.answers is None:
+            needing = {"--judge": self.judge, "--direct-answers": self.direct_answers or None,
+                       "--max-requests": self.max_requests}  # fmt: skip
+            for option, value in needing.items():
+                if value is not None:
+                    raise ValueError(f"got {option} without --answers; expected both, or neither")
+        if self.answer_form not in FORMS:
+            raise ValueError(f"--answer-form: got {self.answer_form!r}; expected one of {', '.join(FORMS)}")

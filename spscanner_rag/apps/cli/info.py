@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.arguments import Device, Dtype, Threads
+from spscanner_rag.apps.cli.options import ScannerOptions, grouped
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
@@ -20,20 +20,19 @@ _OPTIONAL_PACKAGES = ("mamba-ssm", "causal-conv1d", "triton")
 Facts = list[tuple[str, str]]
 
 
+@grouped
 def info(
     model: Annotated[
         str | None,
         typer.Argument(help="Checkpoint: a folder or a Hub id; default the bundled one.", show_default=False),
     ] = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    threads: Threads = None,
+    *,
+    computes: ScannerOptions,
 ) -> None:
     """Show versions, the device and dtype chosen, and checkpoint facts."""
-    from spscanner_rag import Scanner
     from spscanner_rag.apps.pages.terminal import print_facts
 
-    scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, threads=threads)
+    scanner = computes.scanner(model)
     print_facts("Versions", _versions(), sys.stdout)
     print_facts("Runs on", _runtime(scanner), sys.stdout)
     print_facts("Checkpoint", _checkpoint(scanner), sys.stdout)

@@ -3,18 +3,24 @@
 import re
 import sys
 from enum import StrEnum
-from io import StringIO
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spscanner_rag.apps.cli import arguments
-from spscanner_rag.apps.cli.arguments import optional, optional_number
-from spscanner_rag.apps.cli.documents import check_text_out, read_documents, write_texts
-from spscanner_rag.apps.cli.output_formats import OutputFormat, chosen_format
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
-from spscanner_rag.files.output import check_output, json_text, write_output
+from spscanner_rag.apps.cli.documents import Files, OutputFormat, OutputOptions
+from spscanner_rag.apps.cli.options import (
+    Model,
+    Query,
+    ScannerOptions,
+    SegmentTokens,
+    ShowProgress,
+    grouped,
+    optional,
+    optional_number,
+    shows_progress,
+)
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
+from spscanner_rag.files.output import json_text
 from spscanner_rag.results import Selection
 from spscanner_rag.scorers import check_query, segment, words_together
 
@@ -67,9 +73,11 @@ def checked_selection(**options: Any) -> Selection:  # noqa: ANN401 - as `Select
         raise ValueError(f"--{name.replace('_', '-')}{colon}{rest}") from None
 
 
+@grouped
 def scan(
-    files: arguments.Files,
-    query: arguments.Query,
+    files: Files,
+    query: Query,
+    *,
     top_k: Annotated[
         str,
         typer.Option(
@@ -99,19 +107,11 @@ def scan(
     order: Annotated[
         OutputOrder, typer.Option(help="Best first, or as in the document.")
     ] = OutputOrder.SCORE,
-    output_format: arguments.Format = None,
-    out: arguments.Out = None,
-    text_out: arguments.TextOut = None,
-    model: Annotated[
-        str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")
-    ] = None,
-    device: arguments.Device = "auto",
-    dtype: arguments.Dtype = "auto",
-    threads: arguments.Threads = None,
-    segment_tokens: Annotated[
-        int | None, optional_number("Tokens the model reads at a time; default the scanner's.")
-    ] = None,
-    progress: arguments.ShowProgress = None,
+    output: OutputOptions,
+    model: Model = None,
+    computes: ScannerOptions,
+    segment_tokens: SegmentTokens = None,
+    progress: ShowProgress = None,
 ) -> None:
     """Show the sentences of documents that answer a question.
 
@@ -120,8 +120,7 @@ def scan(
     A byte order mark is not part of the text.
     """
     check_query(query, "--query")
-    form = chosen_format(output_format, out)
-    neighbours = context if context is not None else int(form is OutputFormat.TEXT)
+    neighbours = context if context is not None else int(output.form is OutputFormat.TEXT)
     selection = checked_selection(
         top_k=parse_top_k(top_k),
         threshold=threshold,
@@ -131,57 +130,38 @@ def scan(
         order=order.value,
         diversity=1.0 if diversity is None else diversity,
     )
-    check_output(out, files)
-    documents = read_documents(files)
-    check_output(out, [document.path for document in documents])
-    targets = check_text_out(text_out, documents)
+    documents = output.read(files)
 
-    from spscanner_rag import Scanner
     from spscanner_rag.apps.pages.terminal import scan_progress
     from spscanner_rag.results.together import select_together
 
-    scanner = Scanner.from_pretrained(
-        model, device=device, dtype=dtype, segment_tokens=segment_tokens, threads=threads
-    )
+    scanner = computes.scanner(model, segment_tokens)
     cuts = [segment(scanner, document.text, document.blocks) for document in documents]
     collection = words_together(scanner, cuts) if len(documents) > 1 else None
-    with scan_progress(sys.stderr.isatty() if progress is None else progress, sys.stderr) as start:
-        results = []
-        for document, units in zip(documents, cuts, strict=True):
-            shown = start(document.path)
-            results.append(
-                scanner.scan_units(query, document.text, units, collection=collection, progress=shown)
+    with scan_progress(shows_progress(progress), sys.stderr) as start:
+        results = [
+            scanner.scan_units(
+                query, document.text, units, collection=collection, progress=start(document.path)
             )
-    scanned = [
-        ScannedDocument(document, result, *selected)
-        for document, result, selected in zip(
-            documents, results, select_together(results, selection), strict=True
-        )
-    ]
-    write_texts(documents, targets)
-    if order is OutputOrder.SCORE and form is not OutputFormat.JSON:
+            for document, units in zip(documents, cuts, strict=True)
+        ]
+    selected = select_together(results, selection)
+    scanned = [ScannedDocument(*each, *own) for *each, own in zip(documents, results, selected, strict=True)]
+    if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
         scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
-    content = _rendered(form, query, scanner.checkpoint.source, scanned, neighbours, out)
-    write_output(content, out, is_page=form is OutputFormat.HTML)
+    output.write(documents, _rendered(output, query, scanner.checkpoint.source, scanned, neighbours))
 
 
 def _rendered(
-    form: OutputFormat,
-    query: str,
-    model: str,
-    scanned: list[ScannedDocument],
-    context: int,
-    out: Path | None,
+    output: OutputOptions, query: str, model: str, scanned: list[ScannedDocument], context: int
 ) -> str:
-    from spscanner_rag.apps.pages import scanned_document
-
-    if form is OutputFormat.JSON:
-        return json_text(scanned_document.described(query, model, scanned))
-    match form:
+    match output.form:
+        case OutputFormat.JSON:
+            return json_text(described(query, model, scanned))
         case OutputFormat.CSV:
-            return scanned_document.to_csv(scanned)
+            return to_csv(scanned)
         case OutputFormat.MARKDOWN:
-            return scanned_document.to_markdown(query, scanned)
+            return to_markdown(query, scanned)
         case OutputFormat.HTML:
             from spscanner_rag.apps.pages.report import render_report
 
@@ -189,4 +169,4 @@ def _rendered(
         case _:
             from spscanner_rag.apps.pages.terminal import render_documents
 
-            return render_documents(scanned, context, StringIO() if out else sys.stdout)
+            return render_documents(scanned, context, output.stream(sys.stdout))

@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
-from spscanner_rag.apps.cli.arguments import Device, Dtype, Threads, optional, optional_number
+from spscanner_rag.apps.cli.options import Model, ScannerOptions, grouped, optional, optional_number
 
 TOKEN_VARIABLE = "SPSCANNER_TOKEN"
 
 
+@grouped
 def serve(
-    model: Annotated[
-        str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")
-    ] = None,
+    *,
+    model: Model = None,
     host: Annotated[
         str, typer.Option(help="Address to listen at; another than this machine's own needs a token.")
     ] = "127.0.0.1",
@@ -35,9 +35,7 @@ def serve(
     max_body_mb: Annotated[int | None, optional_number("Size of a request in MiB; default 16.")] = None,
     max_documents: Annotated[int | None, optional_number("Texts of a request; default 2000.")] = None,
     max_waiting: Annotated[int | None, optional_number("Requests that may wait; default 256.")] = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    threads: Threads = None,
+    computes: ScannerOptions,
 ) -> None:
     """Answer HTTP requests: rerank as Cohere's and TEI's clients ask, and scan.
 
@@ -65,10 +63,9 @@ def serve(
         from spscanner_rag.apps.serving.app import create_app
     except ImportError as error:
         raise ImportError(f'serving needs {error.name}: pip install "spscanner-rag[serve]"') from error
-    from spscanner_rag import Scanner
     from spscanner_rag.apps.serving.access import access_log
 
-    scanner = Scanner.from_pretrained(model, device=device, dtype=dtype, threads=threads)
+    scanner = computes.scanner(model)
     scanner.scan(
         "Is it ready?", "Kernels are compiled when they first run."
     )  # and not in the first client's time

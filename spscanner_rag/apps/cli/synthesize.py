@@ -7,21 +7,15 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from spscanner_rag.apps.cli.arguments import optional
-from spscanner_rag.apps.cli.several_values import SeveralValues
-from spscanner_rag.apps.cli.synthesize_decontaminate import EXIT_CODES as DECONTAMINATE_EXIT_CODES
-from spscanner_rag.apps.cli.synthesize_decontaminate import decontaminate
-from spscanner_rag.apps.cli.synthesize_make import RESULTS, make
-from spscanner_rag.apps.cli.synthesize_options import (
+from spscanner_rag.apps.cli.options import SeveralValues, grouped, optional, tell
+from spscanner_rag.apps.cli.synthesize_make import (
     ENDED_EARLY,
     NOTHING_USABLE,
-    MaxCost,
-    MaxRequests,
-    PricePrompt,
-    PriceReply,
-    Prompts,
-    ReplyForm,
-    tell,
+    RESULTS,
+    AskingOptions,
+    MaxShare,
+    MinWords,
+    make,
 )
 from spscanner_rag.text.escaping import one_line
 
@@ -43,11 +37,61 @@ synthesize = typer.Typer(
     "DIR` is short for `spscanner synthesize make FILE... --out DIR`.",
 )
 synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples from documents.")(make)
-synthesize.command(
+
+
+@synthesize.command(
     cls=SeveralValues,
-    epilog=DECONTAMINATE_EXIT_CODES,
+    epilog="Exit code: 0 if lines were kept, 1 if none is left, 2 for bad input.",
     short_help="Drop examples that share text with tests.",
-)(decontaminate)
+)
+def decontaminate(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Training or question files, .jsonl or .jsonl.gz."),
+    ],
+    against: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="TEST...", help="Test documents: question files, text files, or folders of them."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File for the lines that are kept, .jsonl.")],
+    report: Annotated[
+        Path | None,
+        optional("File for one line about each dropped document: its share, and a shared sentence.", "FILE"),
+    ] = None,
+    min_words: MinWords = 10,
+    max_share: MaxShare = 0.01,
+) -> None:
+    """Copy the examples whose documents share no text with test documents."""
+    from spscanner_rag.files.output import check_output
+    from spscanner_rag.lab.synthesis.decontaminated_file import write_decontaminated
+
+    if out.suffix != ".jsonl":
+        raise ValueError(f"--out {out}: expected a file that ends in .jsonl")
+    inputs = [str(path) for path in (*files, *against)]
+    check_output(out, inputs)
+    check_output(report, [*inputs, str(out)])
+    if report is not None and report.resolve() == out.resolve():
+        raise ValueError(f"--report {report}: got the file of --out; expected another: change the name")
+    found = write_decontaminated(files, against, out, report=report, min_words=min_words, max_share=max_share)
+    lines = []
+    if found.kept:
+        lines.append(f"{found.kept:,} documents in {one_line(str(out))}")
+    lines.append(
+        f"{found.dropped:,} documents dropped: they share text with {found.held_out:,} test documents"
+    )
+    if found.first is not None:
+        first = found.first
+        lines.append(
+            f"the first is {one_line(first.doc_id)}, {first.share:.1%} of its sentences, most with "
+            f"{one_line(first.held_out_doc_id)}: {one_line(first.example)[:200]}"
+        )
+    if not found.kept:
+        lines.append(f"nothing is left, so {one_line(str(out))} was not written")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    if not found.kept:
+        raise typer.Exit(NOTHING_USABLE)
 
 
 @synthesize.command("inspect", short_help="Write a page that shows examples.")
@@ -90,6 +134,7 @@ def inspect_examples(
     "input.",
     short_help="Label the sentences that questions need.",
 )
+@grouped
 def annotate(
     data: Annotated[
         list[Path],
@@ -105,6 +150,7 @@ def annotate(
     checker: Annotated[
         str, typer.Option(help="Model that must find the answer in the labelled sentences alone.")
     ],
+    *,
     stronger: Annotated[
         str | None, optional("Model that labels again in wide windows; default: the one of --llm.", "LLM")
     ] = None,
@@ -115,39 +161,23 @@ def annotate(
             "section 8); selection: 200 at a time, then a choice among the candidates (appendix E.6)."
         ),
     ] = "windows",
-    prompts: Prompts = None,
-    reply_form: ReplyForm = "auto",
-    workers: Annotated[int, typer.Option(min=1, help="Documents worked on at the same time.")] = 8,
-    max_requests: MaxRequests = None,
-    max_cost: MaxCost = None,
-    price_prompt: PricePrompt = 0.0,
-    price_reply: PriceReply = 0.0,
+    asking: AskingOptions,
 ) -> None:
     """Label the sentences that questions need, and keep the questions whose answer follows from them."""
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.llm.asking import Prices
     from spscanner_rag.lab.synthesis.annotation_run import AnnotationModels
     from spscanner_rag.lab.synthesis.annotation_run import annotate as annotate_files
-    from spscanner_rag.lab.synthesis.start import RunOptions
 
     if mode not in ("windows", "selection"):
         raise ValueError(f"--mode: got {mode!r}; expected windows or selection")
-    options = RunOptions(
-        sources=(),
-        prompts=prompts,
-        reply_form=reply_form,
-        prices=Prices(price_prompt, price_reply),
-        max_requests=max_requests,
-        max_cost=max_cost,
-    )
     with folder_lock(out):
         summary = annotate_files(
             data,
             out,
             AnnotationModels(llm, stronger or llm, checker),
-            options,
+            asking.of_run(),
             mode="selection" if mode == "selection" else "windows",
-            workers=workers,
+            workers=asking.workers,
             notify=tell,
         )
     sys.stdout.write(

@@ -1,23 +1,21 @@
 """``spscanner synthesize make``: examples for training and tests from plain documents."""
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spscanner_rag.apps.cli.arguments import ShowProgress, optional, optional_number
-from spscanner_rag.apps.cli.synthesize_options import (
-    ENDED_EARLY,
-    NOTHING_USABLE,
-    MaxCost,
-    MaxRequests,
-    MaxShare,
-    MinWords,
-    PricePrompt,
-    PriceReply,
-    Prompts,
-    ReplyForm,
+from spscanner_rag.apps.cli.options import (
+    ShowProgress,
+    at_least,
+    grouped,
+    optional,
+    optional_number,
+    shows_progress,
     tell,
 )
 from spscanner_rag.text.escaping import one_line
@@ -25,6 +23,8 @@ from spscanner_rag.text.escaping import one_line
 if TYPE_CHECKING:
     from spscanner_rag.lab.llm.asking import Prices
     from spscanner_rag.lab.synthesis.run import SynthesisRun
+    from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+    from spscanner_rag.lab.synthesis.start import RunOptions
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
 --test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
@@ -32,27 +32,86 @@ interrupted. Exit code: 0 if examples were written, 3 if the run ended early wit
 for bad input.
 """
 
-Sources = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...",
-        help="Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
-    ),
+NOTHING_USABLE, ENDED_EARLY = 1, 3
+"""Exit codes of runs without a result, and of runs that ended before all was asked."""
+
+MinWords = Annotated[
+    int, typer.Option(min=1, help="Sentences with fewer words do not count as shared; 1 counts all.")
 ]
-LanguageModelName = Annotated[
-    str,
+MaxShare = Annotated[
+    float,
     typer.Option(
-        help="Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through LlamaIndex or "
-        "LangChain, whichever is installed; FILE.py:NAME, a model or a function of yours; or scripted, a "
-        "stand-in that costs nothing, to try this out."
+        min=0,
+        help="Share of a document's sentences that may be shared, below 1; a document with more is dropped.",
     ),
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskingOptions:
+    """How a language model is asked, and what that may cost."""
+
+    prompts: Annotated[
+        Path | None,
+        optional("Folder of prompts; they replace those of the package that have the same names.", "DIR"),
+    ] = None
+    reply_form: Annotated[
+        str,
+        typer.Option(
+            help="Form of replies: json; keywords, lines that begin with one; auto, json where the model's "
+            "framework can hold it to a schema."
+        ),
+    ] = "auto"
+    workers: Annotated[
+        int, typer.Option(min=1, help="Documents, or sub-documents, worked on at the same time.")
+    ] = 8
+    max_requests: Annotated[
+        int | None, optional_number("Most requests, those of earlier runs in the folder included.")
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        optional_number("Most that all of these may cost, in the currency of the prices.", float),
+    ] = None
+    price_prompt: Annotated[
+        float, typer.Option(min=0, help="Price of a million prompt tokens, in your currency.")
+    ] = 0.0
+    price_reply: Annotated[float, typer.Option(min=0, help="Price of a million reply tokens.")] = 0.0
+
+    def of_run(self, sources: Sequence[Path] = (), **others: Any) -> "RunOptions":  # noqa: ANN401 - of `RunOptions`
+        """The options of a run on these sources, with others that only this run has."""
+        from spscanner_rag.lab.llm.asking import Prices
+        from spscanner_rag.lab.synthesis.start import RunOptions
+
+        return RunOptions(
+            sources=tuple(sources),
+            prompts=self.prompts,
+            reply_form=self.reply_form,
+            prices=Prices(self.price_prompt, self.price_reply),
+            max_requests=self.max_requests,
+            max_cost=self.max_cost,
+            **others,
+        )
+
+
+@grouped
 def make(
-    sources: Sources,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the results; a run found there resumes.")],
-    llm: LanguageModelName = "scripted",
+    *,
+    llm: Annotated[
+        str,
+        typer.Option(
+            help="Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through LlamaIndex "
+            "or LangChain, whichever is installed; FILE.py:NAME, a model or a function of yours; or scripted, a "
+            "stand-in that costs nothing, to try this out."
+        ),
+    ] = "scripted",
     strategy: Annotated[
         str,
         typer.Option(
@@ -76,10 +135,7 @@ def make(
         ),
     ] = "",
     per_document: Annotated[int, typer.Option(min=1, help="Most sub-documents of one document.")] = 1,
-    most: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most sub-documents in all; default: no limit.", show_default=False),
-    ] = None,
+    most: Annotated[int | None, at_least(1, "Most sub-documents in all; default: no limit.")] = None,
     seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
     language: Annotated[
         str, typer.Option(help="Language of the documents and questions, as a code of two letters.")
@@ -109,16 +165,10 @@ def make(
         str,
         typer.Option(help="For --strategy pair: sentence-transformers model that finds similar sentences."),
     ] = "sentence-transformers/all-MiniLM-L6-v2",
-    prompts: Prompts = None,
-    reply_form: ReplyForm = "auto",
-    workers: Annotated[int, typer.Option(min=1, help="Sub-documents worked on at the same time.")] = 8,
+    asking: AskingOptions,
     requests_per_minute: Annotated[
         float | None, optional_number("Most requests a minute; default: no limit.", float)
     ] = None,
-    max_requests: MaxRequests = None,
-    max_cost: MaxCost = None,
-    price_prompt: PricePrompt = 0.0,
-    price_reply: PriceReply = 0.0,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Estimate requests, tokens and, with prices, the cost; ask nothing."),
@@ -144,8 +194,6 @@ def make(
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.llm.asking import Prices
-    from spscanner_rag.lab.synthesis import start
     from spscanner_rag.lab.synthesis.settings import SynthesisSettings
     from spscanner_rag.lab.synthesis.sources import source_files
 
@@ -164,16 +212,11 @@ def make(
         max_share=max_share,
         test_share=test_share,
     )
-    options = start.RunOptions(
-        sources=tuple(sources),
+    options = asking.of_run(
+        sources,
         llm=llm,
         against=tuple(against or ()),
-        prompts=prompts,
-        reply_form=reply_form,
         embedder=embedder,
-        prices=Prices(price_prompt, price_reply),
-        max_requests=max_requests,
-        max_cost=max_cost,
         requests_per_minute=requests_per_minute,
     )
     source_files(options.sources)  # what is missing is reported before any work
@@ -184,13 +227,13 @@ def make(
             return
         from spscanner_rag.lab.synthesis.folder_run import FolderRun
 
-        with FolderRun(settings, options, out, workers, most, tell) as made:
+        with FolderRun(settings, options, out, asking.workers, most, tell) as made:
             if read_batch is not None:
                 came, failed = made.take_batch(*read_batch)
                 tell(f"took {came:,} replies of the batch; {failed:,} requests failed and are asked again")
-            run = made.run(write_batch, batch_format, _show(progress))
+            run = made.run(write_batch, batch_format, _progress(shows_progress(progress)))
             counts = made.write(run)
-    _tell_result(run, counts, out)
+    _write_summary(run, counts, out)
     if run.pending:
         return
     if not run.outcomes.examples:
@@ -199,7 +242,7 @@ def make(
         raise typer.Exit(ENDED_EARLY)
 
 
-def _estimate(settings: Any, options: Any, out: Path, most: int | None) -> None:  # noqa: ANN401
+def _estimate(settings: "SynthesisSettings", options: "RunOptions", out: Path, most: int | None) -> None:
     from spscanner_rag.lab.synthesis.folder_run import estimate_of
     from spscanner_rag.lab.synthesis.outcomes import ESTIMATE, write_json
 
@@ -217,34 +260,25 @@ def _cost(cost: float, prices: "Prices") -> str:
     return f", cost {cost:,.2f}" if prices.prompt or prices.reply else ", no prices given"
 
 
-def _show(progress: bool | None) -> Any:  # noqa: ANN401 - a context manager of a callable
-    from contextlib import contextmanager
-
+@contextmanager
+def _progress(visible: bool) -> "Iterator[Callable[[SynthesisRun], None]]":
     from rich.progress import TextColumn
 
     from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 
-    @contextmanager
-    def shown() -> Any:  # noqa: ANN401
-        console = open_console(sys.stderr)
-        visible = console.is_terminal if progress is None else progress
-        with progress_bars(
-            console, TextColumn("{task.fields[told]}", markup=False), disable=not visible
-        ) as bars:
-            bar = bars.add_task("sub-documents", total=None, told="")
+    made = TextColumn("{task.fields[made]}", markup=False)
+    with progress_bars(open_console(sys.stderr), made, disable=not visible) as bars:
+        bar = bars.add_task("sub-documents", total=None, made="")
 
-            def show(run: "SynthesisRun") -> None:
-                budget = run.budget
-                made = f"{run.outcomes.examples:,} examples, {budget.requests:,} requests"
-                told = f"{made}, cost {budget.cost:,.2f}"
-                bars.update(bar, completed=run.outcomes.done, told=told)
+        def show(run: "SynthesisRun") -> None:
+            budget = run.budget
+            made = f"{run.outcomes.examples:,} examples, {budget.requests:,} requests"
+            bars.update(bar, completed=run.outcomes.done, made=f"{made}, cost {budget.cost:,.2f}")
 
-            yield show
-
-    return shown()
+        yield show
 
 
-def _tell_result(run: "SynthesisRun", counts: dict[str, int], out: Path) -> None:
+def _write_summary(run: "SynthesisRun", counts: dict[str, int], out: Path) -> None:
     summary = run.summary()
     lines = [f"{count:,} examples in {one_line(str(out / name))}" for name, count in counts.items() if count]
     lines.append(
@@ -259,8 +293,8 @@ def _tell_result(run: "SynthesisRun", counts: dict[str, int], out: Path) -> None
         )
     for name in ("documents_left_out", "dropped", "malformed_replies"):
         if summary[name]:
-            told = ", ".join(f"{one_line(reason)} ({count:,})" for reason, count in summary[name].items())
-            lines.append(f"{name.replace('_', ' ')}: {told}")
+            counted = ", ".join(f"{one_line(reason)} ({count:,})" for reason, count in summary[name].items())
+            lines.append(f"{name.replace('_', ' ')}: {counted}")
     if summary["waiting_for_a_batch"]:
         lines.append(f"{summary['waiting_for_a_batch']:,} sub-documents wait for the replies of the batch")
     if summary["stopped"]:

@@ -1,43 +1,40 @@
-"""Asks several retrievers one question on a document: what each picks, and at what cost."""
+"""Asks several retrievers one question on documents: what each picks, and at what cost."""
 
+import html
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spscanner_rag.apps.compare.arguments import check_evidence_spans, check_top_k
-from spscanner_rag.apps.compare.asking import Answer, ask
-from spscanner_rag.apps.compare.page import framed, render_comparisons
-from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
+from spscanner_rag.apps.compare.page import render_comparisons
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals, merged
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.results import ScanResult, Selection
 from spscanner_rag.results.coverage import NEVER, Spans, evidence_ranks, evidence_sentences
-from spscanner_rag.scorers import Scorer, check_query
+from spscanner_rag.results.together import Selected, select_together
+from spscanner_rag.scorers import Scorer, check_query, score_batch, segment, words_together
 from spscanner_rag.text.blocks import segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
+from spscanner_rag.text.units import Unit
+
+MOST_PICKS = 500
+"""The most picks of one retriever, so that a comparison stays readable."""
+
+MOST_RETRIEVERS = 8
+"""The most retrievers side by side."""
+
+WARM_UP = "This sentence is read before the clock starts."
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Retrievals):
-    """Several retrievers on one question and document; a notebook shows it as a page.
-
-    Attributes
-    ----------
-    query, text : str
-        The question and the document.
-    retrievals : tuple of Retrieval
-        One for each retriever, in the order given.
-    evidence : tuple of (int, int)
-        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
-    evidence_sentences : tuple of (int, int)
-        Spans of the sentences that overlap the evidence.
-    counted_by : str
-        Name of the scorer or encoding whose tokens are counted.
-    path : str
-        Where the document was read from; empty for a text that was not read from a file.
-    """
+    """`Retrievals` that a notebook shows as a page."""
 
     def __repr__(self) -> str:
         names = ", ".join(retrieval.name for retrieval in self.retrievals)
@@ -49,7 +46,11 @@ class Comparison(Retrievals):
         return render_comparisons([self])
 
     def _repr_html_(self) -> str:
-        return framed(self.page)
+        # the frame has no access to the page around it
+        return (
+            f'<iframe srcdoc="{html.escape(self.page)}" sandbox="allow-scripts" title="Comparison of retrievers" '
+            'width="100%" height="760" style="border: 1px solid #8886; border-radius: 8px"></iframe>'
+        )
 
 
 def compare(
@@ -156,7 +157,7 @@ def compare_together(
     check_counter(count_tokens)
     counted_by, counter = _counter(scorers, count_tokens)
     answers = [
-        ask(query, documents, name, scorer, number, (collections or {}).get(name), started)
+        _ask(query, documents, name, scorer, number, (collections or {}).get(name), started)
         for (name, scorer), number in zip(scorers.items(), numbers, strict=True)
     ]
     return [
@@ -165,10 +166,96 @@ def compare_together(
     ]
 
 
+def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
+    """One number of picks for each retriever; ``ValueError`` for bad numbers, no retriever or too many."""
+    if not 1 <= retrievers <= MOST_RETRIEVERS:
+        raise ValueError(f"got {retrievers} retrievers to compare; expected 1 to {MOST_RETRIEVERS}")
+    numbers = list(top_k) if isinstance(top_k, Sequence) else [top_k] * retrievers
+    if len(numbers) != retrievers:
+        raise ValueError(
+            f"top_k: got {len(numbers)} numbers for {retrievers} retrievers; expected one, or one for each"
+        )
+    for number in numbers:
+        if type(number) is not int or not 1 <= number <= MOST_PICKS:
+            raise ValueError(f"top_k: got {number!r}; expected a whole number from 1 to {MOST_PICKS}")
+    return numbers
+
+
+def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tuple[tuple[int, int], ...]:
+    """The spans in order, with those that overlap or touch merged.
+
+    Raises ``ValueError`` for a span that is empty, leaves the text, or holds nothing but white space.
+    """
+    spans = sorted(evidence)
+    for start, end in spans:
+        if not 0 <= start < end <= len(text):
+            raise ValueError(
+                f"evidence: got {start}-{end}; expected START-END with 0 <= START < END <= {len(text)}, the "
+                "characters of the document"
+            )
+        if text[start:end].isspace():
+            raise ValueError(f"evidence: got {start}-{end}, which is white space; expected words that answer")
+    return tuple(merged(spans, 1))
+
+
+class _Answer(NamedTuple):
+    """What one retriever found in one document."""
+
+    name: str
+    units: int
+    seconds: float
+    seconds_again: float
+    best: Selected
+
+    @property
+    def chosen(self) -> Spans:
+        """The spans of its picks."""
+        return Spans.of([Unit(each.start, each.end, "") for each in self.best.picks])
+
+
+def _ask(
+    query: str,
+    documents: Sequence[TextFile],
+    name: str,
+    scorer: Scorer,
+    number: int,
+    collection: CollectionIndex | None,
+    started: Callable[[str], None] | None,
+) -> list[_Answer]:
+    """Ask one retriever a question on each document; its picks are the best over all of them."""
+    if collection is None and len(documents) > 1:
+        collection = words_together(scorer, (segment(scorer, each.text, each.blocks) for each in documents))
+    _timed(scorer, query, TextFile("", WARM_UP), None)  # what loads or compiles at first use is not timed
+    results, seconds, again = [], [], []
+    for document in documents:
+        if started is not None:
+            started(name)
+        units, logits, taken = _timed(scorer, query, document, collection)
+        seconds.append(taken)
+        kept = getattr(scorer, "keeps_texts", False)
+        again.append(_timed(scorer, query, document, collection)[2] if kept else taken)
+        results.append(ScanResult(query, document.text, *Spans.of(units), logits))
+    best = select_together(results, Selection(top_k=number, order="score"))
+    return [
+        _Answer(name, len(result.logits), first, second, selected)
+        for result, first, second, selected in zip(results, seconds, again, best, strict=True)
+    ]
+
+
+def _timed(
+    scorer: Scorer, query: str, document: TextFile, collection: CollectionIndex | None
+) -> tuple[list[Unit], NDArray[np.float32], float]:
+    """The units of a document, their logits, and the seconds that cutting and scoring took."""
+    began = time.perf_counter()
+    units = segment(scorer, document.text, document.blocks)
+    logits = next(score_batch(scorer, [(query, document.text, units)], collection=collection))
+    return units, logits, time.perf_counter() - began
+
+
 def _comparison(
     query: str,
     document: TextFile,
-    answers: Sequence[Answer],
+    answers: Sequence[_Answer],
     evidence: tuple[tuple[int, int], ...],
     counted_by: str,
     counter: CountTokens,

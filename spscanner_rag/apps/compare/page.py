@@ -4,7 +4,6 @@ It begins with the best picks of each, goes on to what only one found, and ends 
 column. Its script moves from pick to pick.
 """
 
-import html
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -66,14 +65,6 @@ def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
         most_only=MOST_ONLY,
         quote=QUOTE,
         long_quote=LONG_QUOTE,
-    )
-
-
-def framed(page: str) -> str:
-    """A page in a frame, to be part of another page; the frame has no access to that page."""
-    return (
-        f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" title="Comparison of retrievers" '
-        'width="100%" height="760" style="border: 1px solid #8886; border-radius: 8px"></iframe>'
     )
 
 

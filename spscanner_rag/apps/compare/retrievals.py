@@ -1,4 +1,4 @@
-"""What several retrievers picked from one document, as data."""
+"""What several retrievers picked from one document."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -73,7 +73,23 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class Retrievals:
-    """The data of a `Comparison`, whose docstring describes the attributes."""
+    """What several retrievers picked for one question on one document.
+
+    Attributes
+    ----------
+    query, text : str
+        The question and the document.
+    retrievals : tuple of Retrieval
+        One for each retriever, in the order given.
+    evidence : tuple of (int, int)
+        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
+    evidence_sentences : tuple of (int, int)
+        Spans of the sentences that overlap the evidence.
+    counted_by : str
+        Name of the scorer or encoding whose tokens are counted.
+    path : str
+        Where the document was read from; empty for a text that was not read from a file.
+    """
 
     query: str
     text: str

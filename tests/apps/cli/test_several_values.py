@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from spscanner_rag.apps.cli.app import app
-from spscanner_rag.apps.cli.several_values import SeveralValues
+from spscanner_rag.apps.cli.options import SeveralValues
 
 
 def every_command(command: Any, name: str = "spscanner") -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare import Comparison, compare
-from spscanner_rag.apps.compare.arguments import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
+from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
 from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.units import segmenter_of
