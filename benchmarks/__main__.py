@@ -5,22 +5,8 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import (
-    ablation,
-    corpus,
-    first_stage,
-    how_many,
-    import_time,
-    limit_corpora,
-    long_documents,
-    long_queries,
-    profile,
-    serve,
-    speed,
-    throughput,
-)
-from benchmarks.machine import describe_run
-from benchmarks.table import print_report
+from benchmarks import corpus, import_time, long_documents, serve, size, speed
+from benchmarks.report import describe_run, print_report
 
 
 def main() -> int:
@@ -28,8 +14,6 @@ def main() -> int:
     arguments = _parser().parse_args()
     rows, ok = arguments.measure(arguments)
     report = {**describe_run(sys.argv[1:]), "benchmark": arguments.benchmark, "ok": ok, "results": rows}
-    if "targets" in rows:
-        report["targets"] = rows.pop("targets")
     print_report(report)
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -40,20 +24,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
-    for module in (
-        throughput,
-        speed,
-        profile,
-        long_documents,
-        import_time,
-        corpus,
-        first_stage,
-        serve,
-        limit_corpora,
-        ablation,
-        how_many,
-        long_queries,
-    ):
+    for module in (speed, long_documents, import_time, corpus, serve, size):
         for command in module.add_commands(commands):
             command.add_argument("--out", type=Path, metavar="JSON", help="write the report to this file")
     return parser

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.first_stage import corpus_of, joined_texts
-from benchmarks.synthetic_corpus import Asked, synthetic_corpus
+from benchmarks.texts import Asked, synthetic_corpus
+from spscanner_rag.retrieval import JoinedText, Piece, join_pieces
 from spscanner_rag.retrieval.corpus import Corpus
 from spscanner_rag.retrieval.corpus_folder import read_corpus, write_corpus
 from spscanner_rag.retrieval.held import ReadBounds, choose_texts
-from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.search import Selection, search
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
 
     texts, asked = synthetic_corpus(arguments.documents, arguments.characters, arguments.questions)
     seconds, start = {}, time.perf_counter()
-    corpus = corpus_of(texts)
+    corpus = Corpus().with_texts(joined_texts(texts))
     seconds["count"] = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as folder:
         seconds["persist"], seconds["load"] = _kept(Path(folder), texts, corpus)
@@ -72,6 +71,11 @@ def measure_corpus(arguments: argparse.Namespace) -> tuple[dict[str, object], bo
     rows[f'seconds, first_stage="none", from {subset} of {len(texts)} documents'] = whole
     bounded = arguments.documents <= 1000 and arguments.characters <= 20_000
     return rows, not bounded or all(seconds[name] < most for name, most in MOST_SECONDS.items())
+
+
+def joined_texts(texts: Sequence[str]) -> list[JoinedText]:
+    """Each text as a document of its own."""
+    return join_pieces([Piece(text=text, key=str(n), source=n, start=0) for n, text in enumerate(texts)])
 
 
 def _kept(folder: Path, texts: Sequence[str], corpus: Corpus) -> tuple[float, float]:

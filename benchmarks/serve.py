@@ -1,4 +1,4 @@
-"""What a server costs: many clients against one call, short requests beside a long one, and memory."""
+"""What a server costs: many clients against one call, and short requests beside a long one."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
-from benchmarks.example_text import QUESTION, example_text, short_texts
+from benchmarks.texts import QUESTION, example_text, short_texts
 
 REQUIRED_SHARE = 0.9
 """Tokens per second of many clients, as a share of one call of `Scanner.scan_many`."""
 MOST_SHARES = 3.0
 """The longest wait of a short request beside a long one, in shares: twice its time without the long one."""
-MOST_GROWTH = 1.05
-"""Resident memory after all requests against that after the first tenth of them."""
 
 _WAITED = "longest wait of a short request beside the long one, in shares"
-_GROWTH = "resident memory after all requests over that after a tenth"
 
 
 def add_commands(
@@ -34,7 +30,6 @@ def add_commands(
     command = commands.add_parser("serve", help="`spscanner serve` under load")
     command.add_argument("--clients", type=int, default=64)
     command.add_argument("--texts", type=int, default=640, help="documents of all clients together")
-    command.add_argument("--requests", type=int, default=10_000, help="requests while memory is watched")
     command.add_argument("--megabytes", type=float, default=3.0, help="size of the long document")
     command.add_argument("--model", help="checkpoint (default: the bundled one)")
     command.set_defaults(measure=measure_serve)
@@ -42,24 +37,22 @@ def add_commands(
 
 
 def measure_serve(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Throughput, fairness and memory of one server on this machine."""
+    """Throughput and fairness of one server on this machine."""
     texts = short_texts(arguments.texts, 400)
     options = [] if arguments.model is None else ["--model", arguments.model]
     alone = _scan_many(arguments.model, texts)
-    with _server(options) as (address, process):
+    with _server(options) as address:
         together = asyncio.run(_many_clients(address, texts, arguments.clients))
         long = example_text(round(arguments.megabytes * 1e6))
         fair = asyncio.run(_short_beside_long(address, texts, long))
-        memory = asyncio.run(_memory(address, process, texts, arguments.requests))
-    share, waited, growth = alone / together, fair[_WAITED], memory[_GROWTH]
+    share = alone / together
     rows: dict[str, object] = {
         "seconds, one call of scan_many": alone,
         f"seconds, {arguments.clients} clients": together,
         "tokens/s of the clients over those of the call": share,
         **fair,
-        **memory,
     }
-    return rows, share >= REQUIRED_SHARE and waited <= MOST_SHARES and growth <= MOST_GROWTH
+    return rows, share >= REQUIRED_SHARE and fair[_WAITED] <= MOST_SHARES
 
 
 def _scan_many(model: str | None, texts: list[str]) -> float:
@@ -76,19 +69,10 @@ def _scan_many(model: str | None, texts: list[str]) -> float:
 
 
 @contextmanager
-def _server(options: list[str]) -> Iterator[tuple[str, int]]:
-    """A server in a process of its own: its address and process number."""
-    command = [
-        sys.executable,
-        "-m",
-        "spscanner_rag.apps.cli",
-        "serve",
-        "--port",
-        "0",
-        "--max-waiting",
-        "100000",
-    ]
-    command += options
+def _server(options: list[str]) -> Iterator[str]:
+    """The address of a server in a process of its own."""
+    command = [sys.executable, "-m", "spscanner_rag.apps.cli", "serve", *options]
+    command += ["--port", "0", "--max-waiting", "100000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         found = next(
@@ -98,7 +82,7 @@ def _server(options: list[str]) -> Iterator[tuple[str, int]]:
             raise OSError("the server did not start")
         threading.Thread(target=process.stderr.read).start()  # its log must be read, or it stops
         try:
-            yield found.group(1), process.pid
+            yield found.group(1)
         finally:
             process.terminate()
 
@@ -153,33 +137,3 @@ async def _short_beside_long(address: str, shorts: list[str], long: str) -> dict
         "seconds, longest of these": max(beside),
         _WAITED: max(beside) / (2 * usual),
     }
-
-
-async def _memory(address: str, process: int, texts: list[str], requests: int) -> dict[str, float]:
-    """Resident memory after a tenth of many requests, and after all."""
-    import httpx
-
-    async def some(number: int) -> None:
-        waiting = iter(range(number))
-
-        async def one() -> None:
-            async with httpx.AsyncClient(base_url=address, timeout=600) as client:
-                for i in waiting:
-                    await _ask(client, QUESTION, texts[i % len(texts)][:400])
-
-        await asyncio.gather(*(one() for _ in range(32)))
-
-    await some(requests // 10)
-    early = _resident(process)
-    await some(requests - requests // 10)
-    late = _resident(process)
-    return {
-        "resident MB after a tenth": early / 1e6,
-        "resident MB after all": late / 1e6,
-        _GROWTH: late / early,
-    }
-
-
-def _resident(process: int) -> int:
-    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))

@@ -1,10 +1,8 @@
 """How fast documents are read, how close that is to the machine's limit, and how fast other programs are.
 
-There are four parts. `readings`: backends, transformers and the published evaluation's model on random weights of
-one shape. `questions`: whole scanners with several questions on a document, and with many short documents.
-`embedding`: scanners against a dense-embedding pass over the same text. `channels`: a scan with its lexical
-channel and without. The whole scanner of size "default" is the bundled one; only it
-has a lexical channel.
+There are three parts. `readings`: our backends and transformers on the same random weights. `questions`: whole
+scanners with several questions on a document, and with many short documents. `embedding`: a scan against
+all-MiniLM-L6-v2 on the sentences of the same text. The whole scanner of size "default" is the bundled one.
 """
 
 from __future__ import annotations
@@ -13,41 +11,62 @@ import argparse
 import math
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.channel_rows import channel_rows
-from benchmarks.embedding_rows import EMBEDDERS, MINILM, embedding_rows
-from benchmarks.limits import copy_rate, product_rate
-from benchmarks.published_path import NotMeasuredError
-from benchmarks.random_weights import SHAPES, write_random_weights
-from benchmarks.reading_kinds import KINDS, OURS
-from benchmarks.reading_rows import Reading, reading_rows
-from benchmarks.scanner_rows import question_rows, scanner_of, short_document_row
-from benchmarks.speed_results import SpeedResults
-from benchmarks.targets import judge
+from benchmarks.long_documents import allow_no_more_than_is_free
+from benchmarks.report import Row, median_seconds, seconds_of, too_long
+from benchmarks.texts import QUESTION, QUESTIONS, short_texts, text_of_tokens
 
 if TYPE_CHECKING:
-    from spscanner_rag import Scanner
+    import torch
 
-PARTS = ("readings", "questions", "embedding", "channels")
-DTYPES = ("float32", "bfloat16", "int8")
+    from spscanner_rag import Scanner
+    from spscanner_rag.mamba2.config import Mamba2Config
+    from spscanner_rag.mamba2.model import ScannerModel
+
+SHAPES = {
+    "default": {"hidden_size": 256, "num_hidden_layers": 7, "vocab_size": 16384, "state_size": 64},
+    "130m": {"hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50288, "state_size": 128},
+    "1.3b": {"hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 50288, "state_size": 128},
+    "tiny": {"hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 16384, "state_size": 16},
+}
+"""Keys of transformers' configuration; "default" is the bundled checkpoint's. All can read its tokens."""
+
+PARTS = ("readings", "questions", "embedding")
+OURS = ("mamba-ssm", "numba", "torch")
+KINDS = (*OURS, "transformers")
+TOKENS_PER_UNIT = 25
+
+_WIDTH = {"cuda": 8192, "cpu": 2048}  # rows and columns of the large product
+_COPY_BYTES = {"cuda": 2**31, "cpu": 2**28}
+_WARM_UP = {
+    "cuda": 10**9,
+    "cpu": 1024,
+}  # tokens; on CUDA all, because kernels are tuned and memory taken once
+_NO_MEMORY = "out of memory"
+
+Forward = Callable[["torch.Tensor"], object]
+Program = Callable[[float], object]
+"""Reads a share of a text: a small one first, to warm up and to estimate the time of the whole."""
+
+
+class NotMeasuredError(Exception):
+    """Something cannot be measured here; the message says why."""
 
 
 def add_commands(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
 ) -> list[argparse.ArgumentParser]:
     """Add `speed`."""
-    command = commands.add_parser(
-        "speed", help="speed, memory, share of the machine's limit; other programs; targets"
-    )
+    command = commands.add_parser("speed", help="speed, memory, share of the machine's limit; other programs")
     add = command.add_argument
     add("--device", default="cpu", choices=["cpu", "cuda"])
     add(
-        "--dtype",
-        nargs="+",
-        choices=DTYPES,
-        help="default: the device's native dtype, on a CPU also float32; int8 runs on a CPU",
+        "--dtype", nargs="+", choices=["float32", "bfloat16", "int8"], help="default: the native one, float32"
     )
     add("--sizes", nargs="+", choices=sorted(SHAPES), default=["default", "130m"])
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
@@ -57,19 +76,7 @@ def add_commands(
     add("--question-tokens", type=int, default=10_000, help="length of that document")
     add("--short-documents", type=int, default=256, help="number of short documents to scan at once")
     add("--short-tokens", type=int, default=400, help="length of each")
-    add("--embedders", nargs="+", choices=EMBEDDERS, default=[MINILM])
-    add(
-        "--embedded-tokens",
-        type=int,
-        default=100_000,
-        help="length of the text to embed and to scan",
-    )
-    add(
-        "--channel-tokens",
-        type=int,
-        default=100_000,
-        help="length of the text to scan with and without the lexical channel",
-    )
+    add("--embedded-tokens", type=int, default=100_000, help="length of the text to embed and to scan")
     add("--repeats", type=int, default=3, help="measurements of each; the median counts")
     add("--longest", type=float, default=120, help="leave out rows that would take more seconds")
     add("--budget", type=float, default=math.inf, help="begin no row after this many seconds")
@@ -78,108 +85,30 @@ def add_commands(
 
 
 def measure_speed(arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
-    """Rows of all parts for every size, and "targets"; there are no bounds."""
-    run = _Run(arguments)
+    """Rows of all parts for every size; there are no bounds."""
+    import torch
+
+    arguments.end = time.monotonic() + arguments.budget
+    device, dtypes = torch.device(arguments.device), arguments.dtype or _default_dtypes(arguments.device)
+    if "int8" in dtypes and arguments.device != "cpu":
+        raise SystemExit(f"--dtype int8: got --device {arguments.device}; expected --device cpu")
+    allow_no_more_than_is_free()
+    rows: dict[str, object] = {
+        "threads": torch.get_num_threads(),
+        "GB/s of a large copy": copy_rate(device) / 1e9,
+    }
     for size in arguments.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            run.write_weights(size, Path(folder))
+            write_random_weights(size, Path(folder))
+            found: dict[str, Row] = {}
             if "readings" in arguments.parts:
-                run.add_readings(size, Path(folder))
+                for dtype in dtypes:
+                    for kind in arguments.kinds:
+                        found |= _readings(kind, Path(folder), device, dtype, arguments)
             if set(arguments.parts) - {"readings"}:
-                run.add_scanner_rows(size, Path(folder))
-    return run.results.by_name() | {"targets": judge(run.results)}, True
-
-
-class _Run:
-    """The state that all parts of a run share."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        import torch
-
-        self.arguments = arguments
-        self.end = time.monotonic() + arguments.budget
-        self.device = torch.device(arguments.device)
-        self.dtypes = arguments.dtype or _default_dtypes(arguments.device)
-        if "int8" in self.dtypes and arguments.device != "cpu":
-            raise SystemExit(f"--dtype int8: got --device {arguments.device}; expected --device cpu")
-        self.copy_rate = copy_rate(self.device)
-        self.results = SpeedResults(arguments.device)
-        for dtype in self.dtypes:
-            rate = product_rate(self.device, getattr(torch, dtype))
-            self.results.limits[f"TFLOP/s of a large product, {dtype}"] = rate / 1e12
-        self.results.limits["GB/s of a large copy"] = self.copy_rate / 1e9
-        self.results.limits["threads"] = torch.get_num_threads()
-
-    def write_weights(self, size: str, folder: Path) -> None:
-        """Write the weights of a size, the same in every run."""
-        import torch
-
-        torch.manual_seed(0)
-        write_random_weights(size, folder)
-
-    def add_readings(self, size: str, folder: Path) -> None:
-        """Add the rows of every dtype, kind and length."""
-        given = self.arguments
-        for dtype in self.dtypes:
-            for kind in given.kinds:
-                reading = Reading(
-                    kind=kind,
-                    folder=str(folder),
-                    device=given.device,
-                    dtype=dtype,
-                    tokens=given.tokens,
-                    repeats=given.repeats,
-                    longest=given.longest,
-                    seconds_left=self.end - time.monotonic(),
-                    copy_rate=self.copy_rate,
-                )
-                for tokens, row in reading_rows(reading):
-                    self.results.readings[size, dtype, kind, tokens] = row
-
-    def add_scanner_rows(self, size: str, folder: Path) -> None:
-        """Add the rows of a whole scanner in the first dtype."""
-        given, rows = self.arguments, self.results.scanner_rows
-        if not self._has_time(size, "whole scanner"):
-            return
-        try:
-            scanner = self._scanner(size, folder)
-        except NotMeasuredError as error:
-            rows[size, "whole scanner"] = f"not measured: {error}"
-            return
-        how = (given.repeats, given.longest)
-        if "questions" in given.parts and self._has_time(size, "questions"):
-            tokens, documents, short = given.question_tokens, given.short_documents, given.short_tokens
-            for number, row in question_rows(scanner, tokens, given.questions, *how).items():
-                rows[size, f"{number} question{'s' * (number > 1)} on {tokens:,} tokens"] = row
-            row = short_document_row(scanner, documents, short, *how)
-            rows[size, f"{documents:,} documents of {short:,} tokens"] = row
-        if "embedding" in given.parts and self._has_time(size, "embedding"):
-            tokens = given.embedded_tokens
-            for name, row in embedding_rows(scanner, given.embedders, tokens, *how).items():
-                rows[size, f"{tokens:,} tokens, {name}"] = row
-        if "channels" in given.parts and self._has_time(size, "channels"):
-            tokens = given.channel_tokens
-            for name, row in channel_rows(scanner, tokens, *how).items():
-                rows[size, f"{tokens:,} tokens, {name}"] = row
-
-    def _scanner(self, size: str, folder: Path) -> Scanner:
-        """A scanner with the first of our backends that runs here."""
-        import torch
-
-        reasons = []
-        asked = [kind for kind in self.arguments.kinds if kind in OURS]
-        for kind in asked or OURS:
-            try:
-                return scanner_of(size, kind, folder, self.device, getattr(torch, self.dtypes[0]))
-            except NotMeasuredError as error:
-                reasons.append(str(error))
-        raise NotMeasuredError("; ".join(reasons))
-
-    def _has_time(self, size: str, part: str) -> bool:
-        if time.monotonic() < self.end:
-            return True
-        self.results.scanner_rows[size, part] = "not measured: no time left"
-        return False
+                found |= _scanner_rows(size, Path(folder), device, dtypes[0], arguments)
+            rows |= {f"{size}, {name}": row for name, row in found.items()}
+    return rows, True
 
 
 def _default_dtypes(device: str) -> list[str]:
@@ -187,3 +116,265 @@ def _default_dtypes(device: str) -> list[str]:
 
     native = str(choose(device).dtype).removeprefix("torch.")
     return list(dict.fromkeys([native, "float32"])) if device == "cpu" else [native]
+
+
+def write_random_weights(shape: str, folder: Path) -> None:
+    """Write a checkpoint in transformers' layout, the same in every run."""
+    import torch
+    from transformers import Mamba2Config, Mamba2Model
+
+    torch.manual_seed(0)
+    sizes = SHAPES[shape]
+    heads = {"num_heads": 2 * sizes["hidden_size"] // 64, "head_dim": 64, "n_groups": 1}
+    Mamba2Model(Mamba2Config(**sizes, **heads, expand=2)).save_pretrained(folder)
+
+
+def _readings(
+    kind: str, folder: Path, device: torch.device, dtype: str, given: argparse.Namespace
+) -> dict[str, Row]:
+    """Rows of one program by the length of the document, from the shortest to the longest."""
+    import torch
+
+    from spscanner_rag.checkpoint.config import read_config
+    from spscanner_rag.checkpoint.file_access import read_json
+
+    config = read_config(read_json(folder / "config.json"))
+    rows: dict[str, Row] = {}
+    reason, rate = "", math.inf
+    with torch.inference_mode():
+        try:
+            forward = _forward(kind, folder, device, getattr(torch, dtype))
+        except NotMeasuredError as error:
+            reason = f"not measured: {error}"
+        for tokens in sorted(given.tokens):
+            if not reason and time.monotonic() > given.end:
+                reason = "not measured: no time left"
+            if not reason and tokens / rate > given.longest:
+                reason = too_long(tokens / rate)
+            row = reason or _reading_row(forward, config, tokens, device, getattr(torch, dtype), given)
+            rows[f"{dtype}, {kind}, {tokens:,} tokens"] = row
+            if isinstance(row, dict):
+                rate = row["tokens/s"]
+            elif row == _NO_MEMORY:
+                reason = _NO_MEMORY
+    return rows
+
+
+def _reading_row(
+    forward: Forward,
+    config: Mamba2Config,
+    tokens: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    given: argparse.Namespace,
+) -> Row:
+    """Median time, tokens per second, shares of the machine's limit, and on CUDA the peak of allocated memory."""
+    import torch
+
+    input_ids = torch.randint(config.vocab_size, (tokens,))
+    rate, copied = product_rate(device, dtype), copy_rate(device)
+    try:
+        warm_up = input_ids[: _WARM_UP[device.type]]
+        expected = seconds_of(partial(forward, warm_up), device) * tokens / len(warm_up)
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        elif expected > given.longest:
+            return too_long(expected)
+        seconds = median_seconds({"": partial(forward, input_ids)}, given.repeats, device)[""]
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            return _NO_MEMORY
+        raise
+    rate = (rate + product_rate(device, dtype)) / 2  # it changes while others use the machine, too
+    projections, products, moved = least_work(config, tokens, dtype, device.type)
+    row = {
+        "ms": 1e3 * seconds,
+        "tokens/s": tokens / seconds,
+        "share of the limit": max(products / rate, moved / copied) / seconds,
+        "share, projections only": projections / rate / seconds,
+        "product GFLOP/s": rate / 1e9,
+    }
+    return row | ({"peak MB": torch.cuda.max_memory_allocated() / 1e6} if device.type == "cuda" else {})
+
+
+def least_work(
+    config: Mamba2Config, tokens: int, dtype: torch.dtype, device: str
+) -> tuple[float, float, float]:
+    """Operations of the projections and of all products, and bytes moved, whatever program reads a document.
+
+    Memory traffic: activations with every step fused, a float32 residual, weights once per segment. The machine's
+    limit is the longer of two times: all products at the rate of a large one, all traffic at that of a large copy.
+    """
+    import torch
+
+    from spscanner_rag.lab.evaluation.flops import scan_flops
+    from spscanner_rag.scan.devices import default_segment_tokens
+
+    itemsize = (dtype if dtype.is_floating_point else torch.float32).itemsize
+    segment_tokens = min(tokens, default_segment_tokens(device, config))
+    flops = scan_flops(config, tokens, tokens // TOKENS_PER_UNIT)
+    matrices = config.d_model * (config.d_in_proj + config.d_inner)
+    numbers = 4 * config.d_model + config.d_in_proj + 3 * config.conv_dim + config.nheads + 5 * config.d_inner
+    moved = config.n_layer * (8.0 * config.d_model + itemsize * (numbers + matrices / segment_tokens))
+    products = flops.projections + flops.convolution + flops.mixing
+    return 2.0 * tokens * config.n_layer * matrices, products, tokens * moved
+
+
+def product_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """Operations per second of a large matrix product; int8 products are summed in int32."""
+    import torch
+
+    width = _WIDTH[device.type]
+    left, right = (torch.randn(width, width, device=device).to(dtype) for _ in range(2))
+    multiply = torch._int_mm if dtype == torch.int8 else torch.matmul
+    return 2.0 * width**3 / median_seconds({"": lambda: multiply(left, right)}, 5, device)[""]
+
+
+def copy_rate(device: torch.device) -> float:
+    """Bytes per second of a large copy, read and written."""
+    import torch
+
+    source = torch.ones(_COPY_BYTES[device.type], dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2.0 * source.numel() / median_seconds({"": lambda: target.copy_(source)}, 5, device)[""]
+
+
+def _forward(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Forward:
+    """A function that reads ids (tokens,) with the weights in a folder. Raises `NotMeasuredError`."""
+    if kind in OURS:
+        return partial(_by_segments, _our_model(kind, folder, device, dtype))
+    if not dtype.is_floating_point:
+        raise NotMeasuredError(f"{kind} is measured in floating point only")
+    from transformers import Mamba2Model
+
+    model = Mamba2Model.from_pretrained(folder, dtype=dtype).to(device).eval()
+    return lambda ids: model(ids[None].to(device), use_cache=False)[0].sum().item()
+
+
+def _our_model(kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> ScannerModel:
+    from spscanner_rag.checkpoint import load_model
+
+    model = load_model(folder, device=device, dtype=dtype, require_head=False)
+    model.use_kernels(_kernels(kind, device))
+    return model
+
+
+def _kernels(kind: str, device: torch.device) -> Any:  # noqa: ANN401 - the package's protocol
+    from spscanner_rag.mamba2.backends import choose_backend
+
+    try:
+        return choose_backend(kind, device).kernels
+    except (ImportError, ValueError) as error:
+        raise NotMeasuredError(str(error)) from error
+
+
+def _by_segments(model: ScannerModel, input_ids: torch.Tensor) -> object:
+    """Read as `Scanner` does, with a logit for every unit."""
+    import numpy as np
+
+    from spscanner_rag.mamba2.reader import TokenSequence, read_logits
+    from spscanner_rag.scan.devices import default_segment_tokens
+
+    ends = np.arange(TOKENS_PER_UNIT - 1, len(input_ids), TOKENS_PER_UNIT)
+    sequence = TokenSequence(input_ids.numpy().astype(np.int32), ends)
+    return read_logits(model, [sequence], default_segment_tokens(model.device.type, model.config))
+
+
+def _scanner_rows(
+    size: str, folder: Path, device: torch.device, dtype: str, given: argparse.Namespace
+) -> dict[str, Row]:
+    """Rows of a whole scanner, with the first of our backends that runs here."""
+    import torch
+
+    reason = "no time left"
+    for kind in [kind for kind in given.kinds if kind in OURS] or OURS:
+        if time.monotonic() > given.end:
+            break
+        try:
+            scanner = _scanner(size, kind, folder, device, getattr(torch, dtype))
+        except NotMeasuredError as error:
+            reason = str(error)
+            continue
+        rows = _question_rows(scanner, given) if "questions" in given.parts else {}
+        return rows | (_embedding_rows(scanner, given) if "embedding" in given.parts else {})
+    return {"whole scanner": f"not measured: {reason}"}
+
+
+def _scanner(size: str, kind: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Scanner:
+    """The bundled scanner for "default", else one with the random weights in a folder and the same tokenizer."""
+    from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, load_checkpoint
+    from spscanner_rag.scanner import Scanner
+
+    bundled = load_checkpoint(device=device, dtype=dtype)
+    if size == "default":
+        bundled.model.use_kernels(_kernels(kind, device))
+        return Scanner(bundled)
+    model = _our_model(kind, folder, device, dtype)
+    return Scanner(Checkpoint(model, ScannerSettings(), bundled.tokenizer, size, folder, published=False))
+
+
+def _question_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row]:
+    """Several questions on one document, and many short documents against one as long as all of them."""
+
+    def scan(questions: int, texts: list[str], share: float) -> object:
+        parts = [text[: round(len(text) * share)] for text in texts]
+        return scanner.scan_many(
+            [(asked, part) for part in parts for asked in islice(cycle(QUESTIONS), questions)]
+        )
+
+    text = text_of_tokens(given.question_tokens)
+    programs: dict[str, Program] = {
+        f"{number} question{'s' * (number > 1)} on {given.question_tokens:,} tokens": partial(
+            scan, number, [text]
+        )
+        for number in (1, *given.questions)
+    }
+    rows = _timed(scanner, programs, given)
+    texts = short_texts(given.short_documents, given.short_tokens)
+    programs = {
+        "one document as long as the next": partial(scan, 1, ["".join(texts)]),
+        f"{given.short_documents:,} documents of {given.short_tokens:,} tokens": partial(scan, 1, texts),
+    }
+    return rows | _timed(scanner, programs, given)
+
+
+def _embedding_rows(scanner: Scanner, given: argparse.Namespace) -> dict[str, Row]:
+    """A scan, and all-MiniLM-L6-v2 on the sentences, both from the text on."""
+    from spscanner_rag.baselines.embedders import MINILM, embed_checked, encoder_of
+    from spscanner_rag.text.segmentation import SentenceSegmenter
+
+    text, kind = text_of_tokens(given.embedded_tokens), scanner.device.type
+    try:
+        encoder = encoder_of(MINILM, device=kind, batch_size=256 if kind == "cuda" else 32)
+    except (ImportError, ValueError) as error:
+        return {"embedding": f"not measured: {error}"}
+    if kind == "cuda":
+        encoder.model.to(scanner.dtype)  # on a CPU it stays in float32
+
+    def embed(share: float) -> object:
+        part = text[: round(len(text) * share)]
+        units = SentenceSegmenter().segment(part)
+        return embed_checked(encoder.passages, [part[unit.start : unit.end] for unit in units])
+
+    def scan(share: float) -> object:
+        return scanner.scan(QUESTION, text[: round(len(text) * share)])
+
+    programs: dict[str, Program] = {
+        f"{given.embedded_tokens:,} tokens, scan": scan,
+        f"{given.embedded_tokens:,} tokens, all-MiniLM-L6-v2": embed,
+    }
+    return _timed(scanner, programs, given)
+
+
+def _timed(scanner: Scanner, programs: Mapping[str, Program], given: argparse.Namespace) -> dict[str, Row]:
+    """Milliseconds of each program, and how many times as long as the first one it took."""
+    expected = {name: 20 * seconds_of(partial(run, 0.05), scanner.device) for name, run in programs.items()}
+    runs = {name: partial(run, 1.0) for name, run in programs.items() if expected[name] <= given.longest}
+    seconds = median_seconds(runs, given.repeats, scanner.device)
+    first = seconds.get(next(iter(programs)), math.nan)
+    return {
+        name: {"ms": 1e3 * seconds[name], "times the first": seconds[name] / first}
+        if name in seconds
+        else too_long(expected[name])
+        for name in programs
+    }

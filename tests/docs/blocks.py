@@ -29,6 +29,7 @@ NOT_RUN = {
     "gpu": "needs a GPU",
     "data": "needs data that are not in the repository",
     "server": "asks a server that another block says how to start; tests of the server run one",
+    "past": "ran at commit bc5221d, whose experiments are no longer in the tree",
     "measurement": "measures the machine, for minutes, with nothing else running",
     "tests": "runs tests that run anyway",
 }
