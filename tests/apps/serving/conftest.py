@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
@@ -32,7 +32,7 @@ def running(app: FastAPI) -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address(tiny_scanner: Scanner) -> Iterator[str]:
     """A server with the usual limits; a test that asks it is marked ``allow_hosts(["127.0.0.1"])``."""
     with running(create_app(tiny_scanner)) as url:
@@ -42,22 +42,18 @@ def address(tiny_scanner: Scanner) -> Iterator[str]:
 @pytest.fixture
 def client(address: str) -> Iterator[httpx.Client]:
     """A client of that server."""
-    with httpx.Client(base_url=address, timeout=30) as asking:
+    with httpx.Client(base_url=address, timeout=60) as asking:
         yield asking
 
 
 @pytest.fixture
 def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., httpx.Client]]:
-    """Start a server with limits of its own."""
-    stack = []
+    """Starts a server with limits of its own and gives a client of it."""
+    with ExitStack() as stack:
 
-    def start(token: str | None = None, **limits: float) -> httpx.Client:
-        server = running(create_app(tiny_scanner, token=token, limits=Limits(**limits)))  # type: ignore[arg-type]
-        client = httpx.Client(base_url=server.__enter__(), timeout=60)
-        stack.append((server, client))
-        return client
+        def start(token: str | None = None, **limits: float) -> httpx.Client:
+            app = create_app(tiny_scanner, token=token, limits=Limits(**limits))  # type: ignore[arg-type]
+            url = stack.enter_context(running(app))
+            return stack.enter_context(httpx.Client(base_url=url, timeout=60))
 
-    yield start
-    for server, client in stack:
-        client.close()
-        server.__exit__(None, None, None)
+        yield start

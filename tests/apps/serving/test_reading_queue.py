@@ -9,18 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spscanner_rag import Scanner
+from spscanner_rag.apps.serving import reading_queue as module
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import (
     LONG_LANES,
     LONG_PASSES,
+    FairQueue,
     Job,
+    Kind,
     ReadingQueue,
     Turns,
     _LaneMeter,
 )
-from spscanner_rag.scan.pipeline import Pipeline
+from spscanner_rag.scan.pipeline import Pipeline, ScanRequest
 from spscanner_rag.scorers import ScanCancelled
 
 
@@ -74,7 +79,7 @@ def test_a_queue_whose_threads_have_ended_is_not_alive(tiny_scanner: Scanner) ->
 
 
 def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
-    long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
+    long = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
     queue.submit(long)
     while queue.waiting:
         time.sleep(0.005)
@@ -91,7 +96,7 @@ def test_a_short_job_does_not_wait_for_a_long_one(queue: ReadingQueue) -> None:
 def test_clients_that_gave_up_while_they_waited_do_not_stop_the_queue(
     queue: ReadingQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for text in ("He left. She stayed.", "The keeper left the island in winter. " * 60_000):  # short and long
+    for text in ("He left. She stayed.", "The keeper left the island in winter. " * 30_000):  # short and long
         for _ in range(LONG_LANES):
             given_up = job(queue.pipeline, text)
             given_up.cancel()
@@ -120,7 +125,7 @@ def test_a_job_that_gets_late_while_it_is_taken_has_an_outcome(queue: ReadingQue
 def test_a_client_that_gives_up_while_it_is_read_leaves_no_trace(
     queue: ReadingQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    long = job(queue.pipeline, "The keeper left the island in winter. " * 60_000)
+    long = job(queue.pipeline, "The keeper left the island in winter. " * 30_000)
     queue.submit(long)
     while not long.future.running():
         time.sleep(0.001)
@@ -240,3 +245,123 @@ def test_long_jobs_are_read_in_shorter_passes_with_the_same_result(tiny_scanner:
             np.testing.assert_allclose(got.logits, expected.logits, atol=1e-4)
     finally:
         queue.close()
+
+
+items = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 50)), max_size=30)
+
+
+def waiting(client: str, characters: int) -> Job:
+    return Job([ScanRequest("", "x" * characters)], client, 60)
+
+
+@settings(max_examples=50)
+@given(items, st.integers(1, 100))
+def test_everything_comes_out_once_and_in_order_for_each_client(
+    given_items: list[tuple[str, int]], characters: int
+) -> None:
+    queue, jobs = FairQueue(), [waiting(client, size) for client, size in given_items]
+    for each in jobs:
+        queue.put(each)
+    assert (len(queue), queue.characters) == (len(jobs), sum(each.characters for each in jobs))
+    out: list[Job] = []
+    while len(queue):
+        taken = queue.take(characters)
+        assert taken
+        assert sum(each.characters for each in taken[:-1]) < characters
+        out += taken
+    assert queue.characters == 0
+    assert queue.take(characters) == []
+    for client in "abc":
+        assert [one for one in out if one.client == client] == [one for one in jobs if one.client == client]
+
+
+def test_a_client_with_many_requests_does_not_hold_up_another() -> None:
+    queue = FairQueue()
+    for client in ("greedy",) * 100 + ("modest",):
+        queue.put(waiting(client, 10))
+    assert [each.client for each in queue.take(20)] == ["greedy", "modest"]
+
+
+@pytest.fixture
+def no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns are passed on whenever that is asked for."""
+    monkeypatch.setattr(module, "SLICE_SECONDS", 0.0)
+
+
+def test_a_turn_that_has_just_begun_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLICE_SECONDS", 3600.0)
+    turns, taken = Turns(), threading.Event()
+
+    def take() -> None:
+        with turns.held("short"):
+            taken.set()
+
+    with turns.held("long"):
+        thread = threading.Thread(target=take)
+        thread.start()
+        while not turns._waiting["short"]:
+            time.sleep(0.001)
+        turns.pass_on("long")
+        assert not taken.is_set()
+        turns._since -= 3600.0
+        turns.pass_on("long")
+        assert taken.is_set()
+    thread.join(5)
+
+
+@pytest.mark.usefixtures("no_slice")
+def test_only_one_thread_holds_the_turn() -> None:
+    turns, inside, most = Turns(), 0, 0
+
+    def work(kind: Kind) -> None:
+        nonlocal inside, most
+        for _ in range(50):
+            with turns.held(kind):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0)  # another thread would come in
+                inside -= 1
+                turns.pass_on(kind)
+
+    threads = [threading.Thread(target=work, args=(kind,)) for kind in ("short", "long", "long")]  # type: ignore[arg-type]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+    assert most == 1
+
+
+@pytest.mark.usefixtures("no_slice")
+def test_short_work_goes_first_after_a_turn_of_long_work() -> None:
+    turns, order = Turns(), []
+    waiting = threading.Semaphore(0)
+
+    def take(kind: Kind, name: str) -> None:
+        waiting.release()
+        with turns.held(kind):
+            order.append(name)
+
+    with turns.held("long"):
+        threads = []
+        for kind, name in (("long", "second long"), ("short", "short")):
+            thread = threading.Thread(target=take, args=(kind, name))
+            thread.start()
+            waiting.acquire()
+            while not turns._waiting[kind]:  # type: ignore[index]
+                time.sleep(0.001)
+            threads.append(thread)
+        turns.pass_on("long")
+        order.append("first long goes on")
+    for thread in threads:
+        thread.join(5)
+    assert order == ["short", "second long", "first long goes on"]
+
+
+@pytest.mark.usefixtures("no_slice")
+def test_passing_on_when_nobody_waits_changes_nothing() -> None:
+    turns = Turns()
+    with turns.held("short"):
+        turns.pass_on("short")
+        assert turns._held
+    assert not turns._held
