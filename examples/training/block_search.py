@@ -24,10 +24,15 @@ from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.checkpoint import load_checkpoint
 from spscanner_rag.lab.evaluation.statistics import Sample, paired_test
 from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.lab.in_context.batches import ColumnSupply, batch_of
 from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
-from spscanner_rag.lab.in_context.run import InContextRecipe, train
-from spscanner_rag.lab.in_context.validation import Place, places_of_right_documents
+from spscanner_rag.lab.in_context.training import (
+    ColumnSupply,
+    InContextRecipe,
+    Place,
+    batch_of,
+    places_of_right_documents,
+    train,
+)
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.document_store import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe

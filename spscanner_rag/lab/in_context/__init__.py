@@ -1,1 +1,1 @@
-"""Training of in-context retrieval."""
+"""In-context retrieval: a causal language model that reads all documents and answers with the code of one."""

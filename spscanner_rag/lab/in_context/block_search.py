@@ -1,22 +1,28 @@
 """In-context retrieval: a causal language model reads all units and answers with the code of one."""
 
 import logging
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.base import Baseline, log_odds
 from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.lab.in_context.document_keys import DocumentKeys
-from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS
-from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.in_context.search import Found, read_corpus, search
+from spscanner_rag.lab.in_context.layout import DIGITS, DOCUMENT_TOKENS, digits_of, draw_codes
+from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.units import Segmenter, Unit
+
+BEAM: Final = 25
+BEST: Final = 5
+ROWS_AT_ONCE: Final = 32
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -74,13 +80,13 @@ class BlockSearch(Baseline):
         return sum(kept.n_bytes for kept in self._corpora.values())
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """As `logits_of` says: (units,)."""
+        """Return the numbers of `logits_of`: (units,)."""
         return self._scores(query, [(query, text, units)], never)
 
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts: (units,) each. The texts that share a query are one corpus.
+        """Return logits of the units of several texts, (units,) each. The texts of one query are one corpus.
 
         Raises
         ------
@@ -102,28 +108,125 @@ class BlockSearch(Baseline):
         return scored
 
     def _scores(self, query: str, requests: Sequence[Request], cancelled: Cancelled) -> NDArray[np.float32]:
-        """Scores of the units of all texts, which are one corpus: (units,)."""
-        texts = [unit.own_text(text) for _, text, units in requests for unit in units]
+        """Return scores of the units of all texts, which are one corpus: (units,)."""
         units = [unit for _, _, own in requests for unit in own]
         key = "\x1e".join(text for _, text, _ in requests)
 
         def read() -> DocumentKeys:
+            texts = [unit.own_text(text) for _, text, own in requests for unit in own]
             keys = read_corpus(self.model, texts, between=lambda: stop_if(cancelled))
             if keys.cut:
                 _LOGGER.warning(
                     "%s: %d of %d units are longer than %d tokens and were cut; take smaller units",
-                    self.name,
-                    keys.cut,
-                    keys.documents,
-                    DOCUMENT_TOKENS,
-                )
+                    self.name, keys.cut, keys.documents, DOCUMENT_TOKENS,
+                )  # fmt: skip
             return keys
 
         return logits_of(search(self.model, self._corpora.get(key, units, read), query))
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The documents found for a query."""
+
+    best: NDArray[np.int64]  # (at most BEST,) numbers of documents, the most probable code first
+    log_probabilities: NDArray[np.float64]  # (at most BEST,) of their codes
+    routing: NDArray[np.float64]  # (documents,): R, by which all others follow
+
+    def order(self) -> NDArray[np.int64]:
+        """Return all documents, the best first: (documents,)."""
+        others = np.argsort(-self.routing, kind="stable")
+        return np.concatenate([self.best, others[~np.isin(others, self.best)]])
+
+
+@torch.inference_mode()
+def read_corpus(
+    model: BlockSearchModel,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    after: DocumentKeys | None = None,
+    between: Callable[[], None] = lambda: None,
+) -> DocumentKeys:
+    """Read documents once, for any number of queries.
+
+    Parameters
+    ----------
+    model : BlockSearchModel
+    texts : sequence of str
+        The documents, at most 10,000. What exceeds 300 tokens is cut; ``cut`` of the result counts such documents.
+    seed : int, default 0
+        Determines their codes.
+    after : DocumentKeys, optional
+        A cache to extend; it keeps its codes.
+    between : callable, optional
+        Called between batches, and may raise.
+
+    Raises
+    ------
+    ValueError
+        Without documents, or for more than there are codes; nothing is read then.
+    """
+    if not texts:
+        raise ValueError("got an empty corpus; expected at least one document")
+    codes = draw_codes(len(texts), random.Random(seed), [] if after is None else after.codes.tolist())
+    parts = [] if after is None else [after]
+    for start in range(0, len(texts), ROWS_AT_ONCE):
+        between()
+        rows = slice(start, start + ROWS_AT_ONCE)
+        parts.append(model.read_documents(texts[rows], codes[rows]))
+    return parts[0].followed_by(*parts[1:])
+
+
+@torch.inference_mode()
+def search(
+    model: BlockSearchModel, documents: DocumentKeys, query: str, *, beam: int = BEAM, best: int = BEST
+) -> Found:
+    """Decode the most probable codes of documents by beam search.
+
+    The log-probability of a code is the sum over its digits of the log-softmax over the ten digits. Only prefixes
+    that a document's code has are continued.
+
+    Parameters
+    ----------
+    model : BlockSearchModel
+    documents : DocumentKeys
+        As `read_corpus` gives them.
+    query : str
+    beam : int, default 25
+        Prefixes that are continued after each digit.
+    best : int, default 5
+        Documents to return; all others follow by R.
+    """
+    codes = np.array([digits_of(code) for code in documents.codes.tolist()])  # (documents, digits)
+    read = model.read_queries(model.query_ids(query), documents)
+    routing, keys = read.routing[0].double().cpu().numpy(), read.keys
+    prefixes, sums, logits = np.zeros((1, 0), np.int64), np.zeros(1), read.logits[:, -1]
+    for place in range(DIGITS):
+        steps = logits.log_softmax(-1).double().cpu().numpy()  # (prefixes, 10)
+        allowed = {tuple(code) for code in codes[:, : place + 1].tolist()}
+        continued = sorted(
+            (-(sums[row] + steps[row, digit]), (*prefix, digit), row)
+            for row, prefix in enumerate(prefixes.tolist())
+            for digit in range(10)
+            if (*prefix, digit) in allowed
+        )[:beam]
+        prefixes = np.array([prefix for _, prefix, _ in continued])
+        sums = np.array([-cost for cost, _, _ in continued])
+        if place + 1 < DIGITS:
+            rows = torch.tensor([row for _, _, row in continued], device=model.device)
+            tokens = torch.tensor(
+                [[model.layout.digits[digit]] for digit in prefixes[:, -1]], device=model.device
+            )
+            further = model.read_queries(tokens, documents, keys.chosen(rows), read.selected)
+            logits, keys = further.logits[:, -1], further.keys
+    number_of = {tuple(code): number for number, code in enumerate(codes.tolist())}
+    numbers = np.array([number_of[tuple(code)] for code in prefixes.tolist()], np.int64)
+    return Found(numbers[:best], sums[:best], routing)
+
+
 def logits_of(found: Found) -> NDArray[np.float32]:
-    """One number for each document, in the order of `Found.order`: (documents,).
+    """Return one number for each document, in the order of `Found.order`: (documents,).
 
     The best have the log-odds of their codes' probabilities; the others lie in the unit below the lowest of these.
     """

@@ -44,7 +44,7 @@ class Layout:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
-        """With the ids that the model's configuration has for the first and the last token.
+        """Take the ids that the model's configuration has for the first and the last token.
 
         Without a first one, as in Qwen3's tokenizer, the last one stands at the beginning too. Raises
         ``ValueError`` if neither is known, or the tokenizer has no token for a digit.
@@ -62,7 +62,7 @@ class Layout:
         return cls(tokenizer, end if begin is None else begin, end, tuple(d for d in digits if d is not None))
 
     def document(self, text: str, code: int) -> LaidOut:
-        """A document with its code: at most `DOCUMENT_TOKENS` tokens, the text is cut if it is too long."""
+        """Lay out a document with its code; its text is cut where it would exceed `DOCUMENT_TOKENS` in all."""
         number = self.code(code)
         before = [self.begin, *self._ids("Doc "), *number, *self._ids(": ")]
         after = [*self._ids(" (Doc "), *number, *self._ids(")"), self.end]
@@ -76,12 +76,12 @@ class Layout:
         return DIGITS + len(self._ids(")")) + 1
 
     def query(self, query: str) -> TokenIds:
-        """A query, up to the place where the code begins: (tokens,)."""
+        """Lay out a query, up to the place where the code begins: (tokens,)."""
         asked = f"Instruct: {INSTRUCTION}\nQuery: {readable(query.strip())}\nAnswer: "
         return np.array([self.begin, *self._ids(asked)], np.int64)
 
     def code(self, code: int) -> list[int]:
-        """The tokens of a code, the first digit first."""
+        """Return the tokens of a code, the first digit first."""
         return [self.digits[digit] for digit in digits_of(code)]
 
     def _ids(self, text: str) -> list[int]:
@@ -90,12 +90,12 @@ class Layout:
 
 
 def digits_of(code: int) -> tuple[int, ...]:
-    """The digits of a code, with leading zeros."""
+    """Return the digits of a code, with leading zeros."""
     return tuple(int(digit) for digit in f"{code:0{DIGITS}d}")
 
 
 def draw_codes(documents: int, draw: random.Random, taken: Sequence[int] = ()) -> list[int]:
-    """Distinct codes, uniformly from 0000 to 9999 without those ``taken``.
+    """Draw distinct codes, uniformly from 0000 to 9999 without those ``taken``.
 
     Raises ``ValueError`` for more documents than there are codes.
     """

@@ -1,15 +1,84 @@
-"""The losses of in-context retrieval: the digits of the right code, and an on-policy loss on all candidates."""
+"""The losses of in-context retrieval: the digits of the right code, and those that a recipe gives a weight."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.lab.in_context.document_keys import DocumentKeys
 from spscanner_rag.lab.in_context.layout import DIGITS, digits_of
-from spscanner_rag.lab.in_context.model import BlockSearchModel
+from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Documents with codes, and queries that see all of them."""
+
+    texts: list[str]
+    codes: list[int]
+    questions: list[str]
+    columns: list[list[int]]  # the documents of each query's column, the right one first
+    teacher: list[Sequence[float]]  # a score for each document of a column
+
+
+class Weights(NamedTuple):
+    """Of the losses beside that of the digits; a loss without a weight is not computed."""
+
+    auxiliary: float = 0.0
+    routing: float = 0.0
+    copying: float = 0.0
+    temperature: float = 1.0  # divides the teacher's scores of the auxiliary loss before their softmax
+
+
+class Losses(NamedTuple):
+    """Scalars, each without its weight; 0 where it was not computed."""
+
+    digits: Tensor
+    auxiliary: Tensor
+    routing: Tensor
+    copying: Tensor
+
+    def weighted(self, weights: Weights) -> Tensor:
+        """The sum that training lowers: scalar."""
+        further = weights.auxiliary * self.auxiliary + weights.routing * self.routing
+        return self.digits + further + weights.copying * self.copying
+
+
+def batch_losses(model: BlockSearchModel, batch: Batch, weights: Weights) -> Losses:
+    """The losses of a batch."""
+    documents = model.read_documents(batch.texts, batch.codes)
+    queries = [model.query_ids(question)[0] for question in batch.questions]
+    codes = torch.tensor(
+        [digits_of(code) for code in batch.codes], device=model.device
+    )  # (documents, DIGITS)
+    right = torch.tensor([column[0] for column in batch.columns], device=model.device)
+    read = digits_after(model, queries, documents, codes[right][:, :-1])
+    auxiliary = routing = copying = torch.zeros((), device=model.device)
+    if weights.routing:
+        routing = F.cross_entropy(read.routing.float(), right)
+    if weights.copying:
+        copying = copying_loss(model, batch.texts, batch.codes)
+    if weights.auxiliary:
+        sampled = sampled_digits(model, queries, documents)
+        candidates, shares = _candidates(batch, codes, weights.temperature)
+        logits = digits_after(model, queries, documents, sampled[:, :-1]).logits
+        auxiliary = auxiliary_loss(logits, sampled, candidates, shares)
+    return Losses(digit_loss(read.logits, codes[right]), auxiliary, routing, copying)
+
+
+def _candidates(batch: Batch, codes: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Each query's column: codes (queries, candidates, DIGITS) and the teacher's shares (queries, candidates)."""
+    most = max(map(len, batch.columns))
+    shares = torch.zeros(len(batch.columns), most, device=codes.device)
+    candidates = torch.zeros(len(batch.columns), most, codes.shape[1], dtype=torch.int64, device=codes.device)
+    for row, (column, scores) in enumerate(zip(batch.columns, batch.teacher, strict=True)):
+        shares[row, : len(column)] = torch.softmax(torch.tensor(scores, device=codes.device) / temperature, 0)
+        candidates[row, : len(column)] = codes[column]
+        candidates[row, len(column) :] = codes[column[0]]  # without a share, so it changes nothing
+    return candidates, shares
 
 
 def digit_loss(logits: Tensor, digits: Tensor) -> Tensor:
@@ -18,11 +87,11 @@ def digit_loss(logits: Tensor, digits: Tensor) -> Tensor:
     ``logits`` are (queries, DIGITS, 10), those of place t after the right digits before t; ``digits`` is (queries,
     DIGITS).
     """
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), digits.flatten())
+    return F.cross_entropy(logits.flatten(0, 1), digits.flatten())
 
 
 def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """What the next digit should be after each digit of a prefix.
+    """Distribute the next digit after each digit of a prefix.
 
     M_t are the candidates whose code begins with the first t digits of the prefix, and q_t(x) is proportional to
     the weights of those of M_t whose digit t is x.
@@ -45,9 +114,7 @@ def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> 
     """
     same = candidates == prefixes[:, None]  # (queries, candidates, DIGITS)
     begins = torch.cat([torch.ones_like(same[..., :1]), same[..., :-1].cumprod(-1).bool()], -1)
-    digits = torch.nn.functional.one_hot(candidates, 10).to(
-        weights.dtype
-    )  # (queries, candidates, DIGITS, 10)
+    digits = F.one_hot(candidates, 10).to(weights.dtype)  # (queries, candidates, DIGITS, 10)
     sums = ((weights[:, :, None] * begins)[..., None] * digits).sum(1)  # (queries, DIGITS, 10)
     known = begins.any(1)
     return sums / sums.sum(-1, keepdim=True).clamp_min(1e-12), known
@@ -70,9 +137,8 @@ def copying_loss(model: BlockSearchModel, texts: Sequence[str], codes: Sequence[
     has to do too. Not in the published training, whose model can copy before it begins.
     """
     rows = [torch.from_numpy(model.layout.document(t, c).ids) for t, c in zip(texts, codes, strict=True)]
-    hidden = model.decoder.model(
-        input_ids=pad_sequence(rows, batch_first=True).to(model.device)
-    ).last_hidden_state
+    ids = pad_sequence(rows, batch_first=True).to(model.device)
+    hidden = model.decoder.model(input_ids=ids).last_hidden_state
     first = torch.tensor([len(row) for row in rows], device=model.device) - model.layout.closing_tokens
     places = first[:, None] - 1 + torch.arange(DIGITS, device=model.device)  # (documents, DIGITS)
     before = hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[-1]))
@@ -80,9 +146,8 @@ def copying_loss(model: BlockSearchModel, texts: Sequence[str], codes: Sequence[
     return digit_loss(model.digit_logits(before), right)
 
 
-@dataclass(frozen=True)
-class DigitsRead:
-    """What reading queries with digits after them gives."""
+class DigitsRead(NamedTuple):
+    """The result of reading queries with digits after them."""
 
     logits: Tensor  # (queries, digits + 1, 10): of each digit after those before it
     routing: Tensor  # (queries, documents): R at the last token of each query
@@ -106,7 +171,7 @@ def digits_after(
 
 @torch.no_grad()
 def sampled_digits(model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys) -> Tensor:
-    """Codes drawn digit by digit from the model's own probabilities: (queries, DIGITS)."""
+    """Draw codes digit by digit from the model's own probabilities: (queries, DIGITS)."""
     found = torch.zeros(len(queries), 0, dtype=torch.int64, device=model.device)
     for _ in range(DIGITS):
         logits = digits_after(model, queries, documents, found).logits[:, -1]

@@ -1,22 +1,22 @@
 """The language model of in-context retrieval: Qwen3's layers, with attention from queries to documents."""
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
-from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.in_context.attention import query_attention, routing_scores
-from spscanner_rag.lab.in_context.document_keys import DocumentKeys, QueryKeys
-from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout, TokenIds
+from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
+from spscanner_rag.lab.in_context.layout import DOCUMENT_TOKENS, Layout
 
 SSMAX_START: Final = 0.43
 SETTINGS_FILE: Final = "block_search.json"
@@ -36,10 +36,116 @@ class ReadingSettings:
     best_documents: int = 256
     ssmax: Literal["documents", "keys"] | None = "documents"
 
+
+@dataclass(frozen=True)
+class DocumentPart:
+    """The documents that a layer attends to."""
+
+    documents: int
+    tokens: int | Tensor  # of all queries, or of each: (queries, 1, 1, 1, 1)
+    places: Tensor | None = None  # (tokens,) of all queries' documents; None: all
+    hidden: Tensor | None = None  # (queries, tokens of all documents): what a query does not attend to
+
+    def of(self, layer: Tensor) -> Tensor:
+        """Keys or values of a layer (kv_heads, tokens, head_dim)."""
+        return layer if self.places is None else layer[:, self.places]
+
+
+@dataclass(frozen=True)
+class DocumentKeys:
+    """Keys and values of the tokens of all documents, in order, without padding."""
+
+    keys: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
+    values: tuple[Tensor, ...]  # for each layer (kv_heads, tokens, head_dim)
+    lengths: Tensor  # (documents,) their tokens
+    codes: Tensor  # (documents,) int64
+    cut: int = 0  # documents that were too long
+
+    @property
+    def documents(self) -> int:
+        """Number of documents."""
+        return len(self.lengths)
+
+    @property
+    def document_of(self) -> Tensor:
+        """The document of each token: (tokens,)."""
+        return torch.repeat_interleave(self.lengths)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the keys and values."""
+        return sum(tensor.nbytes for tensor in (*self.keys, *self.values))
+
+    def tokens_of(self, documents: Tensor) -> Tensor:
+        """Return the places of the tokens of some documents, in the corpus's order: (their tokens,)."""
+        return torch.isin(self.document_of, documents).nonzero()[:, 0]
+
+    def part(self, documents: Tensor | None) -> DocumentPart:
+        """Return some documents (documents,), as many for each query (queries, documents), or all: None."""
+        if documents is None:
+            return DocumentPart(self.documents, int(self.lengths.sum()))
+        if documents.dim() == 1:
+            places = self.tokens_of(documents)
+            return DocumentPart(len(documents), len(places), places=places)
+        inside = torch.zeros(len(documents), self.documents, dtype=torch.bool, device=documents.device)
+        hidden = ~inside.scatter(1, documents, True)[:, self.document_of]
+        return DocumentPart(documents.shape[1], (~hidden).sum(1)[:, None, None, None, None], hidden=hidden)
+
+    def followed_by(self, *others: "DocumentKeys") -> "DocumentKeys":
+        """Return a cache of these documents and then the others', as if all had been read together.
+
+        Raises ``ValueError`` if a code occurs twice.
+        """
+        parts = (self, *others)
+        codes = torch.cat([part.codes for part in parts])
+        ordered = codes.sort().values
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(twice):
+            raise ValueError(f"got code {int(twice[0]):04d} twice; expected distinct codes")
+
+        def joined(layers: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+            return tuple(torch.cat(same, 1) for same in zip(*layers, strict=True))
+
+        return DocumentKeys(
+            joined(part.keys for part in parts),
+            joined(part.values for part in parts),
+            torch.cat([part.lengths for part in parts]),
+            codes,
+            sum(part.cut for part in parts),
+        )
+
+    def save(self, path: Path) -> None:
+        """Write one file, whole or not at all."""
+        tensors = {"lengths": self.lengths, "codes": self.codes, "cut": torch.tensor(self.cut)}
+        for layer, (keys, values) in enumerate(zip(self.keys, self.values, strict=True)):
+            tensors |= {f"keys.{layer}": keys.contiguous(), f"values.{layer}": values.contiguous()}
+        with whole_file(path) as unfinished:
+            save_file(tensors, unfinished)
+
     @classmethod
-    def for_layers(cls, layers: int) -> "ReadingSettings":
-        """The published place of routing: layer 16 of 28, or the same share of another number of layers."""
-        return cls(round(layers * 16 / 28))
+    def load(cls, path: Path, device: torch.device | str = "cpu") -> "DocumentKeys":
+        """Read what `save` wrote."""
+        tensors = load_file(path, device=str(device))
+        layers = range(sum(name.startswith("keys.") for name in tensors))
+        keys, values = (tuple(tensors[f"{kind}.{n}"] for n in layers) for kind in ("keys", "values"))
+        return cls(keys, values, tensors["lengths"], tensors["codes"], int(tensors["cut"]))
+
+
+@dataclass(frozen=True)
+class QueryKeys:
+    """Keys and values of the tokens of queries of one length, so far."""
+
+    keys: tuple[Tensor, ...]  # for each layer (queries, kv_heads, tokens, head_dim)
+    values: tuple[Tensor, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of each query."""
+        return self.keys[0].shape[2]
+
+    def chosen(self, queries: Tensor) -> "QueryKeys":
+        """Return the keys of some of the queries, any of them more than once."""
+        return QueryKeys(*(tuple(layer[queries] for layer in kind) for kind in (self.keys, self.values)))
 
 
 @dataclass(frozen=True)
@@ -70,7 +176,8 @@ class BlockSearchModel(nn.Module):
         super().__init__()
         layers = len(decoder.model.layers)
         self.decoder, self.layout = decoder, layout
-        self.settings = settings or ReadingSettings.for_layers(layers)
+        # the published place of routing: layer 16 of 28, or the same share of another number of layers
+        self.settings = settings or ReadingSettings(round(layers * 16 / 28))
         self.ssmax = nn.Parameter(torch.full((layers,), SSMAX_START))  # s_L of each layer
         if not 0 <= self.settings.routing_layer < layers:
             raise ValueError(f"routing_layer is {self.settings.routing_layer}; expected 0 to {layers - 1}")
@@ -119,7 +226,7 @@ class BlockSearchModel(nn.Module):
         settings: ReadingSettings | None = None,
         seed: int = 0,
     ) -> "BlockSearchModel":
-        """A model with random weights; ``shape`` are arguments of transformers' ``Qwen3Config``."""
+        """Make a model with random weights; ``shape`` are arguments of transformers' ``Qwen3Config``."""
         library = _transformers()
         torch.manual_seed(seed)
         config = library.Qwen3Config(vocab_size=tokenizer.get_vocab_size(), **shape)
@@ -134,7 +241,7 @@ class BlockSearchModel(nn.Module):
         write_whole(folder / SETTINGS_FILE, json.dumps(stored, indent=2) + "\n")
 
     def with_settings(self, **changes: Any) -> "BlockSearchModel":  # noqa: ANN401
-        """A model with the same weights that reads otherwise."""
+        """Return a model with the same weights that reads otherwise."""
         other = BlockSearchModel(self.decoder, self.layout, replace(self.settings, **changes))
         other.ssmax = self.ssmax
         return other.train(self.training)
@@ -145,7 +252,7 @@ class BlockSearchModel(nn.Module):
         return self.ssmax.device
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:
-        """Keys and values of documents, which are the rows of one batch.
+        """Read documents, which are the rows of one batch.
 
         Padding, at the ends of rows, is after all tokens that a causal mask lets see it, and its keys are dropped.
         """
@@ -153,12 +260,10 @@ class BlockSearchModel(nn.Module):
             raise ValueError("got an empty corpus; expected at least one document")
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
         lengths = torch.tensor([len(row.ids) for row in laid_out], device=self.device)
-        ids = np.zeros((len(texts), int(lengths.max())), np.int64)
-        for target, row in zip(ids, laid_out, strict=True):
-            target[: len(row.ids)] = row.ids
+        ids = pad_sequence([torch.from_numpy(row.ids) for row in laid_out], batch_first=True).to(self.device)
         positions = torch.arange(ids.shape[1], device=self.device)
         filled = positions < lengths[:, None]  # (documents, tokens)
-        hidden = self.decoder.model.embed_tokens(torch.from_numpy(ids).to(self.device))
+        hidden = self.decoder.model.embed_tokens(ids)
         keys, values = [], []
         layers = list(self.decoder.model.layers)
         for layer in layers:
@@ -201,22 +306,24 @@ class BlockSearchModel(nn.Module):
         own: int | Tensor = first - DOCUMENT_TOKENS + ids.shape[1]
         if asking is not None:  # without padding
             own = asking[:, None, None, None, None] + 1
-        whole = documents.part(None)
-        above = documents.part(selected)
+        whole, above = documents.part(None), documents.part(selected)
         for number, layer in enumerate(layers):
             query, key, value = self._projected(layer, hidden, positions)
             if before is not None:
-                key, value = (
-                    torch.cat([before.keys[number], key], 2),
-                    torch.cat([before.values[number], value], 2),
-                )
+                key = torch.cat([before.keys[number], key], 2)
+                value = torch.cat([before.values[number], value], 2)
             keys.append(key)
             values.append(value)
             part = above if number > settings.routing_layer else whole
-            doc_keys, doc_values = part.of(documents.keys[number]), part.of(documents.values[number])
-            factor = self._factor(number, part.documents, part.tokens + own)
             mixed, scores = query_attention(
-                query, doc_keys, doc_values, key, value, factor, hidden=part.hidden, asking=asking
+                query,
+                part.of(documents.keys[number]),
+                part.of(documents.values[number]),
+                key,
+                value,
+                self._factor(number, part.documents, part.tokens + own),
+                hidden=part.hidden,
+                asking=asking,
             )
             if number == settings.routing_layer:
                 routing = routing_scores(scores, documents.document_of, documents.documents)
@@ -228,25 +335,24 @@ class BlockSearchModel(nn.Module):
         return Read(logits, QueryKeys(tuple(keys), tuple(values)), routing, selected)
 
     def digit_logits(self, hidden: Tensor) -> Tensor:
-        """Logits of the ten digits (..., 10) after normed hidden states (..., d_model)."""
+        """Return logits of the ten digits (..., 10) after normed hidden states (..., d_model)."""
         head = self.decoder.lm_head.weight[list(self.layout.digits)]  # (10, d_model)
         logits: Tensor = (hidden @ head.T).float()
         return logits
 
-    def query_ids(self, query: str | TokenIds) -> Tensor:
-        """A query as a batch of one: (1, tokens)."""
-        ids = self.layout.query(query) if isinstance(query, str) else query
-        return torch.from_numpy(ids)[None].to(self.device)
+    def query_ids(self, query: str) -> Tensor:
+        """Lay out a query as a batch of one: (1, tokens)."""
+        return torch.from_numpy(self.layout.query(query))[None].to(self.device)
 
     def _factor(self, layer: int, documents: int, keys: int | Tensor) -> Tensor:
-        """s_L * log N, with N at least 2, since log 1 = 0 would make all weights equal: of the shape of N."""
+        """Return s_L * log N, of the shape of N, which is at least 2: log 1 = 0 would make all weights equal."""
         if self.settings.ssmax is None:
             return torch.ones((), device=self.device)
         n = torch.as_tensor(documents if self.settings.ssmax == "documents" else keys, device=self.device)
         return self.ssmax[layer] * n.clamp_min(2).log()
 
     def _projected(self, layer: Any, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # noqa: ANN401
-        """Queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
+        """Return queries (rows, heads, tokens, head_dim), keys and values (rows, kv_heads, tokens, head_dim)."""
         attention, shape = layer.self_attn, (*hidden.shape[:2], -1, layer.self_attn.head_dim)
         read = layer.input_layernorm(hidden)
         query = attention.q_norm(attention.q_proj(read).view(shape)).transpose(1, 2)
@@ -258,14 +364,14 @@ class BlockSearchModel(nn.Module):
 
 
 def _after_attention(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:  # noqa: ANN401
-    """The rest of a layer: (rows, tokens, d_model); ``mixed`` is (rows, heads, tokens, head_dim)."""
+    """Compute the rest of a layer: (rows, tokens, d_model); ``mixed`` is (rows, heads, tokens, head_dim)."""
     hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
     result: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
     return result
 
 
 def _best(routing: Tensor, most: int) -> Tensor:
-    """The numbers of the documents with the largest R, increasing: (most,) for one query, else (queries, most)."""
+    """Return the documents with the largest R, increasing: (most,) for one query, else (queries, most)."""
     best = routing.topk(most).indices.sort().values
     return best[0] if len(best) == 1 else best
 
@@ -281,3 +387,68 @@ def _transformers() -> Any:  # noqa: ANN401 - a module of an extra
         raise ImportError(
             'in-context retrieval needs transformers: pip install "spscanner-rag[baselines]"'
         ) from error
+
+
+def query_attention(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    own_keys: Tensor,
+    own_values: Tensor,
+    factor: Tensor,
+    *,
+    hidden: Tensor | None = None,
+    asking: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention of the tokens of queries to all document tokens, and causally to their own.
+
+    weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025, "Scalable-Softmax Is
+    Superior for Attention") has the factor s_L * log N, and plain attention 1.
+
+    Parameters
+    ----------
+    queries : (queries, heads, tokens, head_dim)
+    keys, values : (kv_heads, document tokens, head_dim)
+    own_keys, own_values : (queries, kv_heads, own tokens, head_dim)
+        The last ``tokens`` of the own tokens are those of ``queries``.
+    factor : scalar, or (queries, 1, 1, 1, 1)
+    hidden : (queries, document tokens), bool, optional
+        The document tokens that a query does not attend to. Default: none.
+    asking : (queries,), integer, optional
+        The token of each query whose scores are returned. Default: the last.
+
+    Returns
+    -------
+    mixed : (queries, heads, tokens, head_dim)
+    scores : (queries, heads, document tokens)
+        q . k_t / sqrt(head_dim) of each query's asking token, without the factor.
+    """
+    n, heads, tokens, width = queries.shape
+    # (queries, kv_heads, heads of each, tokens, head_dim)
+    grouped = queries.view(n, keys.shape[0], -1, tokens, width) / math.sqrt(width)
+    to_documents = torch.einsum("nvgtw,vkw->nvgtk", grouped, keys)
+    to_own = torch.einsum("nvgtw,nvkw->nvgtk", grouped, own_keys)
+    own = own_keys.shape[2]
+    later = torch.ones(tokens, own, dtype=torch.bool, device=queries.device).triu(own - tokens + 1)
+    # masked after the product: the gradient of the factor would be 0 * infinity
+    of_corpus = factor * to_documents
+    if hidden is not None:
+        of_corpus = of_corpus.masked_fill(hidden[:, None, None, None], -math.inf)
+    scaled = torch.cat([of_corpus, (factor * to_own).masked_fill(later, -math.inf)], -1)
+    weights = torch.softmax(scaled.float(), -1).to(values.dtype)
+    of_documents, of_own = weights[..., : keys.shape[1]], weights[..., keys.shape[1] :]
+    mixed = torch.einsum("nvgtk,vkw->nvgtw", of_documents, values)
+    mixed = mixed + torch.einsum("nvgtk,nvkw->nvgtw", of_own, own_values)
+    rows = torch.arange(n, device=queries.device)
+    places = torch.full_like(rows, tokens - 1) if asking is None else asking
+    return mixed.reshape(n, heads, tokens, width), to_documents[rows, :, :, places].reshape(n, heads, -1)
+
+
+def routing_scores(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
+    """Return R(d) = sum over heads of max_{t in d} s_t: (queries, documents).
+
+    ``scores`` are (queries, heads, document tokens), ``document_of`` is (document tokens,).
+    """
+    best = scores.new_full((*scores.shape[:2], documents), -math.inf)
+    best = best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
+    return best.sum(1)

@@ -1,25 +1,86 @@
+"""The search in a corpus that was read once, and the retriever made of it."""
+
 import logging
 import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.in_context import search as search_module
-from spscanner_rag.lab.in_context.block_search import BlockSearch, logits_of
+from spscanner_rag.lab.in_context.block_search import BEAM, BlockSearch, Found, logits_of, read_corpus, search
+from spscanner_rag.lab.in_context.layout import digits_of
 from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.in_context.search import Found, read_corpus, search
 from spscanner_rag.lab.retriever_names import check_name, scorer_of
 from spscanner_rag.scorers import ScanCancelled, score_batch
-from tests.lab.in_context.conftest import TEXTS, digit_tokenizer, model  # noqa: F401 - fixtures
+from tests.lab.in_context.conftest import TEXTS
 
 TEXT = "\n\n".join(TEXTS)
 QUERY = "Who signed the treaty?"
+MANY = [f"{text} Part {part}." for part in range(4) for text in TEXTS]
 
 
-def test_units_are_ranked_as_documents_are(model: BlockSearchModel) -> None:  # noqa: F811
+@torch.inference_mode()
+def enumerated(model: BlockSearchModel, texts: list[str]) -> np.ndarray:
+    """Log-probability of every document's code, each read after the query in one pass: (documents,)."""
+    documents = read_corpus(model, texts)
+    query = model.query_ids(QUERY)
+    routed = model.read_queries(query, documents).selected
+    found = []
+    for code in documents.codes.tolist():
+        digits = torch.tensor([model.layout.code(code)])
+        read = model.read_queries(torch.cat([query, digits], 1), documents, selected=routed)
+        steps = read.logits[0, query.shape[1] - 1 : -1].double().log_softmax(-1)  # (4, 10)
+        found.append(sum(float(steps[place, digit]) for place, digit in enumerate(digits_of(code))))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("best_documents", [256, 7])
+def test_a_beam_of_ten_thousand_equals_enumeration(model: BlockSearchModel, best_documents: int) -> None:
+    routed = model.with_settings(best_documents=best_documents, routing_layer=1)
+    expected = enumerated(routed, MANY)
+    found = search(routed, read_corpus(routed, MANY), QUERY, beam=10_000, best=len(MANY))
+    assert found.best.tolist() == np.argsort(-expected, kind="stable").tolist()
+    np.testing.assert_allclose(found.log_probabilities, np.sort(expected)[::-1], atol=1e-4)
+
+
+def test_a_small_beam_finds_codes_that_exist_and_the_others_follow_by_routing(
+    model: BlockSearchModel,
+) -> None:
+    found = search(model, read_corpus(model, MANY), QUERY, beam=3, best=2)
+    assert len(found.best) == 2
+    assert found.log_probabilities[0] >= found.log_probabilities[1]
+    order = found.order()
+    assert sorted(order.tolist()) == list(range(20))
+    assert order[:2].tolist() == found.best.tolist()
+    rest = found.routing[order[2:]]
+    assert (np.diff(rest) <= 0).all()
+
+
+def test_a_corpus_is_read_in_batches_and_extended(model: BlockSearchModel) -> None:
+    texts = [f"Number {number}. {TEXTS[number % 5]}" for number in range(40)]  # more than one batch
+    whole = read_corpus(model, texts, seed=3)
+    assert whole.documents == 40
+    assert read_corpus(model, texts, seed=3).codes.tolist() == whole.codes.tolist()
+    part = read_corpus(model, texts[:30], seed=1)
+    extended = read_corpus(model, texts[30:], seed=1, after=part)
+    assert extended.codes[:30].tolist() == part.codes.tolist()
+    assert len(set(extended.codes.tolist())) == 40
+    keys = extended.keys[-1][:, extended.tokens_of(torch.tensor([2, 7]))]
+    torch.testing.assert_close(keys, part.keys[-1][:, part.tokens_of(torch.tensor([2, 7]))])
+
+
+def test_what_cannot_be_read_is_refused_before_reading(model: BlockSearchModel) -> None:
+    with pytest.raises(ValueError, match="got an empty corpus"):
+        read_corpus(model, [])
+    with pytest.raises(ValueError, match="got 10,001 documents"):
+        read_corpus(model, ["x"] * 10_001)
+    assert read_corpus(model, ["word " * 400, "short"]).cut == 1
+
+
+def test_units_are_ranked_as_documents_are(model: BlockSearchModel) -> None:
     scorer = BlockSearch(model)
     units = scorer.segment(TEXT)
     assert [TEXT[unit.start : unit.end] for unit in units] == TEXTS
@@ -30,7 +91,7 @@ def test_units_are_ranked_as_documents_are(model: BlockSearchModel) -> None:  # 
 
 
 def test_texts_with_one_query_are_one_corpus_that_is_read_once(
-    model: BlockSearchModel,  # noqa: F811
+    model: BlockSearchModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scorer = BlockSearch(model, "document")
@@ -70,7 +131,7 @@ def test_logits_keep_the_order(documents: int, best: int, seed: int) -> None:
 
 
 def test_long_units_are_cut_and_said(
-    model: BlockSearchModel,  # noqa: F811
+    model: BlockSearchModel,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     text = "word " * 400 + "\n\nshort"
@@ -80,7 +141,7 @@ def test_long_units_are_cut_and_said(
     assert "1 of 2 units are longer than 300 tokens and were cut" in caplog.text
 
 
-def test_by_name_from_a_folder_and_errors(model: BlockSearchModel, tmp_path: Path) -> None:  # noqa: F811
+def test_by_name_from_a_folder_and_errors(model: BlockSearchModel, tmp_path: Path) -> None:
     model.save(tmp_path)
     scorer = scorer_of(f"blocksearch:{tmp_path}")
     assert isinstance(scorer, BlockSearch)
@@ -95,4 +156,4 @@ def test_by_name_from_a_folder_and_errors(model: BlockSearchModel, tmp_path: Pat
         scorer.score_units_many([(" ", TEXT, units)])
     with pytest.raises(ScanCancelled):
         BlockSearch(model).score_units_many([(QUERY, TEXT, units)], cancelled=lambda: True)
-    assert search_module.BEAM == 25
+    assert BEAM == 25

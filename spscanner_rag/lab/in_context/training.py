@@ -1,23 +1,61 @@
-"""Training of an in-context retriever."""
+"""Training of an in-context retriever, and the place of the right document as its validation."""
 
 import json
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import nn
 
-from spscanner_rag.lab.in_context.batches import ColumnSupply, TeacherOf, batch_of, word_scores
+from spscanner_rag.lab.in_context.block_search import search
+from spscanner_rag.lab.in_context.layout import draw_codes
+from spscanner_rag.lab.in_context.losses import Batch, Weights, batch_losses
 from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.in_context.objective import Weights, batch_losses
+from spscanner_rag.lab.training.data.columns import PassageColumn
+from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
+from spscanner_rag.lexical.words import index_words
 
 STATE_FILE = "block_search_state.pt"
+
+
+class ColumnSupply(Protocol):
+    """Has columns, such as a `PassageDraw`."""
+
+    def column(self, number: int) -> PassageColumn:
+        """Column ``number``, the same whenever it is asked for."""
+
+
+TeacherOf = Callable[[PassageColumn], Sequence[float]]
+
+
+def word_scores(column: PassageColumn) -> Sequence[float]:
+    """Score the passages of a column as a teacher: by BM25 among themselves, the labelled one above the best."""
+    scores = bm25_scores(index_words(column.passages), column.question)
+    scores[0] = scores.max() + 1.0
+    return [float(score) for score in scores]
+
+
+def batch_of(
+    columns: Sequence[PassageColumn], draw: random.Random, teacher: TeacherOf = word_scores
+) -> Batch:
+    """Make a batch whose codes are drawn anew; a passage of several columns is one document."""
+    texts = list(dict.fromkeys(text for column in columns for text in column.passages))
+    draw.shuffle(texts)
+    place = {text: number for number, text in enumerate(texts)}
+    return Batch(
+        texts,
+        draw_codes(len(texts), draw),
+        [column.question for column in columns],
+        [[place[text] for text in column.passages] for column in columns],
+        [teacher(column) for column in columns],
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,22 +83,21 @@ class InContextRecipe:
 
     def __post_init__(self) -> None:
         """Refuse values that no run can use."""
-        for name in ("steps", "queries", "save_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
-        for name in ("auxiliary_weight", "routing_weight", "copying_weight"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected a number from 0")
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"dtype is {self.dtype!r}; expected 'float32' or 'bfloat16'")
-        for name in ("learning_rate", "temperature"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected a number above 0")
+        checks: Sequence[tuple[str, str, Callable[[Any], bool]]] = (
+            ("steps queries save_every", "at least 1", lambda value: value >= 1),
+            ("auxiliary_weight routing_weight copying_weight", "a number from 0", lambda value: value >= 0),
+            ("learning_rate temperature", "a number above 0", lambda value: value > 0),
+            ("dtype", "'float32' or 'bfloat16'", lambda value: value in ("float32", "bfloat16")),
+        )
+        for names, expected, is_right in checks:
+            for name in names.split():
+                if not is_right(value := getattr(self, name)):
+                    raise ValueError(f"{name} is {value!r}; expected {expected}")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step did."""
+    """The numbers of one step."""
 
     step: int  # counted from 1
     loss: float  # of the digits
@@ -105,12 +142,8 @@ def train(
         torch.manual_seed(draw.getrandbits(31))  # for the sampled digits
         first = number * recipe.queries
         batch = batch_of([passages.column(first + n) for n in range(recipe.queries)], draw, teacher)
-        weights = Weights(
-            recipe.auxiliary_weight * number / recipe.steps,
-            recipe.routing_weight,
-            recipe.copying_weight,
-            recipe.temperature,
-        )
+        rising = recipe.auxiliary_weight * number / recipe.steps
+        weights = Weights(rising, recipe.routing_weight, recipe.copying_weight, recipe.temperature)
         for group in optimizer.param_groups:
             group["lr"] = _rate(number, recipe)
         optimizer.zero_grad()
@@ -127,27 +160,19 @@ def train(
             tensors = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             write_tensors(out / STATE_FILE, state | tensors)
         tokens = sum(len(model.layout.document(t, 0).ids) for t in batch.texts)
-        yield Step(
-            number + 1,
-            losses.digits.item(),
-            losses.auxiliary.item(),
-            losses.routing.item(),
-            losses.copying.item(),
-            tokens,
-            time.perf_counter() - started,
-        )
+        values = (value.item() for value in losses)  # digits, auxiliary, routing, copying
+        yield Step(number + 1, *values, tokens=tokens, seconds=time.perf_counter() - started)
     model.eval()
 
 
 def _resume(
     model: BlockSearchModel, optimizer: torch.optim.Optimizer, recipe: InContextRecipe, path: Path
 ) -> int:
-    """The steps that are done; model and optimizer are then as they were."""
+    """Bring model and optimizer to where the run stopped, and return the number of steps that are done."""
     if not path.exists():
         return 0
-    state = read_tensors(
-        path, {"step": int, "recipe": str, "model": dict, "optimizer": dict}, device=model.device
-    )
+    kinds = {"step": int, "recipe": str, "model": dict, "optimizer": dict}
+    state = read_tensors(path, kinds, device=model.device)
     before = json.loads(state["recipe"])
     for name, value in asdict(recipe).items():
         if before.get(name) != value:
@@ -158,9 +183,8 @@ def _resume(
     try:
         model.load_state_dict(state["model"])
     except RuntimeError as error:
-        raise ValueError(
-            f"{path} is the state of another model: {str(error).splitlines()[-1].strip()}"
-        ) from None
+        reason = str(error).splitlines()[-1].strip()
+        raise ValueError(f"{path} is the state of another model: {reason}") from None
     optimizer.load_state_dict(state["optimizer"])
     return int(state["step"])
 
@@ -170,3 +194,30 @@ def _rate(step: int, recipe: InContextRecipe) -> float:
         return recipe.learning_rate * (step + 1) / recipe.warmup_steps
     left = (step - recipe.warmup_steps) / max(1, recipe.steps - recipe.warmup_steps)
     return recipe.learning_rate * (0.1 + 0.9 * (1 + float(np.cos(np.pi * left))) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the right document of a query stands."""
+
+    right: str  # the document
+    place: int  # from 0, the best
+    documents: int  # of the batch
+
+    @property
+    def above(self) -> float:
+        """The share of the other documents that stand above it; 0.5 by chance."""
+        return self.place / max(1, self.documents - 1)
+
+
+def places_of_right_documents(model: BlockSearchModel, batches: Iterable[Batch]) -> list[Place]:
+    """Search the documents of each batch with each of its queries."""
+    found = []
+    model.eval()
+    for batch in batches:
+        with torch.inference_mode():
+            keys = model.read_documents(batch.texts, batch.codes)
+        for question, column in zip(batch.questions, batch.columns, strict=True):
+            place = int(np.flatnonzero(search(model, keys, question).order() == column[0])[0])
+            found.append(Place(batch.texts[column[0]], place, len(batch.texts)))
+    return found

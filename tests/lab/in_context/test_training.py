@@ -1,0 +1,296 @@
+"""Training of an in-context retriever: batches, losses, resumed runs, and the place of the right document."""
+
+import math
+import random
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from spscanner_rag.lab.in_context import training
+from spscanner_rag.lab.in_context.block_search import Found, read_corpus
+from spscanner_rag.lab.in_context.layout import digits_of
+from spscanner_rag.lab.in_context.losses import (
+    Batch,
+    Weights,
+    auxiliary_loss,
+    auxiliary_targets,
+    batch_losses,
+    copying_loss,
+    digit_loss,
+    digits_after,
+    sampled_digits,
+)
+from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys, ReadingSettings
+from spscanner_rag.lab.in_context.training import (
+    InContextRecipe,
+    batch_of,
+    places_of_right_documents,
+    train,
+    word_scores,
+)
+from spscanner_rag.lab.training.data.columns import PassageColumn
+from tests.lab.in_context.conftest import SHAPE, TEXTS
+
+RECIPE = InContextRecipe(steps=4, queries=2, learning_rate=1e-2, warmup_steps=1, save_every=2)
+COLUMN = PassageColumn("Where was the otter?", ("The otter slept.", "The lynx slept.", "Nothing."))
+CANDIDATES = torch.tensor([[[7, 4, 2, 1], [7, 4, 9, 9], [0, 4, 2, 1]]])
+WEIGHTS = torch.tensor([[0.5, 0.3, 0.2]])
+
+
+def test_the_auxiliary_loss_by_hand_for_three_candidates() -> None:
+    prefixes = torch.tensor([[7, 4, 9, 0]])
+    targets, known = auxiliary_targets(prefixes, CANDIDATES, WEIGHTS)
+    expected = torch.zeros(4, 10)
+    expected[0, 7], expected[0, 0] = 0.8, 0.2  # all three begin with nothing
+    expected[1, 4] = 1.0  # the two that begin with 7
+    expected[2, 2], expected[2, 9] = 0.5 / 0.8, 0.3 / 0.8  # 74
+    expected[3, 9] = 1.0  # 749: the second alone
+    torch.testing.assert_close(targets[0], expected)
+    assert known.tolist() == [[True, True, True, True]]
+    logits = torch.randn(1, 4, 10)
+    steps = logits[0].log_softmax(-1)
+    by_hand = -(
+        0.8 * steps[0, 7]
+        + 0.2 * steps[0, 0]
+        + steps[1, 4]
+        + (5 * steps[2, 2] + 3 * steps[2, 9]) / 8
+        + steps[3, 9]
+    )
+    torch.testing.assert_close(auxiliary_loss(logits, prefixes, CANDIDATES, WEIGHTS), by_hand / 4)
+
+
+def test_places_after_a_prefix_that_no_code_has_are_skipped() -> None:
+    prefixes = torch.tensor([[0, 9, 2, 1]])
+    targets, known = auxiliary_targets(prefixes, CANDIDATES, WEIGHTS)
+    assert known.tolist() == [[True, True, False, False]]
+    assert targets[0, 2:].sum() == 0
+    logits = torch.randn(1, 4, 10)
+    steps = logits[0].log_softmax(-1)
+    by_hand = -(0.8 * steps[0, 7] + 0.2 * steps[0, 0] + steps[1, 4]) / 2
+    torch.testing.assert_close(auxiliary_loss(logits, prefixes, CANDIDATES, WEIGHTS), by_hand)
+
+
+def test_digit_logits_are_those_after_the_digits_before(model: BlockSearchModel) -> None:
+    documents = read_corpus(model, TEXTS)
+    questions = ["Who signed it?", "What fell again and again?", "Who left it?"]
+    queries = [torch.from_numpy(model.layout.query(question)) for question in questions]
+    digits = torch.tensor([[7, 4, 2, 1], [0, 0, 3, 9], [1, 2, 3, 4]])
+    with torch.no_grad():
+        found = digits_after(model, queries, documents, digits[:, :-1]).logits
+        for number, query in enumerate(queries):
+            code = torch.tensor(model.layout.digits)[digits[number]]
+            for place in range(4):
+                read = model.read_queries(torch.cat([query, code[:place]])[None], documents)
+                torch.testing.assert_close(found[number, place], read.logits[0, -1], rtol=0, atol=1e-5)
+    flat = [found[row, place].log_softmax(0)[digits[row, place]] for row in range(3) for place in range(4)]
+    torch.testing.assert_close(digit_loss(found, digits), -torch.stack(flat).mean())
+    assert digit_loss(torch.zeros(2, 4, 10), digits[:2]).item() == pytest.approx(math.log(10))
+
+
+def test_the_copying_loss_is_that_of_the_second_code_of_each_document(model: BlockSearchModel) -> None:
+    codes = [7421, 3, 9999, 120, 4567]
+    by_hand = []
+    with torch.no_grad():
+        found = copying_loss(model, TEXTS, codes)
+        for text, code in zip(TEXTS, codes, strict=True):
+            ids = torch.from_numpy(model.layout.document(text, code).ids)
+            logits = model.decoder(input_ids=ids[None]).logits[0, :, list(model.layout.digits)].float()
+            right = digits_of(code)
+            starts = [n for n in range(len(ids)) if ids[n : n + 4].tolist() == model.layout.code(code)]
+            assert len(starts) == 2
+            by_hand += [-logits[starts[1] + n - 1].log_softmax(0)[right[n]] for n in range(4)]
+    torch.testing.assert_close(found, torch.stack(by_hand).mean(), rtol=0, atol=1e-5)
+
+
+def test_digits_are_drawn_from_the_models_own_probabilities(
+    model: BlockSearchModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = read_corpus(model, TEXTS)
+    query = model.query_ids("Who signed it?")
+    drawn: list[torch.Tensor] = []
+
+    def draw(probabilities: torch.Tensor, count: int) -> torch.Tensor:
+        drawn.append(probabilities)
+        return torch.tensor([[7], [4]]) if len(drawn) == 1 else torch.ones(2, count, dtype=torch.int64)
+
+    monkeypatch.setattr(torch, "multinomial", draw)
+    assert sampled_digits(model, [query[0]] * 2, documents).tolist() == [[7, 1, 1, 1], [4, 1, 1, 1]]
+    with torch.no_grad():
+        for row, digits in enumerate(([7, 1, 1], [4, 1, 1])):
+            tokens = torch.tensor([[model.layout.digits[digit] for digit in digits]])
+            read = model.read_queries(torch.cat([query, tokens], 1), documents)
+            expected = read.logits[0, query.shape[1] - 1 :].softmax(-1)
+            found = torch.stack([probabilities[row] for probabilities in drawn])
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+class Columns:
+    """Questions on animals, each with two wrong passages."""
+
+    def column(self, number: int) -> PassageColumn:
+        names = ["otter", "lynx", "heron", "vole"]
+        right = names.pop(number % len(names))
+        return PassageColumn(
+            f"Where was the {right}?",
+            tuple(f"The {name} slept in barn {number}." for name in (right, *names[:2])),
+        )
+
+
+def small(tokenizer: Tokenizer) -> BlockSearchModel:
+    ids = {
+        "bos_token_id": tokenizer.token_to_id("<|begin|>"),
+        "eos_token_id": tokenizer.token_to_id("<|end|>"),
+    }
+    return BlockSearchModel.new(tokenizer, SHAPE | ids, ReadingSettings(2))
+
+
+def test_a_batch_shares_its_documents_and_draws_codes_anew() -> None:
+    other = PassageColumn("Where was the lynx?", ("The lynx slept.", "The otter slept.", "It rained."))
+    batch = batch_of([COLUMN, other], random.Random(0))
+    assert sorted(batch.texts) == ["It rained.", "Nothing.", "The lynx slept.", "The otter slept."]
+    assert [[batch.texts[n] for n in column] for column in batch.columns] == [
+        list(COLUMN.passages),
+        list(other.passages),
+    ]
+    assert len(set(batch.codes)) == 4
+    assert batch_of([COLUMN, other], random.Random(1)).codes != batch.codes
+
+
+def test_the_labelled_passage_is_the_teachers_best() -> None:
+    scores = word_scores(replace(COLUMN, question="lynx"))
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_the_first_digits_are_guessed_and_the_auxiliary_loss_needs_its_weight(
+    digit_tokenizer: Tokenizer,
+) -> None:
+    model = small(digit_tokenizer)
+    batch = batch_of([COLUMN], random.Random(0))
+    losses = batch_losses(model, batch, Weights())
+    assert losses.digits.item() == pytest.approx(2.3026, abs=0.1)
+    assert losses.auxiliary.item() == losses.routing.item() == losses.copying.item() == 0.0
+    losses = batch_losses(model, batch, Weights(auxiliary=0.5))
+    losses.auxiliary.backward()  # type: ignore[no-untyped-call]
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+    assert model.ssmax.grad is not None
+    assert model.ssmax.grad.abs().min() > 0
+
+
+def test_routing_and_copying_are_losses_of_their_own(digit_tokenizer: Tokenizer) -> None:
+    model = small(digit_tokenizer)
+    batch = batch_of([COLUMN, replace(COLUMN, question="Where was the lynx?")], random.Random(0))
+    weights = Weights(routing=2.0, copying=0.5)
+    losses = batch_losses(model, batch, weights)
+    assert losses.copying.item() == pytest.approx(2.3026, abs=0.2)
+    right = torch.tensor([column[0] for column in batch.columns])
+    documents = model.read_documents(batch.texts, batch.codes)
+    routing = torch.cat(
+        [model.read_queries(model.query_ids(question), documents).routing for question in batch.questions]
+    )
+    by_hand = -routing.log_softmax(1)[torch.arange(2), right].mean()
+    torch.testing.assert_close(losses.routing, by_hand, rtol=0, atol=1e-5)
+    assert losses.weighted(weights).item() == pytest.approx(
+        losses.digits.item() + 2 * losses.routing.item() + 0.5 * losses.copying.item()
+    )
+    losses.routing.backward()  # type: ignore[no-untyped-call]
+    gradient = model.decoder.model.layers[2].self_attn.k_proj.weight.grad  # of the routing layer
+    assert gradient is not None
+    assert gradient.abs().max() > 0
+
+
+def test_a_killed_run_ends_the_same(
+    digit_tokenizer: Tokenizer,
+    tmp_path: Path,
+) -> None:
+    whole, killed, resumed = (small(digit_tokenizer) for _ in range(3))
+    losses = [step.loss for step in train(whole, Columns(), RECIPE, tmp_path / "whole")]
+    list(islice(train(killed, Columns(), RECIPE, tmp_path / "killed"), 3))  # the state is that of step 2
+    steps = list(train(resumed, Columns(), RECIPE, tmp_path / "killed"))
+    assert [step.step for step in steps] == [3, 4]
+    assert [step.loss for step in steps] == losses[2:]
+    assert all(step.auxiliary > 0 for step in steps)
+    for name, value in whole.state_dict().items():
+        torch.testing.assert_close(resumed.state_dict()[name], value, rtol=0, atol=0)
+    with pytest.raises(ValueError, match="queries was 2 and is now 3"):
+        list(train(small(digit_tokenizer), Columns(), replace(RECIPE, queries=3), tmp_path / "whole"))
+
+
+def test_training_lowers_the_loss(
+    digit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "draw_codes", lambda documents, draw: [7421, 120, 9035][:documents])
+    recipe = InContextRecipe(steps=30, queries=1, learning_rate=1e-2, warmup_steps=3, auxiliary_weight=0.0)
+
+    class Single:
+        def column(self, number: int) -> PassageColumn:
+            return PassageColumn("Which?", ("Nothing.",))
+
+    losses = [step.loss for step in train(small(digit_tokenizer), Single(), recipe, tmp_path)]
+    assert losses[0] == pytest.approx(math.log(10), abs=0.1)
+    assert losses[-1] < 0.5
+
+
+def test_bfloat16_products(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    exact, rough = (
+        [
+            step.loss
+            for step in train(
+                small(digit_tokenizer), Columns(), replace(RECIPE, dtype=dtype), tmp_path / dtype
+            )
+        ]
+        for dtype in ("float32", "bfloat16")
+    )
+    assert rough != exact
+    assert rough == pytest.approx(exact, abs=0.05)
+    with pytest.raises(ValueError, match="dtype is 'int8'"):
+        InContextRecipe(dtype="int8")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("steps", 0), ("queries", 0), ("learning_rate", 0.0), ("temperature", -1.0)]
+)
+def test_keys_are_checked(key: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{key} is {value}"):
+        InContextRecipe(**{key: value})  # type: ignore[arg-type]
+
+
+def batches() -> list[Batch]:
+    columns = [
+        PassageColumn(f"otter {n}", (f"The otter {n} slept.", f"The lynx {n} ran.")) for n in range(16)
+    ]
+    return [batch_of(columns[n : n + 2], random.Random(n)) for n in range(0, 16, 2)]
+
+
+def test_a_model_that_knows_nothing_is_no_better_than_chance(model: BlockSearchModel) -> None:
+    found = places_of_right_documents(model, batches())
+    assert [place.documents for place in found] == [4] * 16
+    assert [place.right for place in found] == [f"The otter {n} slept." for n in range(16)]
+    assert 0.25 < np.mean([place.above for place in found]) < 0.75
+
+
+@pytest.mark.parametrize(("right_is_last", "above"), [(False, 0.0), (True, 1.0)])
+def test_the_place_of_the_right_document(
+    model: BlockSearchModel,
+    monkeypatch: pytest.MonkeyPatch,
+    right_is_last: bool,
+    above: float,
+) -> None:
+    given = batches()
+    right = {q: c[0] for batch in given for q, c in zip(batch.questions, batch.columns, strict=True)}
+
+    def search(_: BlockSearchModel, documents: DocumentKeys, question: str) -> Found:
+        routing = np.zeros(documents.documents)
+        routing[right[question]] = -1.0 if right_is_last else 1.0
+        return Found(np.array([], np.int64), np.array([]), routing)
+
+    monkeypatch.setattr(training, "search", search)
+    found = places_of_right_documents(model, given)
+    assert {place.above for place in found} == {above}
+    assert {place.place for place in found} == {0 if above == 0 else 3}
