@@ -36,7 +36,7 @@ class ScanFields(BaseModel):
     needs it loads it, once in a process."""
 
     scanner: SkipValidation[Scanner | None] = None
-    """A loaded scanner, instead of ``model``. A pickle stores the arguments that load it again."""
+    """A loaded scanner, instead of ``model``."""
 
     scorer: SkipValidation[Scorer | None] = None
     """Anything else with ``score_units(query, text, units)``, such as a baseline, instead of ``model``."""

@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from langchain_core.documents import Document as LangChainDocument
-from llama_index.core import Document
-from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import NodeWithScore
 from tokenizers import Tokenizer
 
-from langchain_spscanner import SPScannerCompressor
 from langchain_spscanner import SPScannerRetriever as LangChainRetriever
-from llama_index.postprocessor.spscanner import SPScannerPostprocessor
-from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
 from spscanner_rag.apps.cli import main
 from spscanner_rag.apps.cli.evaluation_options import first_stages_of
 from spscanner_rag.baselines import BM25
@@ -27,6 +20,7 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scorers import Scorer
 from tests.apps.serving.conftest import address  # noqa: F401 - a fixture
 from tests.baselines.test_decomposers import t5  # noqa: F401 - a fixture
+from tests.integrations.hosts import ALL, Doc
 from tests.lab.in_context.conftest import digit_tokenizer, model  # noqa: F401 - fixtures
 
 TEXT = (
@@ -120,48 +114,15 @@ def test_every_kind_is_here() -> None:
 
 
 @EVERY
-def test_langchain_retriever(kind: str, scorer: Scorer) -> None:
-    retriever = LangChainRetriever.from_texts([TEXT, "Another text. It rained."], scorer=scorer, k=3)
-    found = retriever.invoke(QUERY)
-    assert len(found) == 3
-    for document in found:
-        start, end = document.metadata["start_index"], document.metadata["end_index"]
-        assert document.page_content in (TEXT[start:end], "Another text. It rained."[start:end])
-        assert 0 <= document.metadata["relevance_score"] <= 1
-    scores = [document.metadata["relevance_score"] for document in found]
-    assert scores == sorted(scores, reverse=True)
-
-
-@EVERY
-def test_langchain_compressor(kind: str, scorer: Scorer) -> None:
-    documents = [LangChainDocument(page_content=TEXT, metadata={"source": "a"})]
-    found = SPScannerCompressor(scorer=scorer, k=2).compress_documents(documents, QUERY)
-    assert len(found) == 2
-    for document in found:
-        span = slice(document.metadata["start_index"], document.metadata["end_index"])
-        assert TEXT[span] == document.page_content
-
-
-@EVERY
-def test_llama_index_retriever(kind: str, scorer: Scorer) -> None:
-    retriever = LlamaIndexRetriever.from_documents([Document(text=TEXT)], scorer=scorer, similarity_top_k=3)
-    found = retriever.retrieve(QUERY)
-    assert len(found) == 3
-    for node in found:
-        assert TEXT[node.node.start_char_idx : node.node.end_char_idx] == node.node.get_content("none")
-
-
-@EVERY
-def test_llama_index_postprocessor(kind: str, scorer: Scorer) -> None:
-    document = Document(text=TEXT)
-    splitter = SentenceSplitter(chunk_size=24, chunk_overlap=6)
-    nodes = [NodeWithScore(node=node, score=0.5) for node in splitter.get_nodes_from_documents([document])]
-    assert len(nodes) > 2
-    postprocessor = SPScannerPostprocessor(scorer=scorer, top_n=3, documents=[document])
-    found = postprocessor.postprocess_nodes(nodes, query_str=QUERY)
-    assert len(found) == 3
-    for node in found:
-        assert TEXT[node.node.start_char_idx : node.node.end_char_idx] == node.node.get_content("none")
+def test_all_four_classes(kind: str, scorer: Scorer) -> None:
+    whole = {"a": TEXT, "b": "Another text. It rained."}
+    for host in ALL:
+        found = host.ask([Doc(text, name) for name, text in whole.items()], QUERY, scorer=scorer, k=3)
+        assert len(found) == 3
+        assert all(whole[each.id.split(":")[0]][slice(*each.span)] == each.text for each in found)
+        scores = [each.score for each in found]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 <= scores[-1] <= scores[0] <= 1
 
 
 def test_chunks_of_a_baseline() -> None:

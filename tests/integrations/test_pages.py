@@ -1,6 +1,6 @@
 """Pages as the readers of both frameworks give them: one document, without running headers and footers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -203,38 +203,3 @@ def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span() -> No
     assert (begun.metadata["page"], begun.metadata["start_index"], begun.metadata["end_index"]) == (1, -1, -1)
     assert [d.page_content for d in others] == SENTENCES[3:5]
     assert all(d.metadata["start_index"] > 0 for d in others)
-
-
-def by_llama_index(pages: Sequence[str]) -> list[str]:
-    nodes = [
-        Document(text=text, metadata={"file_name": "a.pdf", "page_label": str(number)})
-        for number, text in enumerate(pages, start=1)
-    ]
-    return contents(postprocessed(nodes))
-
-
-def by_langchain(pages: Sequence[str]) -> list[str]:
-    documents = [
-        LangChainDocument(text, metadata={"source": "a.pdf", "page": number})
-        for number, text in enumerate(pages)
-    ]
-    retriever = SPScannerRetriever.from_documents(documents, scorer=Ones(), order="document")
-    return [d.page_content for d in retriever.invoke("x")]
-
-
-@pytest.mark.parametrize("read", [by_llama_index, by_langchain])
-@pytest.mark.parametrize(
-    ("pages", "sentences"),
-    [
-        ([], []),
-        (["One."], ["One."]),
-        (["", "One goes", "", "on. Two."], ["One goes", "on.", "Two."]),  # an empty page between them
-        (["One goes", "on and", "on. Two."], ["One goes\non and\non.", "Two."]),
-        (["Same.", "Same.", "Same."], ["Same.", "Same.", "Same."]),
-        (["Title\nOne.", "Title\nTwo.", "Title\nThree."], ["One.", "Two.", "Three."]),
-    ],
-)
-def test_edge_cases(
-    read: Callable[[Sequence[str]], list[str]], pages: list[str], sentences: list[str]
-) -> None:
-    assert read(pages) == sentences

@@ -1,5 +1,4 @@
 import copy
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import Unit
+from tests.integrations.hosts import Slow
 
 HARBOUR = (
     "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "
@@ -35,31 +35,6 @@ class WordScorer:
             [len(words & set(text[u.start : u.end].lower().strip(".").split())) - 1 for u in units],
             np.float32,
         )
-
-
-class SlowScorer(WordScorer):
-    """Takes texts one by one, asks whether it was cancelled in between, and says when it began and ended."""
-
-    def __init__(self, rounds: int = 200) -> None:
-        super().__init__()
-        self.rounds = rounds
-        self.began, self.ended, self.cancelled = threading.Event(), threading.Event(), False
-
-    def score_units_many(
-        self, requests: Sequence[Any], cancelled: Callable[[], bool]
-    ) -> Sequence[np.ndarray]:
-        from spscanner_rag.scanner import ScanCancelled
-
-        self.began.set()
-        try:
-            for _ in range(self.rounds):
-                if cancelled():
-                    self.cancelled = True
-                    raise ScanCancelled("cancelled")
-                threading.Event().wait(0.01)
-            return [self.score_units(*request) for request in requests]
-        finally:
-            self.ended.set()
 
 
 class Events(BaseCallbackHandler):
@@ -93,8 +68,8 @@ def word_scorer() -> WordScorer:
 
 
 @pytest.fixture
-def slow_scorer() -> SlowScorer:
-    return SlowScorer()
+def slow_scorer() -> Slow:
+    return Slow()
 
 
 @pytest.fixture

@@ -1,12 +1,8 @@
 """Arguments of a call, events, and asynchronous calls."""
 
 import asyncio
-import contextvars
 import logging
 import re
-import threading
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from langchain_spscanner import SPScannerRetriever
-from spscanner_rag.retrieval import shared_scanners
 from spscanner_rag.scanner import Scanner
-from tests.integrations.event_loop import EventLoop
 
 QUERY = "Who signed the treaty?"
 
@@ -156,89 +150,6 @@ def test_the_first_stage_runs_as_a_child_in_the_same_manner(
     assert "mine" in inner["tags"]
 
 
-def test_async_results_are_those_of_sync(tiny_scanner: Scanner, documents: list[Document]) -> None:
-    for fields in ({}, {"k": 3, "order": "document", "merge_adjacent": True}, {"threshold": 0.5}):
-        retriever = SPScannerRetriever.from_documents(documents, scanner=tiny_scanner, **fields)
-        assert asyncio.run(retriever.ainvoke(QUERY)) == retriever.invoke(QUERY)
-
-
-def test_context_variables_reach_the_scan(documents: list[Document]) -> None:
-    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
-    seen: list[str] = []
-
-    class Reads:
-        def score_units(self, query: str, text: str, units: Any) -> np.ndarray:
-            seen.append(variable.get())
-            return np.zeros(len(units), np.float32)
-
-    async def run() -> None:
-        variable.set("set")
-        await SPScannerRetriever.from_documents(documents, scorer=Reads()).ainvoke(QUERY)
-
-    asyncio.run(run())
-    assert set(seen) == {"set"}
-
-
-@pytest.mark.parametrize("with_first_stage", [False, True])
-def test_sixty_four_calls_at_once(
-    tiny_checkpoint: Path,
-    documents: list[Document],
-    monkeypatch: pytest.MonkeyPatch,
-    with_first_stage: bool,
-) -> None:
-    loads: list[bool] = []
-    loop = EventLoop()
-    load = Scanner.from_pretrained.__func__  # type: ignore[attr-defined]
-
-    def slow_load(cls: type[Scanner], *args: Any, **kwargs: Any) -> Scanner:
-        loads.append(all(loop.runs() for _ in range(50)))  # so that the others ask for it meanwhile
-        return load(cls, *args, **kwargs)
-
-    shared_scanners.forget_shared_scanners()
-    monkeypatch.setattr(Scanner, "from_pretrained", classmethod(slow_load))
-    fields: dict[str, Any] = {"model": str(tiny_checkpoint), "device": "cpu", "dtype": "float32", "k": 5}
-    if with_first_stage:
-        retriever = SPScannerRetriever.from_retriever(
-            Stage(found=documents[:1], seen=[]), documents=documents, **fields
-        )
-    else:
-        retriever = SPScannerRetriever.from_documents(documents, **fields)
-    queries = [f"Who signed the treaty in {1700 + number}?" for number in range(64)]
-
-    async def all_at_once() -> Any:
-        return await loop.beside(asyncio.gather(*map(retriever.ainvoke, queries)))
-
-    found = asyncio.run(all_at_once())
-    assert loads == [True]
-    for query, result in zip(queries, found, strict=True):
-        alone = retriever.invoke(query)
-        assert [d.id for d in result] == [d.id for d in alone]
-        np.testing.assert_allclose(
-            [d.metadata["spscanner_logit"] for d in result],
-            [d.metadata["spscanner_logit"] for d in alone],
-            atol=1e-4,
-        )
-
-
-def test_the_event_loops_own_threads_stay_free(slow_scorer: Any, documents: list[Document]) -> None:
-    slow_scorer.rounds = 30
-    retriever = SPScannerRetriever.from_documents(documents, scorer=slow_scorer)
-
-    async def run() -> float:
-        scans = asyncio.gather(*(retriever.ainvoke(QUERY) for _ in range(40)), return_exceptions=True)
-        while not slow_scorer.began.is_set():
-            await asyncio.sleep(0.001)
-        begun = time.perf_counter()
-        await asyncio.to_thread(lambda: None)  # would wait behind 40 scans in a shared pool
-        waited = time.perf_counter() - begun
-        scans.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await scans
-        return waited
-
-    assert asyncio.run(run()) < 1.0  # seconds
-
-
 def test_cancelling_ends_the_scan_and_the_run(
     slow_scorer: Any, documents: list[Document], events: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -260,19 +171,6 @@ def test_cancelling_ends_the_scan_and_the_run(
     assert caplog.text == ""
     slow_scorer.rounds = 0
     assert len(asyncio.run(retriever.ainvoke(QUERY))) == 10  # the next call is not affected
-
-
-def test_a_time_limit_ends_the_scan(slow_scorer: Any, documents: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, scorer=slow_scorer)
-
-    async def run() -> None:
-        async with asyncio.timeout(0.1):
-            await retriever.ainvoke(QUERY)
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(run())
-    assert slow_scorer.ended.wait(10)
-    assert slow_scorer.cancelled
 
 
 def test_cancelling_during_the_first_stage_scans_nothing(word_scorer: Any, events: Any) -> None:
@@ -297,33 +195,3 @@ def test_cancelling_during_the_first_stage_scans_nothing(word_scorer: Any, event
     asyncio.run(run())
     assert word_scorer.calls == 0
     assert events.seen == ["start", "CancelledError"]
-
-
-def test_documents_may_change_while_others_scan(word_scorer: Any) -> None:
-    retriever = SPScannerRetriever.from_texts(["Text 0."], ids=["0"], scorer=word_scorer, first_stage="none")
-    errors: list[BaseException] = []
-    stop = threading.Event()
-
-    def scan() -> None:
-        try:
-            while not stop.is_set():
-                found = retriever.invoke("text")
-                assert all(d.page_content.startswith("Text") for d in found)
-        except BaseException as error:
-            errors.append(error)
-
-    def add(first: int) -> None:
-        for number in range(first, first + 50):
-            retriever.add_documents([Document(f"Text {number}.", id=str(number))])
-
-    scans = [threading.Thread(target=scan) for _ in range(2)]
-    adds = [threading.Thread(target=add, args=(first,)) for first in (1, 101, 201)]
-    for thread in [*scans, *adds]:
-        thread.start()
-    for thread in adds:
-        thread.join()
-    stop.set()
-    for thread in scans:
-        thread.join()
-    assert errors == []
-    assert len(retriever.invoke("text", k=None)) == 151  # none was lost

@@ -1,11 +1,7 @@
 """The retriever over many documents: what is read, filters, changes, the indexing API, persist and load."""
 
-import copy
-import pickle
-import threading
 import warnings
 from collections.abc import Callable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +11,10 @@ from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.runnables import RunnableLambda
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from langchain_spscanner import SPScannerRetriever
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import Unit
-
-QUERY = "Who signed the treaty?"
 
 
 class Reader:
@@ -72,77 +64,6 @@ def numbers(found: Sequence[Document]) -> set[int]:
     return {document.metadata["n"] for document in found}
 
 
-def test_the_ten_best_documents_are_read_by_default(reader: Reader, notes: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, scorer=reader)
-    found = retriever.invoke("Was the well of house 17 dry?")
-    assert len(reader.read) == 10
-    assert "17" in found[0].page_content
-    assert reader.units_of_collection == [60]  # the statistics are those of all documents
-
-
-def test_all_are_read_within_the_bounds_or_without_a_first_stage(
-    reader: Reader, notes: list[Document]
-) -> None:
-    for fields in ({"first_stage": "none"}, {"read_documents": 30}, {"read_documents": None}):
-        retriever = SPScannerRetriever.from_documents(notes, scorer=reader, k=None, **fields)
-        assert numbers(retriever.invoke(QUERY)) == set(range(30))
-    assert reader.read == [note.page_content for note in notes] * 3
-    few = SPScannerRetriever.from_documents(notes, scorer=reader, k=None, read_tokens=25)
-    assert len(numbers(few.invoke("house 3"))) == 2
-
-
-def test_a_runnable_as_first_stage_under_either_name(reader: Reader, notes: list[Document]) -> None:
-    first = RunnableLambda(lambda query: [notes[5], notes[2]])
-    for name in ("first_stage", "retriever"):
-        retriever = SPScannerRetriever(documents=notes, scorer=reader, k=None, **{name: first})
-        assert numbers(retriever.invoke(QUERY)) == {5, 2}
-    alone = SPScannerRetriever(first_stage=first, scorer=reader, k=None, read_documents=1)
-    assert numbers(alone.invoke(QUERY)) == {5}
-    with pytest.raises(ValidationError, match="retriever: got first_stage as well"):
-        SPScannerRetriever(first_stage="bm25", retriever=first)
-    with pytest.raises(TypeError, match="first_stage: got int"):
-        SPScannerRetriever(first_stage=3)  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match="got neither documents nor a retriever"):
-        SPScannerRetriever(first_stage="none")
-
-
-def test_the_score_of_the_first_stage_is_kept_on_request(reader: Reader, notes: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, scorer=reader, keep_retrieval_score=True, k=None)
-    scores = {d.metadata["n"]: d.metadata["spscanner_retrieval_score"] for d in retriever.invoke("house 17")}
-    assert max(scores, key=scores.__getitem__) == 17
-    everything = retriever.model_copy(update={"first_stage": "none"}).invoke("house 17")
-    assert not any("spscanner_retrieval_score" in d.metadata for d in everything)
-
-
-def test_a_single_document_is_read_as_by_the_scanner_alone(
-    tiny_scanner: Scanner, documents: list[Document]
-) -> None:
-    (result,) = tiny_scanner.scan_many([(QUERY, documents[0].page_content)])
-    retriever = SPScannerRetriever.from_documents(documents[:1], scanner=tiny_scanner, order="document")
-    logits = [d.metadata["spscanner_logit"] for d in retriever.invoke(QUERY)]
-    assert logits == result.logits.tolist()
-
-
-def test_scores_are_the_same_whatever_is_read(tiny_scanner: Scanner, documents: list[Document]) -> None:
-    given = [*documents, Document("A treaty on wells. It was dry.", id="w"), Document("Snow fell.", id="s")]
-
-    def logits(**fields: Any) -> dict[str | None, float]:
-        retriever = SPScannerRetriever.from_documents(given, scanner=tiny_scanner, k=None, **fields)
-        return {d.id: d.metadata["spscanner_logit"] for d in retriever.invoke(QUERY)}
-
-    every = logits(first_stage="none")
-    assert len(every) == 13
-    for fields in (
-        {"read_documents": 1},
-        {"read_documents": 2},
-        {"filter": lambda document: document.id == "w"},
-        {"filter": {"source": "island.txt"}},
-    ):
-        some = logits(**fields)
-        assert 0 < len(some) < 13
-        assert some == pytest.approx({name: every[name] for name in some}, abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("chosen_by", "expected"),
     [
@@ -167,14 +88,6 @@ def test_a_filter_as_field_and_as_argument(
     behind = SPScannerRetriever(first_stage=RunnableLambda(lambda query: notes), documents=notes, **fields)
     assert numbers(behind.invoke("w", filter=chosen_by)) == expected
     assert numbers(retriever.invoke("w")) == set(range(30))
-
-
-def test_a_filter_comes_before_the_bounds(reader: Reader, notes: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, scorer=reader, k=None, read_documents=3)
-    found = retriever.invoke("Was the well of house 17 dry?", filter={"even": True})
-    assert len(numbers(found)) == 3
-    assert all(number % 2 == 0 for number in numbers(found))
-    assert len(reader.read) == 3
 
 
 def test_a_filter_on_pages_reads_the_file_and_returns_the_page(reader: Reader) -> None:
@@ -204,46 +117,6 @@ def test_filters_do_not_change_documents(reader: Reader, notes: list[Document]) 
     assert numbers(notes) == set(range(30))
 
 
-def test_no_model_is_loaded_to_count(notes: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
-    assert len(retriever._corpus().counted()[1].counts) == 30
-    assert SPScannerRetriever.from_documents([], model="no/such-model").invoke(QUERY) == []
-
-
-def test_words_are_counted_once_in_copies_and_pickles(
-    reader: Reader, notes: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
-    data = pickle.dumps(retriever)
-    monkeypatch.setattr(CollectionIndex, "add", None)
-    for other in (retriever.model_copy(), copy.copy(retriever), copy.deepcopy(retriever), pickle.loads(data)):
-        again = other.model_copy(update={"scorer": reader, "model": None})
-        assert "17" in again.invoke("house 17")[0].page_content
-    assert len(reader.read) == 40
-
-
-def test_adding_counts_what_is_new(
-    reader: Reader, notes: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    retriever = SPScannerRetriever.from_documents(notes, scorer=reader, read_documents=1, k=1)
-    counted = []
-    add = CollectionIndex.add
-
-    def seen(self: CollectionIndex, key: str, texts: Sequence[str]) -> None:
-        counted.append(key)
-        add(self, key, texts)
-
-    monkeypatch.setattr(CollectionIndex, "add", seen)
-    assert retriever.add_documents([Document("A lynx in snow.", metadata={"n": 99})], ids=["lynx"]) == [
-        "lynx"
-    ]
-    assert retriever.invoke("lynx")[0].metadata["n"] == 99
-    retriever.delete(["lynx"])
-    assert retriever.invoke("lynx")[0].metadata["n"] == 0
-    assert len(counted) == 1
-    assert reader.units_of_collection == [61, 60]
-
-
 def test_ids_of_added_documents(notes: list[Document]) -> None:
     retriever = SPScannerRetriever.from_documents(notes[:1], model="no/such-model")
     assert retriever.add_documents(notes[1:3], ids=["a", None]) == ["a", "2"]
@@ -258,77 +131,12 @@ def test_ids_of_added_documents(notes: list[Document]) -> None:
     assert retriever.get_by_ids(["a"])[0].metadata["n"] == 1
 
 
-def test_a_question_sees_the_documents_as_they_were(notes: list[Document]) -> None:
-    began, go_on = threading.Event(), threading.Event()
-
-    class Waits(Reader):
-        def score_units_many(self, requests: Sequence[Any], **options: Any) -> list[NDArray[np.float32]]:
-            began.set()
-            assert go_on.wait(10)
-            return super().score_units_many(requests, **options)
-
-    scorer = Waits()
-    retriever = SPScannerRetriever.from_documents(notes[:5], scorer=scorer, k=None, batch_size=2)
-    found: list[Document] = []
-    thread = threading.Thread(target=lambda: found.extend(retriever.invoke("well")))
-    thread.start()
-    assert began.wait(10)
-    retriever.add_documents(notes[5:8])
-    retriever.delete(["0"])
-    go_on.set()
-    thread.join()
-    assert numbers(found) == {0, 1, 2, 3, 4}
-    assert scorer.units_of_collection == [10, 10, 10]
-    assert numbers(retriever.invoke("well")) == {1, 2, 3, 4, 5, 6, 7}
-
-
-def test_persist_and_load(
-    reader: Reader, notes: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    notes[0].metadata["nested"] = {"list": [1, 2.5, None, "\ud800"]}
-    retriever = SPScannerRetriever.from_documents(notes, scorer=reader, k=7, filter={"even": True})
-    retriever.persist(tmp_path / "kept")
-    monkeypatch.setattr(CollectionIndex, "add", None)
-    loaded = SPScannerRetriever.load(tmp_path / "kept", scorer=reader, k=7)
-    assert loaded.documents == retriever.documents
-    assert loaded.filter is None  # fields are not kept
-    assert loaded.invoke("house 17", filter={"even": True}) == retriever.invoke("house 17")
-    monkeypatch.undo()
-    loaded.add_documents([Document("A lynx in snow.", metadata={"n": 99})])
-    loaded.persist(tmp_path / "kept")
-    again = SPScannerRetriever.load(str(tmp_path / "kept"), scorer=reader, read_documents=1)
-    assert numbers(again.invoke("lynx")) == {99}
-
-
-def test_an_empty_corpus_is_kept(tmp_path: Path) -> None:
-    SPScannerRetriever.from_documents([], model="no/such-model").persist(tmp_path)
-    assert SPScannerRetriever.load(tmp_path, model="no/such-model").invoke(QUERY) == []
-
-
 def test_another_document_key_at_loading_is_counted_again(reader: Reader, tmp_path: Path) -> None:
     pages = [Document(f"Page {n}. A treaty.", metadata={"source": "a.pdf", "page": n}) for n in range(3)]
     SPScannerRetriever.from_documents(pages, scorer=reader).persist(tmp_path)
     SPScannerRetriever.load(tmp_path, scorer=reader, document_key=None).invoke("treaty")
     assert reader.read == [page.page_content for page in pages]
     assert reader.units_of_collection == [6]
-
-
-def test_metadata_that_json_cannot_keep_are_named(notes: list[Document], tmp_path: Path) -> None:
-    notes[3].metadata["when"] = date(1911, 5, 14)
-    retriever = SPScannerRetriever.from_documents(notes, model="no/such-model")
-    with pytest.raises(ValueError, match=r"metadata\['when'\] of document '3' is date"):
-        retriever.persist(tmp_path / "kept")
-    assert not (tmp_path / "kept").exists()
-
-
-def test_a_folder_of_something_else_is_refused(tmp_path: Path, notes: list[Document]) -> None:
-    with pytest.raises(ValueError, match=r"got no manifest\.json there"):
-        SPScannerRetriever.load(tmp_path)
-    SPScannerRetriever.from_documents(notes, model="no/such-model").persist(tmp_path)
-    (place,) = tmp_path.glob("*.units.npy")
-    place.write_bytes(place.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=place.name):
-        SPScannerRetriever.load(tmp_path, model="no/such-model")
 
 
 def sync(

@@ -1,7 +1,5 @@
 """The retriever behind a first stage, with and without whole documents."""
 
-import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -272,26 +270,3 @@ def test_a_first_stage_that_returns_something_else_is_named(word_scorer: Any) ->
         make(RunnableLambda(lambda query: "text"), scorer=word_scorer).invoke(QUERY)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="first stage's documents: got str"):
         make(RunnableLambda(lambda query: ["text"]), scorer=word_scorer).invoke(QUERY)  # type: ignore[arg-type]
-
-
-def test_a_first_stage_that_returns_nothing_is_not_replaced_by_bm25(
-    word_scorer: Any, documents: list[Document]
-) -> None:
-    nothing: Any = RunnableLambda(lambda query: None)
-    retriever = SPScannerRetriever.from_retriever(nothing, documents=documents, scorer=word_scorer)
-    with pytest.raises(TypeError, match="the first stage returned NoneType; expected a list of Documents"):
-        retriever.invoke(QUERY)
-    with pytest.raises(TypeError, match="the first stage returned NoneType; expected a list of Documents"):
-        asyncio.run(retriever.ainvoke(QUERY))
-
-
-def test_an_error_of_the_first_stage_is_not_swallowed(
-    word_scorer: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(query: str) -> list[Document]:
-        raise ConnectionError("store is down")
-
-    caplog.set_level(logging.WARNING)
-    retriever = SPScannerRetriever.from_retriever(RunnableLambda(fail), scorer=word_scorer)
-    with pytest.raises(ConnectionError, match="store is down"):
-        retriever.invoke(QUERY)

@@ -1,13 +1,10 @@
 """A scorer without a model, documents with their chunks, and a recorder of events and spans."""
 
 import asyncio
-import hashlib
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
 from llama_index.core.callbacks import CallbackManager, CBEventType
 from llama_index.core.callbacks.base_handler import BaseCallbackHandler
@@ -16,11 +13,10 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, Document
-from numpy.typing import NDArray
 from pydantic import PrivateAttr
 
 from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
-from spscanner_rag.text.units import Unit
+from tests.integrations.hosts import WordScorer
 
 LIGHTHOUSE = """\
 The keeper of the lighthouse wrote the date in his book. He signed the treaty with the captain in May.
@@ -39,29 +35,6 @@ The harbour was widened in 1911. The ship never came back to the harbour. The ke
 def _no_event_loop() -> None:
     """LlamaIndex makes an event loop in a thread that never had one, and leaves it open to fail a later test."""
     asyncio.set_event_loop(None)
-
-
-class WordScorer:
-    """Scores a unit by the words that it shares with the query, and by its text, so that no two tie.
-
-    It looks at nothing else, so that its scores are the same for one text and for another that holds it.
-    """
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        self.calls += 1
-        return np.array([self.logit(query, text[unit.start : unit.end]) for unit in units], np.float32)
-
-    @staticmethod
-    def logit(query: str, sentence: str) -> float:
-        words = set(re.findall(r"\w+", sentence.lower()))
-        noise = int(hashlib.sha256(" ".join(sentence.split()).encode()).hexdigest()[:6], 16) / 16**6
-        return len(words & set(re.findall(r"\w+", query.lower()))) - 2 + noise / 2
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 @pytest.fixture

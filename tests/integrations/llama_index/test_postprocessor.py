@@ -1,7 +1,5 @@
 """What the postprocessor returns, for every kind of node, without a change to any of them."""
 
-import math
-import threading
 from copy import deepcopy
 from typing import Any
 
@@ -133,21 +131,6 @@ def test_templates_and_separators_of_the_node_are_kept(word_scorer: Any) -> None
     )
 
 
-def test_metadata_is_not_read_by_the_scanner(word_scorer: Any) -> None:
-    node = TextNode(text="It rained. He signed the treaty.", metadata={"captain": "signed the treaty"})
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)
-    assert sorted(n.node.get_content() for n in found) == ["He signed the treaty.", "It rained."]
-    assert {(n.node.start_char_idx, n.node.end_char_idx) for n in found} == {(0, 10), (11, 32)}
-
-
-def test_scores_are_probabilities_and_logits_are_kept(word_scorer: Any) -> None:
-    node = TextNode(text="He signed the treaty. It rained.")
-    for found in SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY):
-        logit = found.logit
-        assert logit == pytest.approx(word_scorer.logit(QUERY, found.node.get_content()))
-        assert found.score == pytest.approx(1 / (1 + math.exp(-logit)))
-
-
 @pytest.mark.parametrize("score", [0.0, -3.5, 0.8])
 def test_retrieval_scores_are_kept_on_request_even_if_zero(score: float, word_scorer: Any) -> None:
     nodes = [
@@ -162,25 +145,11 @@ def test_retrieval_scores_are_kept_on_request_even_if_zero(score: float, word_sc
     assert all(node.retrieval_score is None for node in found)
 
 
-@pytest.mark.parametrize("query", ["", "  \n", None])
-def test_a_missing_or_empty_query_is_refused(
-    query: str | None, chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    post = SPScannerPostprocessor(scorer=word_scorer)
-    with pytest.raises(ValueError, match="expected a question"):
-        post.postprocess_nodes(scored(chunks), query_str=query)
-    assert word_scorer.calls == 0
-
-
 def test_both_forms_of_a_query_are_refused(chunks: list[BaseNode], word_scorer: Any) -> None:
     with pytest.raises(ValueError, match="Cannot specify both"):
         SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
             scored(chunks), QueryBundle(QUERY), query_str=QUERY
         )
-
-
-def test_no_nodes_give_no_sentences_and_load_no_model() -> None:
-    assert SPScannerPostprocessor(model="no/such-model").postprocess_nodes([], query_str=QUERY) == []
 
 
 def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:
@@ -247,76 +216,10 @@ def test_two_texts_with_one_id_are_both_read(word_scorer: Any) -> None:
     assert {n.node.start_char_idx for n in found} == {0}
 
 
-def test_one_text_in_two_documents_is_returned_for_both(word_scorer: Any) -> None:
-    nodes = [TextNode(text="He signed the treaty.", id_=name) for name in "ab"]
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
-    assert [n.node.node_id for n in found] == ["a:0-21", "b:0-21"]
-
-
 def test_a_sentence_repeated_in_a_document_has_two_places(word_scorer: Any) -> None:
     node = TextNode(text="He signed the treaty. It rained. He signed the treaty.", id_="a")
     found = SPScannerPostprocessor(scorer=word_scorer, top_n=2).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
     assert [n.node.node_id for n in found] == ["a:0-21", "a:33-54"]
-
-
-def test_ids_are_the_same_every_time(chunks: list[BaseNode], word_scorer: Any) -> None:
-    for options in OPTIONS:
-        post = SPScannerPostprocessor(scorer=word_scorer, **options)
-        first = contents(post.postprocess_nodes(scored(chunks), query_str=QUERY))
-        assert first == contents(post.postprocess_nodes(deepcopy(scored(chunks)), query_str=QUERY))
-        assert len({name for name, _, _ in first}) == len(first)
-
-
-@pytest.mark.parametrize("top_n", [1, 3, 1000])
-def test_top_n_bounds(top_n: int, chunks: list[BaseNode], word_scorer: Any) -> None:
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=top_n).postprocess_nodes(
-        scored(chunks), query_str=QUERY
-    )
-    every = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(
-        scored(chunks), query_str=QUERY
-    )
-    assert contents(found) == contents(every[:top_n])
-    assert len(every) == 15
-
-
-def test_threshold_is_inclusive_and_may_leave_nothing(chunks: list[BaseNode], word_scorer: Any) -> None:
-    every = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(scored(chunks), query_str=QUERY)
-    third = every[2].score
-    kept = SPScannerPostprocessor(scorer=word_scorer, threshold=third)
-    assert contents(kept.postprocess_nodes(scored(chunks), query_str=QUERY)) == contents(every[:3])
-    none = SPScannerPostprocessor(scorer=word_scorer, threshold=1.0)
-    assert none.postprocess_nodes(scored(chunks), query_str=QUERY) == []
-
-
-def test_a_token_budget_is_kept(chunks: list[BaseNode], word_scorer: Any) -> None:
-    for budget in (1, 10, 25):
-        found = SPScannerPostprocessor(scorer=word_scorer, max_tokens=budget).postprocess_nodes(
-            scored(chunks), query_str=QUERY
-        )
-        assert sum(len(n.node.get_content().split()) for n in found) <= budget
-    assert found
-
-
-def test_neighbours_order_and_merging(chunks: list[BaseNode], word_scorer: Any) -> None:
-    post = SPScannerPostprocessor(
-        scorer=word_scorer, top_n=1, context_sentences=1, order="document", merge_adjacent=True
-    )
-    (found,) = post.postprocess_nodes(scored(list(reversed(chunks))), query_str=QUERY)
-    start, end = found.node.start_char_idx, found.node.end_char_idx
-    assert (found.node.get_content().split()[0], found.node.get_content().split()[-1]) == ("The", "tea.")
-    assert found.node.node_id == f"lighthouse:{start}-{end}"
-    assert found.score == pytest.approx(
-        SPScannerPostprocessor(scorer=word_scorer, top_n=1)
-        .postprocess_nodes(scored(chunks), query_str=QUERY)[0]
-        .score
-    )
-
-
-def test_most_sentences_of_each_document(chunks: list[BaseNode], word_scorer: Any) -> None:
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n_per_document=1).postprocess_nodes(
-        scored(chunks), query_str=QUERY
-    )
-    assert sorted(n.node.source_node.node_id for n in found) == ["harbour", "lighthouse"]
 
 
 def test_sentences_are_counted_once_where_chunks_overlap(
@@ -342,35 +245,6 @@ def test_each_node_alone(chunks: list[BaseNode], word_scorer: Any) -> None:
     assert texts == [node.get_content() for node in chunks]
 
 
-def test_pages_are_read_as_one_document_by_page_number(word_scorer: Any) -> None:
-    texts: list[str] = []
-
-    class Texts(type(word_scorer)):  # type: ignore[misc]
-        def score_units(self, query: str, text: str, units: Any) -> Any:
-            texts.append(text)
-            return super().score_units(query, text, units)
-
-    pages = [
-        Document(
-            text=f"Page {label} begins. Page {label} ends.", metadata={"file_path": name, "page_label": label}
-        )
-        for name in ("a.pdf", "b.pdf")
-        for label in ("10", "2", "1")
-    ]
-    found = SPScannerPostprocessor(
-        scorer=Texts(), document_key="file_path", order="document"
-    ).postprocess_nodes(
-        pages,  # type: ignore[arg-type]
-        query_str=QUERY,
-    )
-    assert len(texts) == 2
-    assert [n.node.metadata["page_label"] for n in found] == ["1", "1", "2", "2", "10", "10"] * 2
-    assert [n.node.metadata["file_path"] for n in found] == ["a.pdf"] * 6 + ["b.pdf"] * 6
-    by_id = {page.node_id: page.text for page in pages}
-    for n in found:
-        assert by_id[n.node.source_node.node_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text
-
-
 def test_offsets_that_are_not_known_are_not_invented(word_scorer: Any) -> None:
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
     nodes = [
@@ -389,14 +263,6 @@ def test_relationships_that_are_lists_are_no_obstacle(word_scorer: Any) -> None:
     )
     (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
     assert found.node.source_node.node_id == "a"
-
-
-def test_metadata_that_cannot_be_copied_deeply_is_copied_flat(word_scorer: Any) -> None:
-    lock = threading.Lock()
-    node = TextNode(text="He signed the treaty.", metadata={"lock": lock})
-    (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
-    assert found.node.metadata["lock"] is lock
-    assert node.metadata == {"lock": lock}
 
 
 def test_sentences_can_be_postprocessed_again(chunks: list[BaseNode], word_scorer: Any) -> None:
@@ -432,12 +298,3 @@ def test_thousands_of_nodes(word_scorer: Any) -> None:
     assert found[0].node.get_content() == "Sentence 4711 of a long book."
     assert len(found) == 10
     assert word_scorer.calls == 1
-
-
-def test_errors_of_the_scorer_reach_the_caller(chunks: list[BaseNode]) -> None:
-    class Broken:
-        def score_units(self, query: str, text: str, units: Any) -> Any:
-            raise RuntimeError("no power")
-
-    with pytest.raises(RuntimeError, match="no power"):
-        SPScannerPostprocessor(scorer=Broken()).postprocess_nodes(scored(chunks), query_str=QUERY)

@@ -1,7 +1,6 @@
 """The retriever: what it holds, how a first stage narrows it, and what comes back."""
 
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
 
@@ -15,7 +14,6 @@ from llama_index.core.schema import (
     Document,
     ImageNode,
     IndexNode,
-    MetadataMode,
     NodeWithScore,
     QueryBundle,
     TextNode,
@@ -48,27 +46,6 @@ def sources(found: list[NodeWithScore]) -> set[str]:
     return {n.node.ref_doc_id or "" for n in found}
 
 
-def test_it_is_a_retriever() -> None:
-    assert BaseRetriever in SPScannerRetriever.__mro__
-
-
-def test_sentences_of_whole_documents(documents: list[Document], word_scorer: Any) -> None:
-    found = SPScannerRetriever.from_documents(documents, scorer=word_scorer, similarity_top_k=4).retrieve(
-        QUERY
-    )
-    assert found[0].node.get_content() == "He signed the treaty with the captain in May."
-    assert [n.score for n in found] == sorted((n.score for n in found), reverse=True)
-    by_id = {document.node_id: document for document in documents}
-    assert len(found) == 4
-    for n in found:
-        document = by_id[n.node.ref_doc_id]
-        start, end = n.node.start_char_idx, n.node.end_char_idx
-        assert document.text[start:end] == n.node.text
-        assert n.node.node_id == f"{document.node_id}:{start}-{end}"
-        assert n.node.metadata["title"] == document.metadata["title"]
-        assert "spscanner" not in n.node.get_content(metadata_mode=MetadataMode.LLM)
-
-
 def test_nodes_with_their_documents_give_what_documents_give(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any
 ) -> None:
@@ -91,73 +68,11 @@ def test_a_whole_document_is_returned_also_where_its_chunks_leave_gaps(
     assert len(found) == 15
 
 
-def test_no_input_is_changed(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
-    for inputs in (documents, chunks):
-        before = deepcopy(inputs)
-        first = Fixed([NodeWithScore(node=inputs[0], score=0.3)])
-        for options in ({}, {"retriever": first, "keep_retrieval_score": True, "read_documents": 1}):
-            retriever = SPScannerRetriever(
-                inputs, scorer=word_scorer, merge_adjacent=True, context_sentences=1, **options
-            )
-            for n in retriever.retrieve(QUERY):
-                n.node.metadata["tags"]["year"].append("changed")
-                n.node.relationships.clear()
-        assert [node.model_dump() for node in inputs] == [node.model_dump() for node in before]
-        assert first.nodes[0].score == 0.3
-
-
-def test_limits(documents: list[Document], word_scorer: Any) -> None:
-    def found(**options: Any) -> list[NodeWithScore]:
-        return SPScannerRetriever(documents, scorer=word_scorer, **options).retrieve(QUERY)
-
-    every = found(similarity_top_k=None)
-    assert len(every) == 15
-    assert ids(found(similarity_top_k=3)) == ids(every[:3])
-    assert len(sources(found(top_k_per_document=1))) == len(found(top_k_per_document=1)) == 2
-    assert ids(found(threshold=every[4].score)) == ids(every[:5])
-    assert sum(len(n.node.get_content().split()) for n in found(max_tokens=20)) <= 20
-    assert ids(found(order="document", similarity_top_k=None)) == ids(
-        sorted(every, key=lambda n: (n.node.ref_doc_id != "lighthouse", n.node.start_char_idx))
-    )
-    assert len(found(merge_adjacent=True, order="document", similarity_top_k=None)) == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"similarity_top_k": 0}, "similarity_top_k: got 0"),
-        ({"top_k_per_document": 0}, "top_k_per_document: got 0"),
-        ({"context_sentences": -1}, "context_sentences: got -1"),
-        ({"merge_adjacent": "yes"}, "merge_adjacent: got 'yes'"),
-        ({"threshold": 2}, "threshold: got 2"),
-        ({"order": "best"}, "order: got 'best'"),
-        ({"batch_size": 0}, "batch_size: got 0"),
-        ({"read_documents": 0}, "read_documents: got 0"),
-        ({"read_tokens": 0.5}, "read_tokens: got 0.5"),
-        ({"first_stage": "bm26"}, "first_stage: got 'bm26'"),
-        ({"first_stage": "none", "retriever": Fixed([])}, "retriever: got first_stage as well"),
-    ],
-)
-def test_values_out_of_range_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SPScannerRetriever(**options)
-
-
 def test_what_is_no_retriever_or_node_is_refused() -> None:
     with pytest.raises(TypeError, match="retriever is str; expected a BaseRetriever"):
         SPScannerRetriever(retriever="bm25")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"nodes\[0\] is str"):
         SPScannerRetriever(["text"])  # type: ignore[list-item]
-
-
-def test_nothing_held_gives_nothing(word_scorer: Any) -> None:
-    assert SPScannerRetriever([], scorer=word_scorer).retrieve(QUERY) == []
-    assert (
-        SPScannerRetriever([ImageNode(image_url="x"), Document(text="")], scorer=word_scorer).retrieve(QUERY)
-        == []
-    )
-    assert SPScannerRetriever(scorer=word_scorer, retriever=Fixed([])).retrieve(QUERY) == []
-    assert word_scorer.calls == 0
 
 
 def test_adding_and_deleting(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
@@ -174,15 +89,6 @@ def test_adding_and_deleting(documents: list[Document], chunks: list[BaseNode], 
     assert retriever.ref_doc_ids == ["harbour"]
     retriever.delete("harbour")
     assert retriever.retrieve(QUERY) == []
-
-
-def test_a_document_that_is_added_again_replaces_the_first(
-    documents: list[Document], word_scorer: Any
-) -> None:
-    retriever = SPScannerRetriever(documents, scorer=word_scorer)
-    retriever.add([Document(text="A shorter text.", id_="lighthouse")])
-    found = [n for n in retriever.retrieve(QUERY) if n.node.ref_doc_id == "lighthouse"]
-    assert [n.node.get_content() for n in found] == ["A shorter text."]
 
 
 def test_a_deleted_document_takes_its_whole_text_along(
@@ -215,24 +121,6 @@ def test_texts_are_joined_once_for_many_queries(
     retriever.delete("harbour")
     retriever.retrieve(QUERY)
     assert len(joins) == 2
-
-
-def test_adding_and_deleting_while_others_retrieve(word_scorer: Any) -> None:
-    retriever = SPScannerRetriever([Document(text="He signed the treaty.", id_="fixed")], scorer=word_scorer)
-
-    def change(number: int) -> None:
-        retriever.add([Document(text=f"The captain has number {number}.", id_=str(number))])
-        retriever.delete(str(number))
-
-    def look(_: int) -> bool:
-        return "fixed:0-21" in ids(retriever.retrieve(QUERY))
-
-    with ThreadPoolExecutor(8) as threads:
-        changes = [threads.submit(change, number) for number in range(100)]
-        assert all(threads.map(look, range(100)))
-        for done in changes:
-            done.result()
-    assert retriever.ref_doc_ids == ["fixed"]
 
 
 def test_a_first_stage_chooses_the_documents(
@@ -361,15 +249,6 @@ def test_objects_of_a_first_stage_are_followed(documents: list[Document], word_s
     assert sources(retriever.retrieve(QUERY)) == {"harbour"}
 
 
-def test_copies_and_pickles_retrieve_the_same(documents: list[Document], tiny_checkpoint: Any) -> None:
-    retriever = SPScannerRetriever(documents, model=tiny_checkpoint, device="cpu", dtype="float32")
-    expected = retriever.retrieve(QUERY)
-    for other in (deepcopy(retriever), pickle.loads(pickle.dumps(retriever))):
-        assert other.retrieve(QUERY) == expected
-        other.delete("harbour")
-    assert retriever.ref_doc_ids == ["lighthouse", "harbour"]
-
-
 def test_copies_and_pickles_do_not_hold_the_weights(documents: list[Document], tiny_scanner: Scanner) -> None:
     retriever = SPScannerRetriever(documents, scanner=tiny_scanner)
     data = pickle.dumps(retriever)
@@ -395,13 +274,6 @@ def test_without_nodes_or_a_retriever_there_is_nothing_to_find(given: dict[str, 
         ValueError, match=r"nodes: got neither nodes nor a retriever; expected .*from_documents"
     ):
         SPScannerRetriever(**given)
-
-
-def test_a_retriever_may_begin_without_nodes(word_scorer: Any) -> None:
-    retriever = SPScannerRetriever([], scorer=word_scorer)
-    assert retriever.retrieve("treaty") == []
-    retriever.add([Document(text="He signed the treaty.")])
-    assert len(retriever.retrieve("treaty")) == 1
 
 
 def test_the_representation_shows_the_settings(word_scorer: Any, tiny_scanner: Scanner) -> None:

@@ -15,7 +15,6 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from pydantic import ValidationError
 
 from llama_index.postprocessor.spscanner import Excerpt, ScannedNode, SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
@@ -45,28 +44,6 @@ def test_nodes_are_reranked_by_their_best_sentence(chunks: list[BaseNode], word_
         assert result.score >= max(inside)
         assert result.retrieval_score == next(n.score for n in given if n.node_id == result.node_id)
         assert result.metadata == result.node.metadata
-
-
-def test_sentences_are_selected_before_nodes(chunks: list[BaseNode], word_scorer: Any) -> None:
-    for options in ({"top_n": 2}, {"threshold": 0.6}, {"max_tokens": 20}, {"top_n_per_document": 1}):
-        sentences = SPScannerPostprocessor(scorer=word_scorer, **options).postprocess_nodes(
-            scored(chunks), query_str=QUERY
-        )
-        nodes = SPScannerPostprocessor(scorer=word_scorer, return_nodes="node", **options).postprocess_nodes(
-            scored(chunks), query_str=QUERY
-        )
-        texts = [sentence.node.get_content() for sentence in sentences]
-        for node in nodes:
-            assert any(text in node.node.get_content() for text in texts)
-        assert nodes[0].score == sentences[0].score
-
-
-def test_nodes_in_document_order(chunks: list[BaseNode], word_scorer: Any) -> None:
-    post = SPScannerPostprocessor(
-        scorer=word_scorer, return_nodes="node", order="document", merge_adjacent=True, context_sentences=1
-    )
-    found = post.postprocess_nodes(scored(chunks), query_str=QUERY)
-    assert [n.node_id for n in found] == [node.node_id for node in chunks]
 
 
 def test_pruned_nodes(chunks: list[BaseNode], word_scorer: Any) -> None:
@@ -115,30 +92,15 @@ def test_a_pruned_document_is_a_document(documents: list[Document], word_scorer:
     assert documents[0].text.startswith("The keeper")
 
 
-def test_without_a_token_counter_only_characters_are_counted() -> None:
-    class Uncounted:
-        def score_units(self, query: str, text: str, units: Any) -> list[float]:
-            return [float(-n) for n, _ in enumerate(units)]
-
-    node = TextNode(text="He signed. It rained.", id_="a")
-    for count, keys in ((None, {"character"}), (lambda text: len(text.split()), {"character", "token"})):
-        post = SPScannerPostprocessor(scorer=Uncounted(), top_n=1, return_nodes="pruned", count_tokens=count)
-        (found,) = post.postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
-        assert found.node.get_content() == "He signed."
-        assert found.node.metadata.keys() == {f"spscanner_{key}_reduction" for key in keys}
-
-
-def test_no_nodes_load_no_model() -> None:
-    for return_nodes in ("node", "pruned"):
-        post = SPScannerPostprocessor(model="no/such-model", return_nodes=return_nodes)
-        assert post.postprocess_nodes([], query_str=QUERY) == []
-
-
-def test_another_name_is_refused(documents: list[Document], word_scorer: Any) -> None:
-    with pytest.raises(ValidationError, match="return_nodes"):
-        SPScannerPostprocessor(return_nodes="nodes")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="return_nodes: got 'nodes'; expected one of sentence, node, pruned"):
-        SPScannerRetriever.from_documents(documents, scorer=word_scorer, return_nodes="nodes")
+def test_what_is_read_within_a_whole_document_counts_whole(word_scorer: Any) -> None:
+    document = Document(text="He signed the treaty in May. It rained. She wrote a letter.", id_="d")
+    chunk = TextNode(text="He signed the treaty in May.", relationships={
+        NodeRelationship.SOURCE: document.as_related_node_info()
+    })  # fmt: skip
+    for whole, read in ((None, 6), ([document], 12)):
+        post = SPScannerPostprocessor(scorer=word_scorer, keep_compression=True, documents=whole)
+        (found,) = post.postprocess_nodes([chunk], query_str=QUERY)  # type: ignore[list-item]
+        assert (found.tokens_kept, found.tokens_read) == (6, read)
 
 
 # The scores of a result
