@@ -165,8 +165,8 @@ def annotate(
 ) -> None:
     """Label the sentences that questions need, and keep the questions whose answer follows from them."""
     from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.synthesis.annotation_run import AnnotationModels
-    from spscanner_rag.lab.synthesis.annotation_run import annotate as annotate_files
+    from spscanner_rag.lab.synthesis.annotation import AnnotationModels
+    from spscanner_rag.lab.synthesis.annotation import annotate as annotate_files
 
     if mode not in ("windows", "selection"):
         raise ValueError(f"--mode: got {mode!r}; expected windows or selection")

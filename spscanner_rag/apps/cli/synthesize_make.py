@@ -22,9 +22,8 @@ from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
     from spscanner_rag.lab.llm.asking import Prices
-    from spscanner_rag.lab.synthesis.run import SynthesisRun
+    from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
     from spscanner_rag.lab.synthesis.settings import SynthesisSettings
-    from spscanner_rag.lab.synthesis.start import RunOptions
 
 RESULTS = """The folder gets train.jsonl for `spscanner train --data`, test.jsonl for `spscanner eval` (with
 --test-share), summary.json, and replies.jsonl with every prompt and reply. The same command resumes a run that was
@@ -80,7 +79,7 @@ class AskingOptions:
     def of_run(self, sources: Sequence[Path] = (), **others: Any) -> "RunOptions":  # noqa: ANN401 - of `RunOptions`
         """The options of a run on these sources, with others that only this run has."""
         from spscanner_rag.lab.llm.asking import Prices
-        from spscanner_rag.lab.synthesis.start import RunOptions
+        from spscanner_rag.lab.synthesis.making import RunOptions
 
         return RunOptions(
             sources=tuple(sources),
@@ -225,14 +224,14 @@ def make(
         if dry_run:
             _estimate(settings, options, out, most)
             return
-        from spscanner_rag.lab.synthesis.folder_run import FolderRun
+        from spscanner_rag.lab.synthesis.making import SynthesisRun
 
-        with FolderRun(settings, options, out, asking.workers, most, tell) as made:
+        with SynthesisRun(settings, options, out, asking.workers, most, tell) as run:
             if read_batch is not None:
-                came, failed = made.take_batch(*read_batch)
+                came, failed = run.take_batch(*read_batch)
                 tell(f"took {came:,} replies of the batch; {failed:,} requests failed and are asked again")
-            run = made.run(write_batch, batch_format, _progress(shows_progress(progress)))
-            counts = made.write(run)
+            run.run(write_batch, batch_format, _progress(shows_progress(progress)))
+            counts = run.write()
     _write_summary(run, counts, out)
     if run.pending:
         return
@@ -243,7 +242,7 @@ def make(
 
 
 def _estimate(settings: "SynthesisSettings", options: "RunOptions", out: Path, most: int | None) -> None:
-    from spscanner_rag.lab.synthesis.folder_run import estimate_of
+    from spscanner_rag.lab.synthesis.making import estimate_of
     from spscanner_rag.lab.synthesis.outcomes import ESTIMATE, write_json
 
     figures = estimate_of(settings, options, most, tell)
@@ -287,7 +286,7 @@ def _write_summary(run: "SynthesisRun", counts: dict[str, int], out: Path) -> No
         f"{summary['prompt_tokens']:,} prompt tokens, {summary['reply_tokens']:,} reply tokens, "
         f"cost {summary['cost']:,.4f}"
     )
-    if run.talk.model.name == "scripted":
+    if run.model.language_model.name == "scripted":
         lines.append(
             "these questions are by the scripted stand-in, to try this out: give --llm for real ones"
         )

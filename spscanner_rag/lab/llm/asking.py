@@ -151,8 +151,13 @@ class Budget:
         return str(self._ended or "")
 
     def end(self, error: RunEndedError) -> None:
-        """Let no further request through; `reserve` raises this error from now on."""
+        """Let no further request through; `check` raises this error from now on."""
         self._ended = self._ended or error
+
+    def check(self) -> None:
+        """Raise what `end` was called with."""
+        if self._ended is not None:
+            raise type(self._ended)(self.stopped)
 
     def delay(self) -> float:
         """Take the next turn at the steady rate, and return how many seconds it is away."""
@@ -180,8 +185,7 @@ class Budget:
             elif self.max_cost is not None and expected > self.max_cost:
                 limit = f"the limit of cost, {self.max_cost:g}; {self.cost:.4f} is spent"
                 self.end(BudgetSpentError(f"the next request could pass {limit}"))
-            if self._ended is not None:
-                raise type(self._ended)(self.stopped)
+            self.check()
             self.requests += 1
             self._reserved += asked
             return asked
@@ -357,7 +361,8 @@ class Asker:
 
     def _wait(self, seconds: float, stop: threading.Event) -> None:
         if stop.wait(seconds) if seconds > 0 else stop.is_set():
-            raise RunEndedError(self.budget.stopped or "the run is ending")
+            self.budget.check()
+            raise RunEndedError("the run is ending")
 
 
 class _BlankReplyError(Exception):

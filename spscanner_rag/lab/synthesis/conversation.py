@@ -1,22 +1,28 @@
-"""Asks for one reply in one form, again if it is malformed, and counts what was wrong."""
+"""Prompts from files, and how a language model is asked for one reply in one form, again if it is malformed."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from spscanner_rag.lab.llm.asking import NoReplyError
-from spscanner_rag.lab.llm.language_models import LanguageModel, Structured
-from spscanner_rag.lab.synthesis.prompt_files import Prompt
-from spscanner_rag.lab.synthesis.reply_form import (
-    Field,
-    Form,
-    MalformedReplyError,
-    read,
-    schema,
-    stated,
+from spscanner_rag.lab.llm.language_models import (
+    LanguageModel,
+    Structured,
+    language_model_of,
+    named_model,
+    structured_of,
 )
+from spscanner_rag.lab.llm.prompts import fenced_prompt
+from spscanner_rag.lab.synthesis.reply_form import Field, Form, MalformedReplyError, read, schema, stated
+from spscanner_rag.lab.synthesis.scripted import NAME, SCRIPTED
+
+_DIVISION = "\n===\n"
+_VERSION = "version:"
 
 Values = Mapping[str, Any]
 
@@ -29,6 +35,29 @@ Ask = Callable[[LanguageModel, str], str]
 """Return the reply of a model to a prompt, as `Asker.ask_one` does."""
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt without the material: what to do, what to write, and the version of the wording."""
+
+    name: str
+    version: str
+    instructions: str
+    closing: str
+
+    def filled(self, sections: Mapping[str, str], form: str) -> str:
+        """Return the prompt with the material, fenced, and the form of the reply."""
+        return fenced_prompt(self.instructions, sections, f"{self.closing}\n{form}")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model, the form of its replies, and how it is held to a JSON schema, if its framework can do that."""
+
+    language_model: LanguageModel
+    form: Form
+    structured: Structured | None = None
+
+
 @dataclass(slots=True)
 class Conversation:
     """How a language model is asked for values.
@@ -37,30 +66,24 @@ class Conversation:
     ----------
     ask : callable
         Sends a prompt, as `Asker.ask_one` does.
-    model : LanguageModel
+    model : Model
     prompts : mapping
         From `read_prompts`.
-    form : str
-        "json" or "keywords".
-    structured : callable, optional
-        From a JSON schema to a function that sends a prompt to a model that keeps to it.
-    tries : int
+    tries : int, default 3
         How often the model is asked for a reply in the right form.
     malformed : Counter
         What was wrong with replies, whether a later try was right or not. Each sub-document has its own.
     """
 
     ask: Ask
-    model: LanguageModel
+    model: Model
     prompts: Mapping[str, Prompt]
-    form: Form = "keywords"
-    structured: Structured | None = None
     tries: int = 3
     malformed: Counter[str] = field(default_factory=Counter)
 
     def reply(self, prompt: str) -> str:
-        """Return the reply to a prompt in words."""
-        return self.ask(self.model, prompt)
+        """Return the reply to a prompt in words; raises `DroppedError` if there is none."""
+        return self._reply(self.model.language_model, prompt)
 
     def values(
         self,
@@ -69,34 +92,92 @@ class Conversation:
         fields: Sequence[Field],
         check: Callable[[Values], None] = lambda values: None,
     ) -> Values:
-        """The values that the model replies with.
+        """Return the values that the model replies with.
 
         ``check`` raises `MalformedReplyError` for values that are in the right form and still useless; they count
         as malformed. Raises `DroppedError` if every try is malformed, or if the model does not reply.
         """
-        prompt = first = self.prompts[name].filled(sections, stated(fields, self.form))
-        model = self.model
-        if self.structured is not None and self.form == "json":
-            model = replace(model, ask=self.structured(schema(fields, name)))
+        form, model = self.model.form, self.model.language_model
+        prompt = first = self.prompts[name].filled(sections, stated(fields, form))
+        if self.model.structured is not None and form == "json":
+            model = replace(model, ask=self.model.structured(schema(fields, name)))
         for attempt in range(1, self.tries + 1):
             try:
-                values = read(self.ask(model, prompt), fields, self.form)
+                values = read(self._reply(model, prompt), fields, form)
                 check(values)
                 return values
-            except NoReplyError as error:
-                raise DroppedError(f"no reply: {str(error).partition(':')[0]}") from None
             except MalformedReplyError as error:
                 self.malformed[error.reason] += 1
                 reason = error.reason
                 # another prompt, so that the reply to the first is kept beside the reply to this one
-                prompt = (
-                    f"{first}\n\nReply {attempt} could not be used: {json.dumps(str(error))}. Write another."
-                )
+                told = f"Reply {attempt} could not be used: {json.dumps(str(error))}. Write another."
+                prompt = f"{first}\n\n{told}"
         raise DroppedError(f"{name}: {reason}")
+
+    def _reply(self, model: LanguageModel, prompt: str) -> str:
+        try:
+            return self.ask(model, prompt)
+        except NoReplyError as error:
+            raise DroppedError(f"no reply: {str(error).partition(':')[0]}") from None
 
 
 def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Units with numbers from 0, a line each."""
-    return "\n".join(
-        f"[{number}] {' '.join(text[slice(*span)].split())}" for number, span in enumerate(spans)
-    )
+    """List units with numbers from 0, a line each."""
+    lines = (" ".join(text[slice(*span)].split()) for span in spans)
+    return "\n".join(f"[{number}] {line}" for number, line in enumerate(lines))
+
+
+def model_of(llm: object, reply_form: str) -> Model:
+    """Load the model of a name (`named_model`; "scripted" is the stand-in), or take one of either framework.
+
+    Raises ``ValueError`` for an unknown form. With "json", a model that cannot be held to a schema is asked for
+    JSON in the prompt alone.
+    """
+    if reply_form not in ("auto", "json", "keywords"):
+        raise ValueError(f"reply form: got {reply_form!r}; expected auto, json or keywords")
+    if llm == NAME:
+        return Model(SCRIPTED, "json" if reply_form == "json" else "keywords")
+    made, language_model = named_model(llm) if isinstance(llm, str) else (llm, language_model_of(llm))
+    structured = structured_of(made) if reply_form != "keywords" else None
+    form: Form = "json" if reply_form == "json" or structured is not None else "keywords"
+    return Model(language_model, form, structured)
+
+
+def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
+    """Read the prompts by name; files of the user's folder replace those of the package with the same names.
+
+    A file begins with a line ``version: NAME``. A line ``===`` stands between the instructions, which come before
+    the material, and the closing, after which the form of the reply is added.
+
+    Raises
+    ------
+    ValueError
+        For a folder that does not exist, a file with an unknown name, and a file that lacks one of these lines.
+    """
+    own = sorted(files(__package__).joinpath("prompts").iterdir(), key=lambda entry: entry.name)
+    found = {entry.name.removesuffix(".txt"): entry for entry in own if entry.name.endswith(".txt")}
+    if folder is not None:
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: no such folder; expected a folder with prompts")
+        for path in sorted(folder.glob("*.txt")):
+            if path.stem not in found:
+                raise ValueError(f"{path}: no prompt has this name; expected one of {', '.join(found)}")
+            found[path.stem] = path
+    return {name: _parsed(name, str(file), file.read_text(encoding="utf-8")) for name, file in found.items()}
+
+
+def prompts_digest(prompts: Mapping[str, Prompt]) -> str:
+    """Return a digest of the wording of all prompts."""
+    told = "\0".join(f"{p.name}\0{p.version}\0{p.instructions}\0{p.closing}" for p in prompts.values())
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
+
+
+def _parsed(name: str, where: str, text: str) -> Prompt:
+    first, _, rest = text.replace("\r\n", "\n").partition("\n")
+    instructions, division, closing = rest.partition(_DIVISION)
+    if not first.startswith(_VERSION) or not division or not instructions.strip() or not closing.strip():
+        raise ValueError(
+            f"{where}: expected a first line 'version: NAME', then instructions, a line ===, and a closing"
+        )
+    version = first.removeprefix(_VERSION).strip()
+    return Prompt(name, version, instructions.strip(), closing.strip())

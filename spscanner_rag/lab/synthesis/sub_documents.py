@@ -1,13 +1,16 @@
-"""Random stretches of documents, of a few sizes in tokens, cut at sentence ends."""
+"""Random stretches of documents, of a few sizes in tokens, and the documents that no data is made from."""
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import readable
@@ -15,6 +18,23 @@ from spscanner_rag.text.units import readable
 _SAMPLE_CHARACTERS = 4_000
 _LEAST_SHARE = 0.5
 """A document may have this share of the smallest size; a shorter one is left out."""
+_PART_CHARACTERS = 1_500
+_BOILERPLATE_SHARE = 0.15
+_MISTAKEN = 0.5
+"""A question counts as one in another language from this probability on: short texts are hard to tell."""
+_NAMED = 20  # of the documents that share text with test documents
+
+_BOILERPLATE = re.compile(
+    r"\ball rights reserved\b|\bcopyright\b\s*(?:\(c\)|©|\d{4}|holders?\b|notice\b|owners?\b)|©\s*\d{4}|"
+    r"\bpermission is hereby granted\b|\bwithout warrant(?:y|ies)\b|\bmerchantability\b|"
+    r"\blicen[sc]ed under\b|\bthis licen[sc]e\b|\bthe licen[sc]e\b.{0,40}\b(?:terms|agreement|copy)\b|"
+    r"\bproject gutenberg\b|\bcreative commons\b|\b(?:gnu|apache|mit|bsd)\b.{0,20}\blicen[sc]e\b|"
+    r"\bterms of (?:use|service)\b|\bprivacy policy\b|\bisbn\b",
+    re.IGNORECASE,
+)
+_NOTICE = re.compile(
+    r"\b(?:copyright|licen[sc]e notice|licensing terms|all rights reserved)\b", re.IGNORECASE
+)
 
 
 class Sentence(NamedTuple):
@@ -58,6 +78,72 @@ class SubDocument:
         return sum(sentence.tokens for sentence in self.sentences)
 
 
+class LanguageDetector:
+    """Tells the language of a text with py3langid, which works offline.
+
+    Raises
+    ------
+    ImportError
+        If py3langid is not installed; the message says how to install it.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from py3langid.langid import MODEL_FILE, LanguageIdentifier
+        except ImportError:
+            raise ImportError(
+                'the language filter needs py3langid: pip install "spscanner-rag[synthesize]", or set '
+                "--language-probability 0"
+            ) from None
+        self._model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+    def probability(self, text: str, language: str) -> float:
+        """The probability that a text is in a language; long texts are read at three places."""
+        return float(dict(self._model.rank(_parts(text))).get(language, 0.0))
+
+    def is_other(self, question: str, language: str) -> bool:
+        """Whether a question is clearly in another language."""
+        found, probability = self._model.classify(question)
+        return found != language and float(probability) >= _MISTAKEN
+
+
+def is_boilerplate(text: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether many sentences of a text speak of licences and copyright."""
+    if not spans:
+        return False
+    found = sum(bool(_BOILERPLATE.search(text, *span)) for span in spans)
+    return found > _BOILERPLATE_SHARE * len(spans)
+
+
+def is_about_a_notice(text: str) -> bool:
+    """Whether a connection or a question is about a licence or copyright notice."""
+    return bool(_NOTICE.search(text) or _BOILERPLATE.search(text))
+
+
+class SeenTexts:
+    """Which texts have come before; case and white space do not matter. Keeps eight bytes of a digest for each."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+
+    def is_new(self, text: str) -> bool:
+        """Note a text; False if it was noted before."""
+        content = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
+        key = int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
+        before = len(self._seen)
+        self._seen.add(key)
+        return len(self._seen) > before
+
+
+def _parts(text: str) -> str:
+    if len(text) <= 3 * _PART_CHARACTERS:
+        return text
+    middle = len(text) // 2
+    return "\n".join(
+        (text[:_PART_CHARACTERS], text[middle : middle + _PART_CHARACTERS], text[-_PART_CHARACTERS:])
+    )
+
+
 class Cutter:
     """Cuts sub-documents out of documents, so that the sizes come as often as their weights say.
 
@@ -69,7 +155,7 @@ class Cutter:
         self._settings, self._count = settings, count_tokens
         self._segmenter = SentenceSegmenter(settings.language)
         self._made = dict.fromkeys(settings.sizes, 0)
-        self._number = 0
+        self.number = 0
 
     def cut(self, document: Document) -> Iterator[SubDocument]:
         """The sub-documents of a document; none if it is too short."""
@@ -95,7 +181,7 @@ class Cutter:
             first, last = sentences[0].start, sentences[-1].end
             moved = (Sentence(start - first, end - first, count) for start, end, count in sentences)
             yield SubDocument(
-                self._number,
+                self.number,
                 f"{document.doc_id}@{first}",
                 document.source,
                 document.title,
@@ -104,7 +190,7 @@ class Cutter:
                 tuple(moved),
                 held_out,
             )
-            self._number += 1
+            self.number += 1
             self._made[size] += 1
 
     def _next_size(self, tokens: float) -> int:
@@ -130,6 +216,78 @@ class Cutter:
             total += tokens
             found.append(Sentence(*span, tokens))
         return found
+
+
+@dataclass(slots=True)
+class Supply:
+    """Sub-documents of a stream of documents, one at a time.
+
+    Attributes
+    ----------
+    settings, count_tokens
+    detector : LanguageDetector, optional
+        Default: documents in every language are taken.
+    finder : SharedTextFinder, optional
+        Default: no document is left out for what it shares with test documents.
+    documents : int
+        Number of documents read so far.
+    left_out : Counter
+        Documents and sub-documents that were left out, by reason.
+    contaminated : list
+        The first of the documents that share text with test documents, with what they share.
+    """
+
+    settings: SynthesisSettings
+    count_tokens: CountTokens
+    detector: LanguageDetector | None = None
+    finder: SharedTextFinder | None = None
+    documents: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    contaminated: list[str] = field(default_factory=list)
+
+    def of(self, documents: Iterable[Document]) -> Iterator[SubDocument]:
+        """Yield the sub-documents of documents, numbered from 0."""
+        seen, names, cutter = SeenTexts(), SeenTexts(), Cutter(self.settings, self.count_tokens)
+        for document in documents:
+            self.documents += 1
+            if reason := self._reason(document, seen):
+                self.left_out[reason] += 1
+                continue
+            name, number = document.doc_id, 1
+            while not names.is_new(f"{document.source}\n{name}"):  # another document has the same id
+                number += 1
+                name = f"{document.doc_id}~{number}"
+            before = cutter.number
+            yield from cutter.cut(replace(document, doc_id=name))
+            if cutter.number == before:
+                self.left_out["too short"] += 1
+
+    def _reason(self, document: Document, seen: SeenTexts) -> str | None:
+        """Return why a document is left out; None if it is not."""
+        settings = self.settings
+        if not document.text.strip():
+            return "empty"
+        if not seen.is_new(document.text):
+            return "a duplicate"
+        if self.detector is not None:
+            probability = self.detector.probability(document.text, settings.language)
+            if probability < settings.language_probability:
+                return "in another language"
+        if self.finder is not None and (shared := self.finder.find(document)) is not None:
+            if len(self.contaminated) < _NAMED:
+                self.contaminated.append(
+                    f"{document.doc_id}: {shared.share:.1%} of its sentences, most with "
+                    f"{shared.held_out_doc_id}: {shared.example:.200}"
+                )
+            return "shares text with a test document"
+        return None
+
+    def reason_against(self, sub: SubDocument) -> str | None:
+        """Return why no request should be spent on a sub-document; None if nothing speaks against it."""
+        spans = [(sentence.start, sentence.end) for sentence in sub.sentences]
+        if self.settings.boilerplate and is_boilerplate(sub.text, spans):
+            return "licences and copyright notices"
+        return None
 
 
 def joined_units(sentences: tuple[Sentence, ...], least_tokens: int) -> list[tuple[int, int]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.synthesis import start
-from spscanner_rag.lab.synthesis.folder_run import FolderRun
-from spscanner_rag.lab.synthesis.run import SynthesisRun
+from spscanner_rag.lab.synthesis import making
+from spscanner_rag.lab.synthesis.conversation import Model
+from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 
 NAMES = "Harbour Lantern Orchard Granite Thimble Meadow Copper Falcon Barley Saddle Quarry Willow".split()
@@ -56,14 +56,13 @@ def make(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make
         workers: int = 2,
         **options: object,
     ) -> SynthesisRun:
-        chosen = start.RunOptions(sources=(stories,), reply_form=reply_form)
-        chosen = replace(chosen, **options)
-        model = start.Model(LanguageModel("scripted", ask), "json" if reply_form == "json" else "keywords")
-        monkeypatch.setattr(start, "model_of", lambda llm, form: model)
+        chosen = replace(RunOptions(sources=(stories,), reply_form=reply_form), **options)
+        model = Model(LanguageModel("scripted", ask), "json" if reply_form == "json" else "keywords")
+        monkeypatch.setattr(making, "model_of", lambda llm, form: model)
         out.mkdir(exist_ok=True)
-        with FolderRun(settings, chosen, out, workers) as folder:
-            run = folder.run()
-            folder.write(run)
+        with SynthesisRun(settings, chosen, out, workers) as run:
+            run.run()
+            run.write()
         return run
 
     return make

@@ -8,14 +8,15 @@ import pytest
 
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.language_models import LanguageModel
-from spscanner_rag.lab.synthesis import start
-from spscanner_rag.lab.synthesis.annotation import Mode
-from spscanner_rag.lab.synthesis.annotation_run import AnnotationModels, annotate
+from spscanner_rag.lab.synthesis import annotation
+from spscanner_rag.lab.synthesis.annotation import AnnotationModels, Mode, annotate
+from spscanner_rag.lab.synthesis.conversation import Model
+from spscanner_rag.lab.synthesis.making import RunOptions
 from spscanner_rag.lab.synthesis.scripted import SECTION
 
 from .conftest import story
 
-OPTIONS = start.RunOptions(sources=())
+OPTIONS = RunOptions(sources=())
 
 
 class Knowing:
@@ -72,7 +73,7 @@ def run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
             "check": more.get("checker", Knowing()),
         }
         monkeypatch.setattr(
-            start, "model_of", lambda name, form: start.Model(LanguageModel(name, models[name]), "keywords")
+            annotation, "model_of", lambda name, form: Model(LanguageModel(name, models[name]), "keywords")
         )
         (tmp_path / out).mkdir(exist_ok=True)
         options = more.get("options", OPTIONS)
@@ -130,7 +131,7 @@ def test_an_answer_that_is_not_reproduced(run: Callable[..., dict[str, object]])
 
 def test_a_run_that_was_stopped_goes_on(run: Callable[..., dict[str, object]], tmp_path: Path) -> None:
     model = Knowing()
-    stopped = run(model, options=start.RunOptions(sources=(), max_requests=60))
+    stopped = run(model, options=RunOptions(sources=(), max_requests=60))
     assert "limit of 60 requests" in str(stopped["stopped"])
     before = model.calls
     whole = run(model)

@@ -17,10 +17,12 @@ import pytest
 
 from spscanner_rag.lab.evidence.questions import DataError, read_documents
 from spscanner_rag.lab.llm.asking import Asker, Prices
+from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
 from spscanner_rag.lab.synthesis.outcomes import OUTCOMES, REPLIES, SUMMARY, OutcomeFile
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from spscanner_rag.lab.synthesis.sources import framework_documents
 
-from .conftest import SETTINGS, Make
+from .conftest import SETTINGS, Make, story
 
 
 class Scripted:
@@ -174,7 +176,7 @@ def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_pauses")
 def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spscanner_rag.lab.synthesis.run.MOST_FAILURES", 3)
+    monkeypatch.setattr("spscanner_rag.lab.synthesis.making.MOST_FAILURES", 3)
     run = make(Scripted(lambda call: ConnectionError("refused")), tmp_path / "out")
     assert "3 sub-documents in a row got no reply: ConnectionError" in run.stopped
     assert run.outcomes.done == 0  # the next run asks for them again
@@ -199,7 +201,8 @@ def test_a_damaged_outcome_is_named(tmp_path: Path) -> None:
 PROGRAM = """
 import os, sys, random, time
 from spscanner_rag.apps.cli import main
-from spscanner_rag.lab.synthesis import start, scripted
+from spscanner_rag.lab.synthesis import making, scripted
+from spscanner_rag.lab.synthesis.conversation import LanguageModel, Model
 draw = random.Random(os.getpid())
 def ask(prompt):
     with open({log!r}, "ab", buffering=0) as log:
@@ -209,8 +212,8 @@ def ask(prompt):
 def scripted_digest(prompt):
     import hashlib
     return hashlib.sha256(prompt.encode()).hexdigest().encode()
-model = start.Model(start.LanguageModel("scripted", ask), "keywords")
-start.model_of = lambda llm, form: model
+model = Model(LanguageModel("scripted", ask), "keywords")
+making.model_of = lambda llm, form: model
 print("ready", flush=True)
 sys.exit(main(sys.argv[1:]))
 """
@@ -289,12 +292,6 @@ def test_documents_and_models_of_both_frameworks(tmp_path: Path) -> None:
     from langchain_core.messages import AIMessage
     from llama_index.core.schema import Document as LlamaIndexDocument
 
-    from spscanner_rag.lab.synthesis import start
-    from spscanner_rag.lab.synthesis.folder_run import FolderRun
-    from spscanner_rag.lab.synthesis.sources import framework_documents
-
-    from .conftest import story
-
     class Chat(FakeListChatModel):
         """A chat model of LangChain that replies as the scripted model does."""
 
@@ -307,9 +304,9 @@ def test_documents_and_models_of_both_frameworks(tmp_path: Path) -> None:
         *(LlamaIndexDocument(text=story(number), id_=f"llama-{number}") for number in range(3)),
         *(LangChainDocument(story(number), id=f"chain-{number}") for number in range(3, 6)),
     ]
-    options = start.RunOptions(sources=(), llm=Chat(responses=["unused"]))
-    with FolderRun(SETTINGS, options, tmp_path) as folder:
-        run = folder.run(documents=framework_documents(documents))
-        assert folder.write(run)["train.jsonl"] == run.outcomes.examples >= 4
+    options = RunOptions(sources=(), llm=Chat(responses=["unused"]))
+    with SynthesisRun(SETTINGS, options, tmp_path) as run:
+        run.run(documents=framework_documents(documents))
+        assert run.write()["train.jsonl"] == run.outcomes.examples >= 4
     found = read_documents([tmp_path / "train.jsonl"])
     assert {document.doc_id.partition("-")[0] for document in found} == {"llama", "chain"}

@@ -15,11 +15,17 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from spscanner_rag.lab.evidence.questions import DataError, Document
-from spscanner_rag.lab.synthesis.filters import LanguageDetector, SeenTexts, is_boilerplate
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sources import framework_documents, read_sources, source_files
-from spscanner_rag.lab.synthesis.sub_documents import Sentence, joined_units
-from spscanner_rag.lab.synthesis.supply import Supply
+from spscanner_rag.lab.synthesis.sub_documents import (
+    LanguageDetector,
+    SeenTexts,
+    Sentence,
+    Supply,
+    is_boilerplate,
+    joined_units,
+)
+from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
 
 from .conftest import SETTINGS, story
 
@@ -110,10 +116,11 @@ def test_licences_are_boilerplate() -> None:
 
 
 def test_a_decontaminated_supply() -> None:
-    supply = Supply(SETTINGS, words, shares=lambda found: "shared" if found.doc_id == "d1" else None)
+    supply = Supply(SETTINGS, words, finder=SharedTextFinder([document(1)]))
     list(supply.of([document(1), document(2)]))
     assert supply.left_out == {"shares text with a test document": 1}
-    assert supply.contaminated == ["d1: shared"]
+    (told,) = supply.contaminated
+    assert told.startswith("d1: 100.0% of its sentences, most with d1: In year 1 of ")
 
 
 @settings(max_examples=50)

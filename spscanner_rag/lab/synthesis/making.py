@@ -1,0 +1,404 @@
+"""Makes examples of documents with a language model, in a folder where the same call goes on after a kill."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self, cast
+
+from spscanner_rag.baselines.embedders import encoder_of
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.llm.asking import (
+    Asker,
+    Budget,
+    BudgetSpentError,
+    LastingFailureError,
+    Prices,
+    RunEndedError,
+    in_order,
+)
+from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
+from spscanner_rag.lab.llm.replies import ReplyFile
+from spscanner_rag.lab.synthesis.batch_files import (
+    BATCH_FORMATS,
+    BatchCollector,
+    BatchFormat,
+    PendingError,
+    read_batch,
+)
+from spscanner_rag.lab.synthesis.conversation import (
+    Conversation,
+    DroppedError,
+    Model,
+    model_of,
+    prompts_digest,
+    read_prompts,
+)
+from spscanner_rag.lab.synthesis.outcomes import (
+    ESTIMATE,
+    REPLIES,
+    SUMMARY,
+    OutcomeFile,
+    keep_settings,
+    write_json,
+)
+from spscanner_rag.lab.synthesis.scripted import NAME, SCRIPTED
+from spscanner_rag.lab.synthesis.settings import SynthesisSettings
+from spscanner_rag.lab.synthesis.sources import read_sources, source_files
+from spscanner_rag.lab.synthesis.strategies import (
+    ChunkMaker,
+    LinkMaker,
+    PairMaker,
+    QuestionCheck,
+    QuestionMaker,
+    document_line,
+)
+from spscanner_rag.lab.synthesis.sub_documents import LanguageDetector, SubDocument, Supply
+from spscanner_rag.lab.training import Notify
+from spscanner_rag.lab.training.data.decontamination import SharedTextFinder
+from spscanner_rag.scan.prepare import bundled_token_counter
+from spscanner_rag.text.token_counts import CountTokens, resolve_counter
+
+MOST_FAILURES = 20
+"""A run ends after so many sub-documents in a row without a reply: the provider is not there."""
+
+PRICED_ENCODING = "o200k_base"
+"""Tokens are counted with this encoding where a reply does not report them."""
+
+REPLY_TOKENS = 60
+"""Tokens that an estimate takes a reply to have at least; a list of links is longer, and counts as scripted."""
+
+Show = Callable[["SynthesisRun"], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a run is made of besides its settings.
+
+    Attributes
+    ----------
+    sources : tuple of Path
+        Files and folders of documents.
+    llm : str or object, default "scripted"
+        The name of a model, or a model of either framework.
+    against : tuple of Path
+        Files of test documents.
+    prompts : Path, optional
+        A folder whose prompts replace those of the package.
+    reply_form : "auto", "json" or "keywords", default "auto"
+        "auto" is JSON for a model whose framework can hold it to a schema.
+    embedder
+        For the strategy "pair".
+    prices, max_requests, max_cost, requests_per_minute
+        As for `Budget`.
+    """
+
+    sources: tuple[Path, ...]
+    llm: object = NAME
+    against: tuple[Path, ...] = ()
+    prompts: Path | None = None
+    reply_form: str = "auto"
+    embedder: object = "sentence-transformers/all-MiniLM-L6-v2"
+    prices: Prices = field(default_factory=Prices)
+    max_requests: int | None = None
+    max_cost: float | None = None
+    requests_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came of a sub-document: a line of a question file, or None and the reason."""
+
+    sub: SubDocument
+    line: Mapping[str, Any] | None
+    reason: str = ""
+    malformed: Mapping[str, int] = field(default_factory=dict)
+    pending: bool = False  # it waits for replies of a batch
+
+
+class SynthesisRun:
+    """A run in a folder, whose lock the caller holds; a context manager, which closes the file of replies.
+
+    Parameters
+    ----------
+    settings : SynthesisSettings
+    options : RunOptions
+    out : Path
+        The folder; a run found there goes on.
+    workers : int, default 8
+        Sub-documents worked on at the same time.
+    most : int, optional
+        Most sub-documents. Default: all.
+    notify : callable, optional
+        Receives messages.
+
+    Attributes
+    ----------
+    outcomes : OutcomeFile
+        What came of each sub-document, in this run and those before.
+    budget : Budget
+        After `run`: requests, tokens and cost, those of earlier runs in the folder included.
+    stopped : str
+        After `run`: why it ended early; empty if it did not.
+    pending : int
+        After `run`: how many sub-documents wait for the replies of a batch.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds a run with other settings.
+    """
+
+    def __init__(
+        self,
+        settings: SynthesisSettings,
+        options: RunOptions,
+        out: Path,
+        workers: int = 8,
+        most: int | None = None,
+        notify: Notify = lambda message: None,
+    ) -> None:
+        self.settings, self.options, self.out, self.notify = settings, options, out, notify
+        self.workers, self.most = workers, most
+        self.stopped, self.pending, self.seconds = "", 0, 0.0
+        self.budget = Budget()
+        self._prompts = read_prompts(options.prompts)
+        self.model = model_of(options.llm, options.reply_form)
+        keep_settings(out, self._kept_settings())
+        self.outcomes = OutcomeFile(out)
+        self._replies = ReplyFile(out / REPLIES)
+        if self.outcomes.done:
+            notify(f"found {self.outcomes.done:,} finished sub-documents and {len(self._replies):,} replies")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._replies.close()
+
+    def take_batch(self, requests: Path, results: Path) -> tuple[int, int]:
+        """Take in the results of a batch; return how many replies came, and how many requests failed."""
+        return read_batch(requests, results, self.model.language_model.name, self._replies)
+
+    def run(
+        self,
+        write_batch: Path | None = None,
+        batch_format: str = "openai",
+        shown: AbstractContextManager[Show] | None = None,
+        documents: Iterable[Document] | None = None,
+    ) -> None:
+        """Work through the documents; call it with the same documents to go on.
+
+        A budget that is spent, a provider without quota and one that does not reply end the run early, and
+        ``stopped`` says so. Everything finished before is kept, and so is every reply.
+
+        Parameters
+        ----------
+        write_batch : Path, optional
+            Ask nothing, and write what would be asked to this file.
+        batch_format : "openai" or "anthropic", default "openai"
+        shown : context manager, optional
+            Gives a function that is called with the run after each outcome.
+        documents : iterable of Document, optional
+            For example `framework_documents` of the same list in each run. Default: those of the sources that the
+            options name.
+        """
+        if batch_format not in BATCH_FORMATS:
+            raise ValueError(
+                f"batch format: got {batch_format!r}; expected one of {', '.join(BATCH_FORMATS)}"
+            )
+        self._supply = supply_of(self.settings, self.options, self.notify)
+        self._maker = maker_of(self.settings, self.options, self._supply.detector)
+        asker = asker_of(self.options, self._replies, self.notify)
+        collector = BatchCollector(self._replies) if write_batch else None
+        ask = asker.ask_one if collector is None else collector.ask_one
+        self._talk = Conversation(ask, self.model, self._prompts, self.settings.tries)
+        self.budget, self._stop = asker.budget, asker.stop
+        sources = read_sources(source_files(self.options.sources)) if documents is None else documents
+        with shown or nullcontext(lambda run: None) as show:
+            self._work_through(sources, show)
+        if collector is not None and write_batch is not None:
+            if collector.prompts:
+                lines = collector.lines(self.model.language_model.name, cast(BatchFormat, batch_format))
+                write_whole(write_batch, "".join(lines))
+            self.notify(f"{len(collector.prompts):,} requests in {write_batch}")
+
+    def write(self) -> dict[str, int]:
+        """Write the training file, the test file and the summary; return the number of examples of each file."""
+        counts = self.outcomes.write_files(self.out)
+        summary: dict[str, Any] = self.summary() | {"files": counts}
+        if (path := self.out / ESTIMATE).exists():
+            summary["estimate"] = parse_json(path.read_text(encoding="utf-8"))
+        write_json(self.out / SUMMARY, summary)
+        return counts
+
+    def summary(self) -> dict[str, Any]:
+        """Return what happened, as JSON: counts with reasons, requests, tokens, cost."""
+        supply, outcomes = self._supply, self.outcomes
+        return {
+            "documents": supply.documents,
+            "documents_left_out": dict(supply.left_out),
+            "shared_with_test_documents": supply.contaminated,
+            "sub_documents": outcomes.done,
+            "examples": outcomes.examples,
+            "dropped": dict(outcomes.reasons.most_common()),
+            "malformed_replies": dict(outcomes.malformed.most_common()),
+            **spent(self.budget),
+            "seconds": round(self.seconds, 1),
+            "waiting_for_a_batch": self.pending,
+            "stopped": self.stopped,
+        }
+
+    def _work_through(self, documents: Iterable[Document], show: Show) -> None:
+        began, failures = time.perf_counter(), 0
+        left = islice(self._supply.of(documents), self.outcomes.done, self.most)
+        unwritten: list[_Outcome] = []  # failures in a row, which may turn out to be the provider's
+        try:
+            with closing(in_order(left, self._outcome, self.workers, self._stop)) as results:
+                for outcome in results:
+                    self.pending += outcome.pending
+                    # outcomes are written in order: those after a pending one are made again with the next batch
+                    if self.pending:
+                        continue
+                    unwritten.append(outcome)
+                    failures = failures + 1 if outcome.reason.startswith("no reply") else 0
+                    if failures >= MOST_FAILURES:
+                        raise LastingFailureError(f"{failures} sub-documents in a row got {outcome.reason}")
+                    if not failures:
+                        self._write_outcomes(unwritten)
+                        show(self)
+            self._write_outcomes(unwritten)
+        except RunEndedError as error:
+            self.stopped = self.budget.stopped or str(error)
+            if isinstance(error, BudgetSpentError):
+                self._write_outcomes(unwritten)
+        finally:
+            self.seconds = time.perf_counter() - began
+        show(self)
+
+    def _outcome(self, sub: SubDocument) -> _Outcome:
+        if reason := self._supply.reason_against(sub):
+            return _Outcome(sub, None, reason)
+        talk = replace(self._talk, malformed=Counter())
+        try:
+            made = self._maker.make(sub, talk)
+        except DroppedError as error:
+            return _Outcome(sub, None, str(error), talk.malformed)
+        except PendingError:
+            return _Outcome(sub, None, pending=True)
+        except RunEndedError:
+            self._stop.set()  # the others under way stop at their next prompt
+            raise
+        versions = {name: prompt.version for name, prompt in self._prompts.items()}
+        provenance = {"model": self.model.language_model.name, "prompts": versions}
+        return _Outcome(sub, document_line(sub, made, provenance), malformed=talk.malformed)
+
+    def _write_outcomes(self, outcomes: list[_Outcome]) -> None:
+        for outcome in outcomes:
+            sub = outcome.sub
+            self.outcomes.add(sub.number, sub.doc_id, outcome.line, outcome.reason, outcome.malformed)
+        outcomes.clear()
+
+    def _kept_settings(self) -> dict[str, object]:
+        """Return what must be the same in every run in the folder."""
+        options = self.options
+        kept: dict[str, object] = asdict(self.settings) | {
+            "sources": [str(path) for path in options.sources],
+            "against": [str(path) for path in options.against],
+            "model": self.model.language_model.name,
+            "reply_form": self.model.form,
+            "prompts": prompts_digest(self._prompts),
+        }
+        if self.settings.strategy == "pair":
+            kept["embedder"] = str(options.embedder)
+        return kept
+
+
+def supply_of(settings: SynthesisSettings, options: RunOptions, notify: Notify) -> Supply:
+    """Return the supply of sub-documents, with the filters that the settings ask for."""
+    detector = LanguageDetector() if settings.language_probability else None
+    finder = None
+    if options.against:
+        held_out = read_sources(source_files(options.against))
+        finder = SharedTextFinder(held_out, min_words=settings.min_words, max_share=settings.max_share)
+        notify(f"documents are held against {finder.held_out_documents:,} test documents")
+    return Supply(settings, bundled_token_counter(), detector, finder)
+
+
+def maker_of(
+    settings: SynthesisSettings, options: RunOptions, detector: LanguageDetector | None
+) -> QuestionMaker:
+    """Return the strategy."""
+    check = QuestionCheck(settings, detector)
+    if settings.strategy == "pair":
+        return PairMaker(settings, check, encoder_of(options.embedder))
+    return LinkMaker(settings, check) if settings.strategy == "link" else ChunkMaker(settings, check)
+
+
+def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify) -> Asker:
+    """Ask within a budget, which includes what the file of replies says was spent before."""
+    budget = Budget(
+        prices=options.prices,
+        max_requests=options.max_requests,
+        max_cost=options.max_cost,
+        per_minute=options.requests_per_minute,
+        requests=replies.attempts,
+        usage=replies.usage,
+    )
+    return Asker(replies=replies, budget=budget, count_tokens=price_counter(notify), retries=5)
+
+
+def price_counter(notify: Notify) -> CountTokens:
+    """Count tokens as providers do, or nearly, where the file of that encoding is not there."""
+    try:
+        return resolve_counter(PRICED_ENCODING)
+    except OSError as error:
+        notify(f"tokens are counted with the bundled checkpoint's tokenizer: {error}")
+        return bundled_token_counter()
+
+
+def spent(budget: Budget) -> dict[str, Any]:
+    """Return what was asked, as JSON."""
+    return {
+        "requests": budget.requests,
+        "prompt_tokens": budget.usage.prompt_tokens,
+        "reply_tokens": budget.usage.reply_tokens,
+        "cost": round(budget.cost, 6),
+    }
+
+
+def estimate_of(
+    settings: SynthesisSettings, options: RunOptions, most: int | None, notify: Notify
+) -> dict[str, Any]:
+    """Return what a run would ask and cost, as JSON, with the scripted model as the one that replies.
+
+    Its prompts are those of a real run, up to the words of questions and connections. A real model refuses, errs
+    and finds no link here and there, so that fewer examples come of the same documents; malformed replies cost
+    more.
+    """
+    supply, count_tokens = supply_of(settings, options, notify), price_counter(notify)
+    maker, prompts = maker_of(settings, options, supply.detector), read_prompts(options.prompts)
+    budget, sub_documents = Budget(prices=options.prices), 0
+
+    def ask(model: LanguageModel, prompt: str) -> str:
+        reply = model(prompt)
+        budget.requests += 1
+        budget.usage += Usage(count_tokens(prompt), max(REPLY_TOKENS, count_tokens(reply)))
+        return reply
+
+    for sub in islice(supply.of(read_sources(source_files(options.sources))), most):
+        if supply.reason_against(sub) is None:
+            sub_documents += 1
+            with suppress(DroppedError):
+                maker.make(sub, Conversation(ask, Model(SCRIPTED, "keywords"), prompts, tries=1))
+    return {
+        "documents": supply.documents,
+        "documents_left_out": dict(supply.left_out),
+        "sub_documents": sub_documents,
+        **spent(budget),
+    }
