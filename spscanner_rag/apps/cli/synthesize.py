@@ -1,5 +1,6 @@
 """``spscanner synthesize``: makes training and test data from documents with a language model."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -205,12 +206,12 @@ def from_released(
     """Convert the training files that the paper's authors released, for people who have them."""
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
     from spscanner_rag.checkpoint.whole_file import whole_file
-    from spscanner_rag.lab.synthesis.released import read_released, write_line
+    from spscanner_rag.lab.synthesis.released import read_released
 
     with whole_file(out) as unfinished, unfinished.open("w", encoding="ascii") as target:
         count = 0
         for line in read_released(files, read_tokenizer(tokenizer)):
-            target.write(write_line(line))
+            target.write(json.dumps(line) + "\n")
             count += 1
         if not count:
             raise ValueError(f"{files[0]}: no record; expected released training data")

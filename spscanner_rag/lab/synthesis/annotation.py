@@ -31,7 +31,6 @@ from spscanner_rag.lab.synthesis.conversation import (
 from spscanner_rag.lab.synthesis.making import RunOptions, asker_of, spent
 from spscanner_rag.lab.synthesis.outcomes import REPLIES, SUMMARY, OutcomeFile, keep_settings, write_json
 from spscanner_rag.lab.synthesis.reply_form import Field
-from spscanner_rag.lab.synthesis.strategies import labels_agree
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
@@ -204,14 +203,9 @@ class _Labelling:
 
     def _named(self, talk: Conversation, prompt: str, numbers: Sequence[int]) -> list[int]:
         """Return those of some sentences that the model names."""
-        shown = listed(self.text, [self.spans[number] for number in numbers])
-        values = talk.values(
-            prompt,
-            {"QUESTION": self.question, "ANSWER": "\n".join(self.references), "SENTENCES": shown},
-            [Field("relevant", "yes or no"), Field("indices", "indices", len(numbers))],
-            labels_agree,
-        )
-        return [numbers[index] for index in values["indices"]] if values["relevant"] else []
+        asked = {"QUESTION": self.question, "ANSWER": "\n".join(self.references)}
+        spans = [self.spans[number] for number in numbers]
+        return [numbers[index] for index in talk.labels(prompt, asked, "SENTENCES", self.text, spans)]
 
     def _reproduced(self, chosen: Sequence[int]) -> bool:
         """True if the checker, given these sentences alone, gives one of the right answers."""

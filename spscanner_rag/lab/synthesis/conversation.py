@@ -114,6 +114,29 @@ class Conversation:
                 prompt = f"{first}\n\n{told}"
         raise DroppedError(f"{name}: {reason}")
 
+    def labels(
+        self,
+        name: str,
+        sections: Mapping[str, str],
+        title: str,
+        text: str,
+        spans: Sequence[tuple[int, int]],
+    ) -> list[int]:
+        """Return the numbers of the units that are needed, listed under a title; empty if none is.
+
+        The model says whether there is one, and then which; replies in which these disagree are malformed.
+        """
+
+        def check(values: Values) -> None:
+            if values["relevant"] != bool(values["indices"]):
+                raise MalformedReplyError("yes or no and the numbers disagree")
+
+        fields = [Field("relevant", "yes or no"), Field("indices", "indices", len(spans))]
+        found: list[int] = self.values(name, {**sections, title: listed(text, spans)}, fields, check)[
+            "indices"
+        ]
+        return found
+
     def _reply(self, model: LanguageModel, prompt: str) -> str:
         try:
             return self.ask(model, prompt)

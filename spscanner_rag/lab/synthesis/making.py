@@ -336,8 +336,8 @@ def maker_of(
     """Return the strategy."""
     check = QuestionCheck(settings, detector)
     if settings.strategy == "pair":
-        return PairMaker(settings, check, encoder_of(options.embedder))
-    return LinkMaker(settings, check) if settings.strategy == "link" else ChunkMaker(settings, check)
+        return PairMaker(check, encoder_of(options.embedder))
+    return LinkMaker(check) if settings.strategy == "link" else ChunkMaker(check)
 
 
 def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify) -> Asker:

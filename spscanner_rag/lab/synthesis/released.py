@@ -6,7 +6,6 @@ of each sentence in ``input_ids``) and ``sentence_labels`` (1 for a relevant sen
 forbids to hand it on.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -23,12 +22,12 @@ KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels
 def read_released(
     paths: Sequence[Path], tokenizer: Tokenizer, source: str = "released"
 ) -> Iterator[dict[str, Any]]:
-    """The records of released files, one JSON object a line, as lines of a question file.
+    """Yield the records of released files as lines of a question file.
 
     Parameters
     ----------
     paths : sequence of Path
-        ``.jsonl`` or ``.jsonl.gz``.
+        ``.jsonl`` or ``.jsonl.gz``, a JSON object in each line.
     tokenizer : Tokenizer
         The one that made ``input_ids``: that of EleutherAI/gpt-neox-20b.
     source : str, default "released"
@@ -40,37 +39,42 @@ def read_released(
         For a record that lacks a key, has labels or indices for another number of sentences, or whose tokens are
         not those of its sentences.
     """
-    number = 0
-    for path in paths:
-        for line_number, line in numbered_lines(path):
-            if not line.strip():
-                continue
-            where = f"{path}, line {line_number}"
-            try:
-                record = parse_json(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{where}: expected a JSON object, got {line[:60]!r} ({error})") from None
-            yield converted(record, tokenizer, f"{source}-{number}", source, where)
-            number += 1
+    lines = ((path, number, line) for path in paths for number, line in numbered_lines(path) if line.strip())
+    for count, (path, number, line) in enumerate(lines):
+        where = f"{path}, line {number}"
+        try:
+            record = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: expected a JSON object, got {line[:60]!r} ({error})") from None
+        text, question, evidence = _read(record, tokenizer, where)
+        name = f"{source}-{count}"
+        asked = {"qid": f"{name}-0", "question": question, "evidence": evidence, "answerable": bool(evidence)}
+        yield {
+            "doc_id": name,
+            "source": source,
+            "split": "train",
+            "title": "",
+            "text": text,
+            "questions": [asked],
+        }
 
 
-def converted(
-    record: Mapping[str, Any], tokenizer: Tokenizer, name: str, source: str, where: str
-) -> dict[str, Any]:
-    """One record as a line of a question file; its question is what stands before the sentences."""
-    missing = [
-        key for key in KEYS if not isinstance(record, Mapping) or not isinstance(record.get(key), list)
-    ]
-    if missing:
-        raise DataError(f"{where}: expected a list under {missing[0]!r} and the keys {', '.join(KEYS)}")
-    sentences, labels = record["full_text_sentences"], record["sentence_labels"]
-    if not len(sentences) == len(labels) == len(record["sentence_indices"]):
+def _read(
+    record: Mapping[str, Any], tokenizer: Tokenizer, where: str
+) -> tuple[str, str, list[tuple[int, int]]]:
+    """Return the text of a record, its question, which stands before the sentences, and the relevant spans."""
+    lists = [isinstance(record, Mapping) and isinstance(record.get(key), list) for key in KEYS]
+    if not all(lists):
+        missing = KEYS[lists.index(False)]
+        raise DataError(f"{where}: expected a list under {missing!r} and the keys {', '.join(KEYS)}")
+    ids, sentences, indices, labels = (record[key] for key in KEYS)
+    if not len(sentences) == len(labels) == len(indices):
         raise DataError(
-            f"{where}: got {len(sentences)} sentences, {len(labels)} labels and "
-            f"{len(record['sentence_indices'])} indices; expected as many of each"
+            f"{where}: got {len(sentences)} sentences, {len(labels)} labels and {len(indices)} indices; expected "
+            "as many of each"
         )
     text = "".join(sentences)
-    read = tokenizer.decode(record["input_ids"], skip_special_tokens=False)
+    read = tokenizer.decode(ids, skip_special_tokens=False)
     if not read.endswith(text):
         raise DataError(
             f"{where}: the tokens end with {read[-40:]!r}, the sentences with {text[-40:]!r}; expected the same: "
@@ -79,46 +83,10 @@ def converted(
     question = read[: len(read) - len(text)].strip()
     if not question:
         raise DataError(f"{where}: no token stands before the sentences; expected the question")
-    ends = list(accumulate(map(len, sentences), initial=0))
-    evidence = []
-    for (start, end), label in zip(pairwise(ends), labels, strict=True):
-        span = text[start:end]
-        if label and span.strip():
-            evidence.append([start + len(span) - len(span.lstrip()), end - len(span) + len(span.rstrip())])
-    asked = {"qid": f"{name}-0", "question": question, "evidence": evidence, "answerable": bool(evidence)}
-    return {
-        "doc_id": name,
-        "source": source,
-        "split": "train",
-        "title": "",
-        "text": text,
-        "questions": [asked],
-    }
-
-
-def released_record(
-    line: Mapping[str, Any], units: Sequence[tuple[int, int]], tokenizer: Tokenizer
-) -> dict[str, Any]:
-    """The reverse: the record of a line of a question file with one question, whose units are given.
-
-    ``units`` are spans of the text, each from the end of the one before it; together they are the whole text.
-    """
-    text, (question,) = line["text"], line["questions"]
-    sentences = [text[start:end] for start, end in units]
-    encoding = tokenizer.encode(f"{question['question'].strip()}\n{text}", add_special_tokens=False)
-    before = len(question["question"].strip()) + 1
-    lasts, token = [], 0
-    for _, end in units:
-        while token + 1 < len(encoding.offsets) and encoding.offsets[token + 1][1] <= before + end:
-            token += 1
-        lasts.append(token)
-    labels = [
-        int(any(start < stop and begin < end for begin, stop in question["evidence"])) for start, end in units
-    ]
-    values = (encoding.ids, sentences, lasts, labels)
-    return dict(zip(KEYS, values, strict=True))
-
-
-def write_line(line: Mapping[str, Any]) -> str:
-    """A line of a question file."""
-    return json.dumps(line) + "\n"
+    spans = pairwise(accumulate(map(len, sentences), initial=0))
+    own = (
+        (start + len(sentence) - len(sentence.lstrip()), end - len(sentence) + len(sentence.rstrip()))
+        for (start, end), sentence, label in zip(spans, sentences, labels, strict=True)
+        if label and sentence.strip()
+    )
+    return text, question, list(own)

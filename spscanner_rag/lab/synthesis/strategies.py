@@ -15,7 +15,6 @@ from spscanner_rag.lab.synthesis.reply_form import Field, Link, MalformedReplyEr
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 from spscanner_rag.lab.synthesis.sub_documents import (
     LanguageDetector,
-    Sentence,
     SubDocument,
     is_about_a_notice,
     joined_units,
@@ -44,13 +43,10 @@ class Made:
 
 
 class QuestionMaker(Protocol):
-    """A strategy: makes one question of a sub-document."""
-
-    name: str
+    """A strategy."""
 
     def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """The question; raises `DroppedError` if none can be made."""
-        ...
+        """Make one question of a sub-document; raises `DroppedError` if none can be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +56,11 @@ class QuestionCheck:
     settings: SynthesisSettings
     detector: LanguageDetector | None = None
 
-    def of(self, sub: SubDocument) -> Callable[[Values], None]:
-        """A check of values with a question about this sub-document, as `Conversation.values` takes it."""
+    def of(self, sub: SubDocument, *sides: str) -> Callable[[Values], None]:
+        """Return a check of values, as `Conversation.values` takes it.
+
+        They hold a question about this sub-document, and under the names of ``sides`` sentences that it needs.
+        """
 
         def check(values: Values) -> None:
             question = values["question"]
@@ -69,15 +68,16 @@ class QuestionCheck:
                 raise MalformedReplyError("the question is too long")
             for found in _MATERIAL.findall(question):
                 if found.lower() not in sub.text.lower():
-                    raise MalformedReplyError(
-                        "the question speaks of chunks or connections", f"the question says {found}"
-                    )
+                    reason = "the question speaks of chunks or connections"
+                    raise MalformedReplyError(reason, f"the question says {found}")
             if is_about_a_notice(question):
                 raise MalformedReplyError("the question is about a licence or copyright notice")
-            if self.detector is not None and self.detector.is_other(question, self.settings.language):
-                raise MalformedReplyError(
-                    "the question is in another language", f"expected a question in {self.settings.language}"
-                )
+            language = self.settings.language
+            if self.detector is not None and self.detector.is_other(question, language):
+                reason = "the question is in another language"
+                raise MalformedReplyError(reason, f"expected a question in {language}")
+            if not all(values[side] for side in sides):
+                raise MalformedReplyError("the answer depends on no sentence")
 
         return check
 
@@ -92,16 +92,16 @@ class Layout:
 
     @property
     def shown(self) -> list[int]:
-        """The units of the window without the chunk, in the order of the listing."""
+        """The units of the window without the chunk."""
         return [unit for unit in range(*self.window) if not self.chunk[0] <= unit < self.chunk[1]]
 
     def distance(self, unit: int) -> int:
-        """How many units a linked unit is away from the nearest of the chunk; 1 for its neighbour."""
+        """Return how many units a linked unit is away from the nearest of the chunk; 1 for its neighbour."""
         return self.chunk[0] - unit if unit < self.chunk[0] else unit - self.chunk[1] + 1
 
 
 def window_of(chunk: Span, units: int, window_units: int, margin: int, draw: random.Random) -> Span:
-    """The longer of two windows, one of which begins and one ends ``margin`` units from the chunk.
+    """Return the longer of two windows, one of which begins and one ends ``margin`` units from the chunk.
 
     For a chunk of 5 units at ``i``, a window of 200 and a margin of 10: [i - 10, i + 190) and [i - 185, i + 15),
     both within the document. If both have the same length, one is drawn.
@@ -113,160 +113,113 @@ def window_of(chunk: Span, units: int, window_units: int, margin: int, draw: ran
 
 
 def layout_of(units: int, settings: SynthesisSettings, number: int, draw: random.Random) -> Layout:
-    """A random chunk with its window; the positions that are wanted come by turns, by the number."""
+    """Draw a chunk with its window; the positions that are wanted come by turns, by the number."""
     size = settings.chunk_units
     if units < size + settings.closest_link + 1:
         raise DroppedError("too few units for a link")
-    sides = ("anywhere", "anywhere")
-    if settings.positions:
-        sides = settings.positions[number % len(settings.positions)]
-    chunk_side, linked_side = draw.sample(sides, 2)
-    low, high = THIRDS[chunk_side]
+    positions = settings.positions or (("anywhere", "anywhere"),)
+    chunk_side, linked_side = draw.sample(positions[number % len(positions)], 2)
+    low, high = (int(share * units) for share in THIRDS[chunk_side])
     last = units - size
-    first = draw.randint(
-        min(last, int(low * units)), min(last, max(int(low * units), int(high * units) - size))
-    )
+    first = draw.randint(min(last, low), min(last, max(low, high - size)))
     chunk = first, first + size
     window = window_of(chunk, units, settings.window_units, settings.window_margin, draw)
     return Layout(chunk, window, THIRDS[linked_side])
 
 
+@dataclass(frozen=True, slots=True)
 class LinkMaker:
-    """Makes link questions; see `SynthesisSettings` for its numbers."""
+    """Makes a question of a chunk and the farthest unit that the model links with it.
 
-    name = "link"
+    As in the paper's section on link-based synthesis, with the numbers of its released code; see
+    `SynthesisSettings`.
+    """
 
-    def __init__(self, settings: SynthesisSettings, check: QuestionCheck) -> None:
-        self._settings, self._check = settings, check
+    check: QuestionCheck
 
     def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """A question on a chunk and the farthest unit that the model links with it."""
-        settings = self._settings
+        """Make a question that needs both sides; each side's labels are asked for by themselves."""
+        settings = self.check.settings
         units = joined_units(sub.sentences, settings.unit_tokens)
         draw = random.Random(f"{settings.seed}-{sub.doc_id}-link")
         layout = layout_of(len(units), settings, sub.number, draw)
-        chunk_text = _joined(sub.text, units, layout.chunk)
-        shown = layout.shown
-        listing = listed(sub.text, [units[unit] for unit in shown])
-        values = talk.values(
+        chunk, shown = layout.chunk, layout.shown
+        chunk_text = _joined(sub.text, units, chunk)
+        links = talk.values(
             "link_connections",
-            {"CHUNK": chunk_text, "UNITS": listing},
+            {"CHUNK": chunk_text, "UNITS": listed(sub.text, [units[unit] for unit in shown])},
             [Field("links", "links", len(shown))],
-        )
-        linked, connection = self._farthest(values["links"], layout, len(units))
+        )["links"]
+        linked, connection = self._farthest(links, layout, len(units))
+        linked_text = _joined(sub.text, units, (linked, linked + 1))
         question = talk.values(
             "link_question",
-            {
-                "FIRST PART": chunk_text,
-                "SECOND PART": _joined(sub.text, units, (linked, linked + 1)),
-                "CONNECTION": connection,
-            },
+            {"FIRST PART": chunk_text, "SECOND PART": linked_text, "CONNECTION": connection},
             [Field("question", "text")],
-            self._check.of(sub),
+            self.check.of(sub),
         )["question"]
-        around_chunk = _widened(layout.chunk, settings.chunk_widening, len(units))
-        around_link = _widened((linked, linked + 1), settings.link_widening, len(units))
-        chunk_units = self._relevant(question, sub.text, units, around_chunk, talk)
-        linked_units = self._relevant(question, sub.text, units, around_link, talk)
-        if not chunk_units or not linked_units:
+        evidence: list[Span] = []
+        labels = []
+        for (first, last), by in (
+            (chunk, settings.chunk_widening),
+            ((linked, linked + 1), settings.link_widening),
+        ):
+            around = units[max(0, first - by) : last + by]
+            relevant = talk.labels("label_units", {"QUESTION": question}, "UNITS", sub.text, around)
+            evidence += [around[number] for number in relevant]
+            labels.append([len(relevant), len(around)])
+        if not all(relevant for relevant, _ in labels):
             raise DroppedError("one side holds no relevant unit")
-        evidence = sorted(units[unit] for unit in (*chunk_units, *linked_units))
         details: dict[str, Any] = {
             "strategy": "link",
             "connection": connection,
             "units": len(units),
-            "chunk": list(layout.chunk),
+            "chunk": list(chunk),
             "linked_unit": linked,
             "distance": layout.distance(linked),
-            "contexts": [list(_span(units, layout.chunk)), list(units[linked])],
-            "labels": [_shares(chunk_units, around_chunk), _shares(linked_units, around_link)],
+            "contexts": [list(_span(units, chunk)), list(units[linked])],
+            "labels": labels,
         }
-        return Made(question, tuple(evidence), details=details)
+        return Made(question, tuple(sorted(evidence)), details=details)
 
     def _farthest(self, links: Sequence[Link], layout: Layout, units: int) -> tuple[int, str]:
-        """The linked unit that is farthest from the chunk, by its number in the document, and the connection."""
+        """Return the number of the linked unit that is farthest from the chunk, and the connection."""
         if not links:
             raise DroppedError("the model found no link")
         kept = [link for link in links if not is_about_a_notice(link.connection)]
         if not kept:
             raise DroppedError("the connection is about a licence or copyright notice")
-        shown = layout.shown
-        far = [
-            (layout.distance(shown[index]), shown[index], connection)
-            for index, connection in kept
-            if layout.distance(shown[index]) > self._settings.closest_link
-        ]
+        shown, closest = layout.shown, self.check.settings.closest_link
+        far = [(shown[index], how) for index, how in kept if layout.distance(shown[index]) > closest]
         if not far:
             raise DroppedError("every link is too close")
         low, high = layout.linked_share
-        placed = [entry for entry in far if low <= (entry[1] + 0.5) / units <= high]
+        placed = [(unit, how) for unit, how in far if low <= (unit + 0.5) / units <= high]
         if not placed:
             raise DroppedError("no link at the wanted position")
-        _, unit, connection = max(placed, key=lambda entry: (entry[0], -entry[1]))
-        return unit, connection
-
-    def _relevant(
-        self, question: str, text: str, units: Sequence[Span], among: Span, talk: Conversation
-    ) -> list[int]:
-        """The units of a range that the question needs; the model first says whether there is one."""
-        values = talk.values(
-            "label_units",
-            {"QUESTION": question, "UNITS": listed(text, units[slice(*among)])},
-            [Field("relevant", "yes or no"), Field("indices", "indices", among[1] - among[0])],
-            labels_agree,
-        )
-        return [among[0] + index for index in values["indices"]] if values["relevant"] else []
+        return max(placed, key=lambda entry: (layout.distance(entry[0]), -entry[0]))
 
 
-def labels_agree(values: Values) -> None:
-    """Raise `MalformedReplyError` unless there are numbers exactly where the decision is yes."""
-    if values["relevant"] != bool(values["indices"]):
-        raise MalformedReplyError("yes or no and the numbers disagree")
-
-
-def _widened(span: Span, by: int, units: int) -> Span:
-    return max(0, span[0] - by), min(units, span[1] + by)
-
-
-def _span(units: Sequence[Span], span: Span) -> Span:
-    return units[span[0]][0], units[span[1] - 1][1]
-
-
-def _joined(text: str, units: Sequence[Span], span: Span) -> str:
-    return " ".join(text[slice(*_span(units, span))].split())
-
-
-def _shares(relevant: Sequence[int], among: Span) -> list[int]:
-    """How many units are relevant, and of how many."""
-    return [len(relevant), among[1] - among[0]]
-
-
+@dataclass(frozen=True, slots=True)
 class ChunkMaker:
     """Makes a question of 20 consecutive sentences at a random place."""
 
-    name = "chunk"
-
-    def __init__(self, settings: SynthesisSettings, check: QuestionCheck) -> None:
-        self._settings, self._check = settings, check
+    check: QuestionCheck
 
     def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """A question on consecutive sentences."""
-        count = self._settings.chunk_sentences
+        """Make a question, its answer and the sentences that it depends on."""
+        settings = self.check.settings
+        count = settings.chunk_sentences
         if len(sub.sentences) < count:
             raise DroppedError("too few sentences for a chunk")
-        draw = random.Random(f"{self._settings.seed}-{sub.doc_id}-chunk")
+        draw = random.Random(f"{settings.seed}-{sub.doc_id}-chunk")
         first = draw.randint(0, len(sub.sentences) - count)
-        chunk = spans_of(sub.sentences[first : first + count])
-
-        def check(values: Values) -> None:
-            self._check.of(sub)(values)
-            refuse_none(values["indices"])
-
+        chunk = [sentence.span for sentence in sub.sentences[first : first + count]]
         values = talk.values(
             "chunk_question",
             {"SENTENCES": listed(sub.text, chunk)},
             [Field("question", "text"), Field("answer", "text"), Field("indices", "indices", count)],
-            check,
+            self.check.of(sub, "indices"),
         )
         details = {
             "strategy": "chunk",
@@ -282,30 +235,21 @@ class ChunkMaker:
 class PairMaker:
     """Makes a question of a random chunk and the most similar other one."""
 
-    name = "pair"
-
-    def __init__(self, settings: SynthesisSettings, check: QuestionCheck, encoder: Encoder) -> None:
-        self._settings, self._check, self._encoder = settings, check, encoder
+    def __init__(self, check: QuestionCheck, encoder: Encoder) -> None:
+        self._check, self._encoder = check, encoder
         self._embedding = threading.Lock()  # models of sentence-transformers are not thread-safe
 
     def make(self, sub: SubDocument, talk: Conversation) -> Made:
-        """A question that needs both chunks."""
-        count = self._settings.chunk_sentences
-        chunks = [
-            sub.sentences[start : start + count] for start in range(0, len(sub.sentences) - count + 1, count)
-        ]
+        """Make a question that needs both chunks, its answer and the sentences of both."""
+        settings = self._check.settings
+        count, spans = settings.chunk_sentences, [sentence.span for sentence in sub.sentences]
+        chunks = [spans[start : start + count] for start in range(0, len(spans) - count + 1, count)]
         if len(chunks) < 2:
             raise DroppedError("too few sentences for two chunks")
-        draw = random.Random(f"{self._settings.seed}-{sub.doc_id}-pair")
-        one = draw.randrange(len(chunks))
-        other, similarity = self._nearest([sub.text[chunk[0].start : chunk[-1].end] for chunk in chunks], one)
-        first, second = (spans_of(chunks[number]) for number in sorted((one, other)))
-
-        def check(values: Values) -> None:
-            self._check.of(sub)(values)
-            refuse_none(values["first"])
-            refuse_none(values["second"])
-
+        one = random.Random(f"{settings.seed}-{sub.doc_id}-pair").randrange(len(chunks))
+        other, similarity = self._nearest([sub.text[chunk[0][0] : chunk[-1][1]] for chunk in chunks], one)
+        numbers = sorted((one, other))
+        first, second = (chunks[number] for number in numbers)
         values = talk.values(
             "pair_question",
             {"FIRST PART": listed(sub.text, first), "SECOND PART": listed(sub.text, second)},
@@ -315,9 +259,9 @@ class PairMaker:
                 Field("first", "indices", count),
                 Field("second", "indices", count),
             ],
-            check,
+            self._check.of(sub, "first", "second"),
         )
-        places = [count * number for number in sorted((one, other))]
+        places = [count * number for number in numbers]
         details = {
             "strategy": "pair",
             "units": len(sub.sentences),
@@ -325,14 +269,14 @@ class PairMaker:
             "linked_unit": places[1],
             "distance": places[1] - places[0] - count + 1,
             "similarity": round(similarity, 4),
-            "contexts": [[spans[0][0], spans[-1][1]] for spans in (first, second)],
+            "contexts": [[chunk[0][0], chunk[-1][1]] for chunk in (first, second)],
             "labels": [[len(values["first"]), count], [len(values["second"]), count]],
         }
-        evidence = [first[index] for index in values["first"]] + [second[index] for index in values["second"]]
+        evidence = [first[n] for n in values["first"]] + [second[n] for n in values["second"]]
         return Made(values["question"], tuple(evidence), values["answer"], details)
 
     def _nearest(self, texts: Sequence[str], one: int) -> tuple[int, float]:
-        """The number of the text that is most similar to one, and their cosine."""
+        """Return the number of the text that is most similar to one, and their cosine."""
         with self._embedding:
             vectors = embed_checked(self._encoder.passages, texts)  # (texts, width)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
@@ -342,19 +286,16 @@ class PairMaker:
         return best, float(cosines[best])
 
 
-def spans_of(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
-    """The character spans of sentences."""
-    return [(sentence.start, sentence.end) for sentence in sentences]
+def _span(units: Sequence[Span], span: Span) -> Span:
+    return units[span[0]][0], units[span[1] - 1][1]
 
 
-def refuse_none(indices: Sequence[int]) -> None:
-    """Raise `MalformedReplyError` where an answer depends on no sentence."""
-    if not indices:
-        raise MalformedReplyError("the answer depends on no sentence")
+def _joined(text: str, units: Sequence[Span], span: Span) -> str:
+    return " ".join(text[slice(*_span(units, span))].split())
 
 
 def document_line(sub: SubDocument, made: Made, provenance: dict[str, Any]) -> dict[str, Any]:
-    """A line of a question file: the sub-document with its question, and how it was made under "synthesis"."""
+    """Return a line of a question file: the sub-document with its question, and how it was made under "synthesis"."""
     question: dict[str, Any] = {
         "qid": f"{sub.doc_id}-{made.details.get('strategy', 'made')}",
         "question": made.question,

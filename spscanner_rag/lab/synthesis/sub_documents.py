@@ -44,6 +44,11 @@ class Sentence(NamedTuple):
     end: int
     tokens: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Start and end."""
+        return self.start, self.end
+
 
 @dataclass(frozen=True, slots=True)
 class SubDocument:
@@ -284,10 +289,9 @@ class Supply:
 
     def reason_against(self, sub: SubDocument) -> str | None:
         """Return why no request should be spent on a sub-document; None if nothing speaks against it."""
-        spans = [(sentence.start, sentence.end) for sentence in sub.sentences]
-        if self.settings.boilerplate and is_boilerplate(sub.text, spans):
-            return "licences and copyright notices"
-        return None
+        spans = [sentence.span for sentence in sub.sentences]
+        is_left_out = self.settings.boilerplate and is_boilerplate(sub.text, spans)
+        return "licences and copyright notices" if is_left_out else None
 
 
 def joined_units(sentences: tuple[Sentence, ...], least_tokens: int) -> list[tuple[int, int]]:

@@ -44,7 +44,7 @@ def sub_document(sentences: int = 120) -> SubDocument:
 
 
 def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
-    maker = LinkMaker(settings, QuestionCheck(settings))
+    maker = LinkMaker(QuestionCheck(settings))
     return maker.make(
         sub_document(sentences), Conversation(lambda model, prompt: ask(prompt), MODEL, PROMPTS)
     )  # type: ignore[operator]
@@ -190,7 +190,7 @@ def test_the_nearest_chunk_is_taken() -> None:
 
     sub = sub_document(60)
     settings = replace(SETTINGS, strategy="pair")
-    maker = PairMaker(settings, QuestionCheck(settings), Encoder(embed, embed, "angles"))
+    maker = PairMaker(QuestionCheck(settings), Encoder(embed, embed, "angles"))
     talk = Conversation(Asker().ask_one, MODEL, PROMPTS)
     made = maker.make(sub, talk)
     assert 20 in (made.details["chunk"][0], made.details["linked_unit"])
