@@ -97,10 +97,9 @@ def annotate(
         except RunEndedError as error:
             stopped = str(error)
         files = outcomes.write_files(out)
-        lines = (record["line"] for record in outcomes.records() if record["line"] is not None)
         summary = {
             "documents": outcomes.done,
-            "questions": sum(len(line["questions"]) for line in lines),
+            "questions": sum(len(line["questions"]) for line in outcomes.lines()),
             "dropped": dict(outcomes.malformed.most_common()),
             **spent(asker.budget),
             "files": files,

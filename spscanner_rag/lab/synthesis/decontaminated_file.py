@@ -1,8 +1,9 @@
 """Example files without the documents that share text with test documents."""
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -20,7 +21,7 @@ from spscanner_rag.lab.training.data.text_files import QUESTION_SUFFIXES, refuse
 
 @dataclass(slots=True)
 class Decontamination:
-    """What became of the documents of example files.
+    """The counts of what became of the documents of example files.
 
     Attributes
     ----------
@@ -82,40 +83,32 @@ def write_decontaminated(
             f"{against[0]}: got no test document; expected at least one: give the files that you test on"
         )
     found = Decontamination(finder.held_out_documents)
-    with _lines_of(report) as told, suppress(_NothingKeptError), whole_file(out) as unfinished:
-        with unfinished.open("wb") as target:
-            _copy(files, finder, target, told, found)
-        if not found.kept:
-            raise _NothingKeptError
+    told = nullcontext(Path(os.devnull)) if report is None else whole_file(report)
+    with (
+        told as lines,
+        lines.open("w", encoding="ascii") as dropped,
+        suppress(_NothingKeptError),
+        whole_file(out) as unfinished,
+        unfinished.open("wb") as kept,
+    ):
+        _copy(files, finder, kept, dropped, found)
     return found
 
 
-@contextmanager
-def _lines_of(path: Path | None) -> Iterator[IO[str] | None]:
-    if path is None:
-        yield None
-        return
-    with whole_file(path) as unfinished, unfinished.open("w", encoding="ascii") as file:
-        yield file
-
-
 def _copy(
-    files: Sequence[Path],
-    finder: SharedTextFinder,
-    target: IO[bytes],
-    report: IO[str] | None,
-    found: Decontamination,
+    files: Sequence[Path], finder: SharedTextFinder, kept: IO[bytes], dropped: IO[str], found: Decontamination
 ) -> None:
     for path in files:
         for number, line, document in read_lines(path):
             shared = finder.find(document)
             if shared is None:
-                target.write(line.rstrip(b"\r\n") + b"\n")
+                kept.write(line.rstrip(b"\r\n") + b"\n")
                 found.kept += 1
                 continue
             found.dropped += 1
             found.first = found.first or shared
-            if report is not None:
-                report.write(json.dumps({"file": str(path), "line": number, **asdict(shared)}) + "\n")
+            dropped.write(json.dumps({"file": str(path), "line": number, **asdict(shared)}) + "\n")
     if not found.kept and not found.dropped:
         raise ValueError(f"{files[0]}: got no document; expected at least one, a JSON object in each line")
+    if not found.kept:
+        raise _NothingKeptError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.checkpoint.whole_file import whole_file, write_whole
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, difference, parse_json
 from spscanner_rag.lab.evidence.questions import DataError
 
 SETTINGS, REPLIES, OUTCOMES = "settings.json", "replies.jsonl", "outcomes.jsonl"
@@ -45,13 +45,13 @@ class OutcomeFile:
     ) -> None:
         """Append the outcome of the next sub-document."""
         assert number == self.done, "outcomes come in the order of the sub-documents"
-        record = {"number": number, "doc_id": doc_id, "reason": reason, "malformed": dict(malformed or {})}
-        record["line"] = line
+        counts = dict(malformed or {})
+        record = {"number": number, "doc_id": doc_id, "reason": reason, "malformed": counts, "line": line}
         append_records(self.path, [record])
         self._count(record)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The outcomes so far, one at a time."""
+        """Yield the outcomes so far, one at a time."""
         for number, line in complete_lines(self.path):
             try:
                 record = parse_json(line)
@@ -65,26 +65,22 @@ class OutcomeFile:
             yield record
 
     def write_files(self, folder: Path) -> dict[str, int]:
-        """Write the training file and the test file from all outcomes; give the number of examples of each.
+        """Write the training file and the test file from all outcomes; return the number of examples of each.
 
         A file without examples is not written, and removed if it is there.
         """
-        counts: dict[str, int] = {}
+        splits = Counter(line["split"] for line in self.lines())
         for name, split in ((TRAIN, "train"), (TEST, "test")):
-            counts[name] = sum(1 for line in self._lines(split))
-            if not counts[name]:
+            if not splits[split]:
                 (folder / name).unlink(missing_ok=True)
                 continue
             with whole_file(folder / name) as unfinished, unfinished.open("w", encoding="ascii") as file:
-                file.writelines(json.dumps(line) + "\n" for line in self._lines(split))
-        return counts
+                file.writelines(json.dumps(line) + "\n" for line in self.lines() if line["split"] == split)
+        return {TRAIN: splits["train"], TEST: splits["test"]}
 
-    def _lines(self, split: str) -> Iterator[dict[str, Any]]:
-        return (
-            record["line"]
-            for record in self.records()
-            if record["line"] is not None and record["line"]["split"] == split
-        )
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of question files, of both splits."""
+        return (record["line"] for record in self.records() if record["line"] is not None)
 
     def _count(self, record: Mapping[str, Any]) -> None:
         self.done += 1
@@ -98,17 +94,14 @@ class OutcomeFile:
 def keep_settings(folder: Path, settings: Mapping[str, object]) -> None:
     """Write the settings of a new run; raise ``ValueError`` if the folder holds a run with others."""
     path = folder / SETTINGS
-    told = json.loads(json.dumps(settings))
     if not path.exists():
-        write_whole(path, json.dumps(told, indent=2) + "\n")
+        write_json(path, settings)
         return
-    found = parse_json(path.read_text(encoding="utf-8"))
-    differing = sorted(key for key in {*found, *told} if found.get(key) != told.get(key))
-    if differing:
-        key = differing[0]
+    before = parse_json(path.read_text(encoding="utf-8"))
+    if differing := difference(before, settings):
         raise ValueError(
-            f"{folder}: holds a run with other settings: {key} was {found.get(key)!r:.100} and is now "
-            f"{told.get(key)!r:.100}; expected the same: give them again, or another --out"
+            f"{folder}: holds a run with other settings: {differing}; expected the same: give them again, or "
+            "another --out"
         )
 
 

@@ -1,6 +1,6 @@
 """The numbers that decide what is made from which documents."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 Strategy = Literal["link", "chunk", "pair"]
@@ -107,12 +107,3 @@ class SynthesisSettings:
     def closest_link(self) -> int:
         """A linked unit is more than this many units away from the chunk."""
         return self.chunk_widening + self.link_widening
-
-    def to_dict(self) -> dict[str, object]:
-        """The settings as JSON holds them."""
-        return asdict(self)
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The names of all settings."""
-        return tuple(field.name for field in fields(cls))

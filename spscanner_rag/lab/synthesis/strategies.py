@@ -295,7 +295,7 @@ def _joined(text: str, units: Sequence[Span], span: Span) -> str:
 
 
 def document_line(sub: SubDocument, made: Made, provenance: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of a question file: the sub-document with its question, and how it was made under "synthesis"."""
+    """Return a line of a question file: the sub-document, its question, and under "synthesis" how it was made."""
     question: dict[str, Any] = {
         "qid": f"{sub.doc_id}-{made.details.get('strategy', 'made')}",
         "question": made.question,

@@ -119,7 +119,7 @@ def test_prompts_of_the_user(run: Run, stories: Path, tmp_path: Path) -> None:
     assert "Ask what I want." in (tmp_path / "out" / "replies.jsonl").read_text()
     other = run("synthesize", stories, "--out", tmp_path / "out", *QUICK)
     assert other.code == 2
-    assert "holds a run with other settings: prompts was" in other.err
+    assert "holds a run with other settings: prompts: " in other.err
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

@@ -185,7 +185,7 @@ def test_a_provider_that_is_not_there(make: Make, tmp_path: Path, monkeypatch: p
 
 def test_other_settings_are_refused(make: Make, tmp_path: Path) -> None:
     make(Scripted(), tmp_path / "out")
-    with pytest.raises(ValueError, match="holds a run with other settings: seed was 0 and is now 1"):
+    with pytest.raises(ValueError, match="holds a run with other settings: seed: 0, now 1"):
         make(Scripted(), tmp_path / "out", replace(SETTINGS, seed=1))
 
 
