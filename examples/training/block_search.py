@@ -34,7 +34,7 @@ from spscanner_rag.lab.in_context.training import (
     train,
 )
 from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.recipe import Recipe
 
 ROUTING_LAYER = 3

@@ -14,7 +14,7 @@ import typer
 
 from benchmarks.__main__ import _parser as benchmarks_parser
 from spscanner_rag.apps.cli.app import app
-from spscanner_rag.lab.training.recipe_file import read_recipe
+from spscanner_rag.lab.training.recipe import read_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [

@@ -1,12 +1,18 @@
-"""``spscanner train``, and ``spscanner word-vectors`` for its soft lexical channel."""
+"""``spscanner train`` with what it shows, and ``spscanner word-vectors`` for its soft lexical channel."""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spscanner_rag.apps.cli.options import Device, Threads
+
+if TYPE_CHECKING:
+    from spscanner_rag.lab.training.loop import StepReport
+    from spscanner_rag.lab.training.stages.evidence import Validation
+
+STEPS_PER_LINE = 20  # without a terminal
 
 
 def train(
@@ -15,11 +21,7 @@ def train(
     ],
     data: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE...",
-            help="Files to train on. Questions in JSONL (.gz allowed); for the stage "
-            '"language-model" also plain text (.txt, .txt.gz, .txt.xz).',
-        ),
+        typer.Option(metavar="FILE...", help="Files to train on: questions in JSONL (.gz allowed)."),
     ] = None,
     text: Annotated[
         list[Path] | None,
@@ -71,10 +73,9 @@ def train(
     from spscanner_rag.checkpoint.whole_file import remove_leftovers
     from spscanner_rag.files.folder_lock import folder_lock
     from spscanner_rag.lab.training.devices import joined_workers
-    from spscanner_rag.lab.training.recipe_file import read_recipe
-    from spscanner_rag.lab.training.run import SNAPSHOTS, TrainingRun
+    from spscanner_rag.lab.training.recipe import read_recipe
     from spscanner_rag.lab.training.start import RunFiles
-    from spscanner_rag.lab.training.view import TrainingView
+    from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun
     from spscanner_rag.scan.devices import choose
     from spscanner_rag.scan.threads import use_threads
 
@@ -152,3 +153,47 @@ def word_vectors(
     with whole_file(out) as unfinished:
         write_word_vectors(unfinished, table)
     say(f"{out}: {len(table):,} words, {table.dimensions} dimensions, {out.stat().st_size / 1e6:.1f} MB")
+
+
+class TrainingView:
+    """Shows steps and validations on standard error; within ``with view.bar:`` a terminal has a bar.
+
+    ``steps`` is the number of steps of the whole run; only validations are shown unless ``enabled``.
+    """
+
+    def __init__(self, steps: int, enabled: bool) -> None:
+        from spscanner_rag.apps.pages.terminal import open_console, progress_bars
+
+        self._console = open_console(sys.stderr)
+        self._steps, self._enabled = steps, enabled
+        self.bar = progress_bars(self._console, disable=not (enabled and self._console.is_terminal))
+        self._task = self.bar.add_task("training", total=steps)
+        self._mean_loss: float | None = None
+
+    def step(self, report: "StepReport") -> None:
+        """Show a step: the mean loss of the last steps, gradient norm and throughput."""
+        before = report.loss if self._mean_loss is None else self._mean_loss
+        self._mean_loss = 0.95 * before + 0.05 * report.loss
+        line = (
+            f"loss {self._mean_loss:.4f}  gradient {report.gradient_norm:.2f}  "
+            f"{report.tokens_per_second:,.0f} tokens/s"
+        )
+        self.bar.update(self._task, completed=report.step, description=line)
+        if self._enabled and self.bar.disable and report.step % STEPS_PER_LINE == 0:
+            self._print(f"step {report.step:,} of {self._steps:,}  {line}")
+
+    def validated(self, step: int, validation: "Validation") -> None:
+        """Show what a validation found."""
+        for line in validation.lines:
+            self._print(f"step {step:,}  {line}")
+
+    def preparing(self, message: str) -> None:
+        """Show a message about work before the first step."""
+        if self._enabled:
+            self._print(message)
+
+    def _print(self, line: str) -> None:
+        """Print a line, which may hold names of sources and files."""
+        from spscanner_rag.apps.pages.terminal import line_of
+
+        self._console.print(line_of(self._console, line), soft_wrap=True)

@@ -16,7 +16,7 @@ from spscanner_rag.lab.training.data.decontamination import (
     SharedDocument,
     SharedTextFinder,
 )
-from spscanner_rag.lab.training.data.text_files import QUESTION_SUFFIXES, refuse_other_files
+from spscanner_rag.lab.training.data.documents import QUESTION_SUFFIXES, refuse_other_files
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import read
 from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
-from spscanner_rag.lab.training.data.text_files import (
+from spscanner_rag.lab.training.data.documents import (
     QUESTION_SUFFIXES,
     TEXT_SUFFIXES,
     read_text_documents,

@@ -2,25 +2,27 @@
 
 import json
 import math
+import multiprocessing
+import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from spscanner_rag.checkpoint.file_access import first_line
-from spscanner_rag.lab.training.ahead import drawn_steps
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.json_files import append_records, complete_lines
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.devices import Workers
 from spscanner_rag.lab.training.inputs import Inputs
-from spscanner_rag.lab.training.kernels.training_kernels import choose_training_kernels
-from spscanner_rag.lab.training.log import LOG_FILE, TrainingLog
-from spscanner_rag.lab.training.optimizer import load_optimizer, new_optimizers
-from spscanner_rag.lab.training.passes import Pass, compile_layers, passes
+from spscanner_rag.lab.training.passes import Pass, passes
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.stage import Objective
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.lab.training.state_file import (
     START_AGAIN,
     STATE_FILE,
@@ -28,8 +30,17 @@ from spscanner_rag.lab.training.state_file import (
     refuse_other_shapes,
     write_tensors,
 )
+from spscanner_rag.mamba2.backends import BackendChoice, choose_backend
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
+
+LOG_FILE = "log.jsonl"
+BETAS = (0.9, 0.95)
+"""AdamW's, as in the paper."""
+
+STEPS_AHEAD = 4
+"""Steps that each process draws in advance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +73,9 @@ class Trainer:
     workers : int, default 0
         Processes that draw the sequences of coming steps; 0 draws each when it is due.
     inputs : Inputs, optional
-        What the run learns from, which must be that of a resumed state. Default: it is not compared.
+        What the run learns from, which must be that of a resumed state.
     skipped_steps : int, default 0
-        Steps whose examples are left out at the beginning, as `history.steps_before` counts them.
+        Steps whose examples are left out at the beginning, as `training_run.steps_before` counts them.
     together : Workers, optional
         The processes that train this model together. Default: this one alone.
 
@@ -77,7 +88,7 @@ class Trainer:
     def __init__(
         self,
         model: ScannerModel,
-        objective: Objective,
+        objective: EvidenceObjective,
         recipe: Recipe,
         out: Path,
         workers: int = 0,
@@ -87,21 +98,17 @@ class Trainer:
     ) -> None:
         self.together = together or Workers()
         self.model, self.recipe, self.out = model, recipe, out
-        self._inputs, self._skipped = inputs, skipped_steps
+        self._inputs, self._skipped = inputs or {}, skipped_steps
         self._objective, self._workers = objective, workers
         self._extra = objective.extra.to(model.device)
         self.step, self.seconds = 0, 0.0  # optimizer steps done, and the time that they took
         self.average = {name: value.detach().clone() for name, value in model.named_parameters()}
-        self.optimizers = new_optimizers(model, self._extra, recipe)
+        self.optimizer = new_optimizer(model, self._extra, recipe)
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).exists():
             self._restore()
-        compiled = recipe.compile and model.device.type == "cpu"
-        if compiled:
-            compile_layers(model)
-        self.kernels = choose_training_kernels(model.device, compiled)
+        self.kernels = choose_training_kernels(model.device)
         model.use_kernels(self.kernels.kernels)
-        self._streams = compiled or model.kernels.packs
         self.log = TrainingLog(out / LOG_FILE)
         if self.together.leads:
             self.log.keep_until(self.step)
@@ -139,26 +146,24 @@ class Trainer:
             "model": self.model.state_dict(),
             "extra": self._extra.state_dict(),
             "average": self.average,
-            **{name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
+            "optimizer": self.optimizer.state_dict(),
         }
         write_tensors(self.out / STATE_FILE, state)
 
-    def _one_step(self, examples: list[Any], started: float) -> StepReport:
+    def _one_step(self, examples: list[Example], started: float) -> StepReport:
         """Train on a batch; ``started`` is the time at which the loop began to draw it or to wait for it."""
         lengths = list(map(self._objective.tokens, examples))
         recipe, number = self.recipe, self.step
         rate = learning_rate_at(number, recipe)
-        groups = [group for optimizer in self.optimizers.values() for group in optimizer.param_groups]
-        for group in groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = rate
-            for parameter in group["params"]:
-                parameter.grad = None
+        self.optimizer.zero_grad()
         loss = 0.0
         for read in self._own_passes(lengths):
             part = self._objective.loss(self.model, examples, read)
             part.backward()  # type: ignore[no-untyped-call]
             loss += part.item()
-        parameters = [parameter for group in groups for parameter in group["params"]]
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         loss = self.together.add_up(parameters, loss, self.model.device)
         norm = nn.utils.clip_grad_norm_(parameters, recipe.gradient_clip)
         if not math.isfinite(loss) or not torch.isfinite(norm):
@@ -166,8 +171,7 @@ class Trainer:
                 f"step {number + 1}: loss {loss}, gradient norm {norm.item()}; the last saved state is in "
                 f"{self.out}; lower the learning rate or the sequence length and start again"
             )
-        for optimizer in self.optimizers.values():
-            optimizer.step()
+        self.optimizer.step()
         self.step += 1
         if recipe.ema_decay:
             # about the plain mean in the first steps, so that the random start is forgotten
@@ -182,18 +186,17 @@ class Trainer:
     def _own_passes(self, lengths: Sequence[int]) -> Iterator[Pass]:
         """The passes over the sequences of a step that this process reads."""
         own = self.together.share(lengths)
-        for read in passes([lengths[i] for i in own], self.recipe.tokens_per_pass, self._streams):
+        for read in passes([lengths[i] for i in own], self.recipe.tokens_per_pass, self.model.kernels.packs):
             yield replace(read, members=[own[i] for i in read.members])
 
     def _restore(self) -> None:
         path = self.out / STATE_FILE
-        state = read_state(self.out, self.recipe, self._inputs, self.model.device, self.optimizers)
+        state = read_state(self.out, self.recipe, self._inputs, self.model.device)
         refuse_other_shapes(path, state["model"], self.model.state_dict())
         refuse_other_shapes(path, state["average"], self.average)
         refuse_other_shapes(path, state["extra"], self._extra.state_dict())
         try:
-            for name, optimizer in self.optimizers.items():
-                load_optimizer(optimizer, state[name])
+            self.optimizer.load_state_dict(state["optimizer"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{path} is the state of another optimizer ({first_line(error)}); {START_AGAIN}"
@@ -202,6 +205,36 @@ class Trainer:
         self._extra.load_state_dict(state["extra"])
         self.average = state["average"]
         self.step, self.seconds = state["step"], state["seconds"]
+
+
+class TrainingLog:
+    """A JSON Lines file: one object for each step and each validation, with its ``step``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Add a record."""
+        append_records(self.path, [record])
+
+    def keep_until(self, step: int) -> None:
+        """Drop the records after a step: the run will repeat those steps."""
+        if self.path.exists():
+            kept = [json.dumps(record) + "\n" for record in self._records() if record["step"] <= step]
+            write_whole(self.path, "".join(kept))
+
+    def has_validation(self, step: int) -> bool:
+        """True if the validation after a step is on record."""
+        return any(record["step"] == step and "validation" in record for record in self._records())
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for _, line in complete_lines(self.path):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and isinstance(record.get("step"), int):
+                yield record
 
 
 def learning_rate_at(step: int, recipe: Recipe) -> float:
@@ -221,3 +254,63 @@ def learning_rate_at(step: int, recipe: Recipe) -> float:
         done = (step - warmup) / max(1, recipe.steps - warmup)
         left = (1 + math.cos(math.pi * done)) / 2
     return recipe.final_learning_rate + (recipe.learning_rate - recipe.final_learning_rate) * left
+
+
+def new_optimizer(model: ScannerModel, extra: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """AdamW for all weights, with decay on matrices only: not on norms, biases and the decays ``A_log``."""
+    parameters = [*model.parameters(), *extra.parameters()]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    # fused: one pass over weights, gradients and moments instead of a dozen
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=BETAS, fused=True)
+
+
+def choose_training_kernels(device: torch.device) -> BackendChoice:
+    """Kernels with gradients: on a CPU those that numba compiles, where it is installed, else plain torch."""
+    if device.type != "cpu":
+        return BackendChoice(TORCH_KERNELS, "the other kernels with gradients are for CPUs")
+    choice = choose_backend("auto", device)
+    if choice.kernels.name != "numba":
+        return choice
+    from spscanner_rag.lab.training.kernels.gradients import NumbaTrainingKernels  # needs numba
+
+    return BackendChoice(NumbaTrainingKernels(), choice.reason)
+
+
+def check_workers(workers: int) -> None:
+    """Raise ``ValueError`` for a negative number, and for processes on a system that cannot fork."""
+    if workers < 0:
+        raise ValueError(f"workers is {workers}; expected 0 or more processes")
+    if workers and "fork" not in multiprocessing.get_all_start_methods():
+        raise ValueError(f"workers is {workers}; this system cannot fork processes: expected 0")
+
+
+def drawn_steps(
+    objective: EvidenceObjective, recipe: Recipe, steps: range, workers: int
+) -> Iterator[tuple[int, list[Example]]]:
+    """Length and examples of each step (from 0), in order; the same with any number of processes.
+
+    Without ``workers`` each step is drawn when the loop asks for it; otherwise processes draw steps in advance.
+    """
+    yield from DataLoader(
+        _Steps(objective, recipe),
+        batch_size=None,
+        sampler=steps,
+        num_workers=workers,
+        collate_fn=lambda drawn: drawn,  # the default turns arrays into tensors
+        multiprocessing_context="fork" if workers else None,  # shares documents and tokenizer, not copies
+        prefetch_factor=STEPS_AHEAD if workers else None,
+    )
+
+
+class _Steps(Dataset[tuple[int, list[Example]]]):
+    def __init__(self, objective: EvidenceObjective, recipe: Recipe) -> None:
+        self._objective, self._recipe = objective, recipe
+
+    def __getitem__(self, step: int) -> tuple[int, list[Example]]:
+        recipe, count = self._recipe, self._recipe.sequences_per_step
+        length = random.Random(f"{recipe.seed}-length-{step}").choice(recipe.sequence_tokens)
+        numbers = range(step * count, (step + 1) * count)
+        return length, [self._objective.example(number, length) for number in numbers]

@@ -12,8 +12,7 @@ from spscanner_rag.checkpoint.file_access import TOKENIZER, read_json, read_word
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.checkpoint.whole_file import whole_file
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.embedding_start import start_embedding
-from spscanner_rag.lab.training.recall_start import start_recall
+from spscanner_rag.lab.training.initial_weights import start_embedding, start_recall
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -77,7 +76,7 @@ def start_checkpoint(
     for a soft channel without word vectors.
     """
     if files.base is None:
-        return _from_nothing(files, recipe, documents, device, head=True)
+        return _from_nothing(files, recipe, documents, device)
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     own = base.settings
     if not base.has_head:
@@ -89,23 +88,8 @@ def start_checkpoint(
         surroundings=own.surroundings or recipe.lexical_surroundings,
         soft=own.soft or recipe.lexical_soft,
         least_units=own.least_units or recipe.lexical_least_units,
-        text_weight=own.text_weight or recipe.lexical_text_weight,
     )
     return base if grown == own else _with_parts(base, grown, files)
-
-
-def start_language_model(
-    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
-) -> Checkpoint:
-    """The checkpoint of a language model to train, without a head; arguments as in `start_checkpoint`.
-
-    A base keeps its lexical channel, if it has one, for the evidence stage.
-    """
-    if files.base is None:
-        return _from_nothing(files, recipe, documents, device, head=False)
-    base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
-    base.model.binary_head = None
-    return base
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -123,7 +107,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
 
 
 def _from_nothing(
-    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device, head: bool
+    files: RunFiles, recipe: Recipe, documents: Iterable[Document], device: torch.device
 ) -> Checkpoint:
     assert files.config is not None
     stored = files.out / TOKENIZER  # from the run that is resumed
@@ -135,9 +119,9 @@ def _from_nothing(
         with whole_file(stored) as unfinished:
             tokenizer.save(str(unfinished))
     config = _read_shape(files.config, tokenizer.get_vocab_size())
-    settings = _with_reading(ScannerSettings(), recipe) if head else ScannerSettings()
+    settings = _with_reading(ScannerSettings(), recipe)
     torch.manual_seed(recipe.seed)
-    model = new_model(config, settings, head=head)
+    model = new_model(config, settings)
     if recipe.embedding_start:
         start_embedding(model, tokenizer, _read_table(files), recipe.seed)
     if recipe.recall_start:
@@ -193,5 +177,4 @@ def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
         surroundings=recipe.lexical_surroundings,
         soft=recipe.lexical_soft,
         least_units=recipe.lexical_least_units,
-        text_weight=recipe.lexical_text_weight,
     )

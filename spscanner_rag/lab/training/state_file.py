@@ -1,7 +1,6 @@
 """Files that a run resumes from: written whole, and checked when they are read."""
 
 import json
-import logging
 import pickle
 import zipfile
 from collections.abc import Mapping
@@ -19,8 +18,14 @@ from spscanner_rag.lab.training.recipe import Recipe
 STATE_FILE = "training_state.pt"
 START_AGAIN = "delete it to start again, or give another --out"
 
-_LOGGER = logging.getLogger(__name__)
-_STATE_TYPES = {"step": int, "seconds": float, "recipe": str, "model": dict, "extra": dict, "average": dict}
+BEST_FILE = "best_weights.pt"
+
+_OF_A_RUN = {"step": int, "recipe": str, "inputs": str}
+_STATE_TYPES = (
+    _OF_A_RUN | {"seconds": float} | dict.fromkeys(("model", "extra", "average", "optimizer"), dict)
+)
+_BEST_TYPES = _OF_A_RUN | {"value": float, "weights": dict}
+_CHOOSE_AGAIN = "delete it, and the best weights are chosen among those of the validations to come"
 
 
 def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
@@ -98,28 +103,14 @@ def _refuse_no_archive(path: Path, check: bool) -> None:
             raise ValueError(f"the CRC32 of its part {damaged} is wrong")
 
 
-def read_state(
-    out: Path, recipe: Recipe, inputs: Inputs | None, device: torch.device, optimizers: Mapping[str, object]
-) -> dict[str, Any]:
+def read_state(out: Path, recipe: Recipe, inputs: Inputs, device: torch.device) -> dict[str, Any]:
     """Read the state of a run, which goes on with this recipe and these inputs.
 
-    ``optimizers`` has the names of those that it must hold. A state of a version that kept no digests of inputs is
-    accepted, with a warning. For ``inputs`` of None nothing is compared.
-
-    Raises
-    ------
-    ValueError
-        For a damaged file, or the state of a run with another recipe or other inputs.
+    Raises ``ValueError`` for a damaged file, or the state of a run with another recipe or other inputs.
     """
     path = out / STATE_FILE
-    state = read_tensors(path, _STATE_TYPES | dict.fromkeys(optimizers, dict), device=device)
+    state = read_tensors(path, _STATE_TYPES, device=device)
     _refuse_others(path, state, recipe, inputs)
-    if inputs is not None and saved_inputs(state) is None:
-        _LOGGER.warning(
-            "%s: saved by a version that did not keep digests of data, base and tokenizer, so they could not be "
-            "compared; from the next state on they will be",
-            path,
-        )
     return state
 
 
@@ -145,27 +136,8 @@ def refuse_other_shapes(
             )
 
 
-def recipe_difference(recipe: Recipe, saved: str) -> str | None:
-    """`Recipe.difference` to a recipe in JSON; ``ValueError`` if it is none."""
-    values = json.loads(saved)
-    if not isinstance(values, dict):
-        raise ValueError(f"got a JSON {type(values).__name__} as its recipe")
-    return recipe.difference(values)
-
-
-def saved_inputs(content: Mapping[str, Any]) -> Inputs | None:
-    """The inputs in a file that a run resumes from; None from a version that did not keep them."""
-    saved: Inputs | None = json.loads(content.get("inputs") or "null")
-    return saved
-
-
-def _refuse_others(path: Path, state: Mapping[str, Any], recipe: Recipe, inputs: Inputs | None) -> None:
-    try:
-        difference = recipe_difference(recipe, state["recipe"])
-        saved = saved_inputs(state)
-        other = None if saved is None or inputs is None else input_difference(saved, inputs)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged ({first_line(error)}); {START_AGAIN}") from None
+def _refuse_others(path: Path, content: Mapping[str, Any], recipe: Recipe, inputs: Inputs) -> None:
+    difference, other = _differences(path, content, recipe, inputs)
     if difference is not None:
         raise ValueError(
             f"{path} is the state of a run with another recipe: {difference}; give that recipe to resume it, "
@@ -176,3 +148,69 @@ def _refuse_others(path: Path, state: Mapping[str, Any], recipe: Recipe, inputs:
             f"{path} is the state of a run with other inputs: {other}; give the same again to resume it, "
             "or another --out to start again"
         )
+
+
+def _differences(
+    path: Path, content: Mapping[str, Any], recipe: Recipe, inputs: Inputs
+) -> tuple[str | None, str | None]:
+    """The first difference of a file's recipe, and that of its inputs; None where there is none."""
+    try:
+        return recipe.difference(json.loads(content["recipe"])), input_difference(
+            json.loads(content["inputs"]), inputs
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path}: damaged ({first_line(error)}); {START_AGAIN}") from None
+
+
+class BestWeights:
+    """The weights with the best validation so far, on disk.
+
+    Weights found in the folder are used if they belong to this run and it resumes; else they are removed.
+
+    Parameters
+    ----------
+    folder : Path
+    recipe : Recipe
+    step : int
+        At which the run resumes; 0 for one that starts.
+    inputs : Inputs
+        What the run learns from.
+    own : mapping of str to Tensor
+        Weights of the model, whose names and shapes those found must have.
+
+    Raises
+    ------
+    ValueError
+        If the run resumes and the file is damaged or of another model; names it and says what to do.
+    """
+
+    def __init__(
+        self, folder: Path, recipe: Recipe, step: int, inputs: Inputs, own: Mapping[str, Tensor]
+    ) -> None:
+        self._path = folder / BEST_FILE
+        self._of_run = {"recipe": json.dumps(recipe.to_dict()), "inputs": json.dumps(inputs)}
+        self.step: int | None = None
+        self.value = -float("inf")
+        if not self._path.exists():
+            return
+        found = read_tensors(self._path, _BEST_TYPES, next_step=_CHOOSE_AGAIN) if step else None
+        if found is None or any(_differences(self._path, found, recipe, inputs)):
+            self._path.unlink()
+            return
+        refuse_other_shapes(self._path, found["weights"], own, _CHOOSE_AGAIN)
+        self.step, self.value = found["step"], found["value"]
+
+    def offer(self, step: int, value: float, weights: Mapping[str, Tensor]) -> None:
+        """Keep these weights if their value is higher than the best so far."""
+        if value > self.value:
+            kept = {"step": step, "value": float(value), "weights": dict(weights)}
+            write_tensors(self._path, kept | self._of_run)
+            self.step, self.value = step, value
+
+    def weights(self, device: torch.device) -> dict[str, Tensor] | None:
+        """The best weights; None before the first `offer`."""
+        if self.step is None:
+            return None
+        found = read_tensors(self._path, _BEST_TYPES, device=device, next_step=_CHOOSE_AGAIN)
+        weights: dict[str, Tensor] = found["weights"]
+        return weights

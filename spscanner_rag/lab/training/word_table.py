@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines.embedders import Embed, embed_checked
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.data.text_files import (
+from spscanner_rag.lab.training.data.documents import (
     QUESTION_SUFFIXES,
     TEXT_SUFFIXES,
     read_texts,

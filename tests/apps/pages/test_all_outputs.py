@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
+from spscanner_rag.apps.cli.train import TrainingView
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Retrievals, Pick, Retrieval
 from spscanner_rag.apps.compare.terminal import render_text
@@ -26,8 +27,7 @@ from spscanner_rag.lab.evaluation.report.tables import Table
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.training.loop import StepReport
 from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
-from spscanner_rag.lab.training.stages.stage import Validation
-from spscanner_rag.lab.training.view import TrainingView
+from spscanner_rag.lab.training.stages.evidence import Validation
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scanner import Scanner
 from tests.apps.pages.checked_page import INVISIBLE, CheckedPage, check_page

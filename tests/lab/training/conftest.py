@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.evidence.questions import Document, read_documents
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.teacher import Teacher
 from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.scan.prepare import Reading

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.ahead import check_workers, drawn_steps
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.stretches import Example
+from spscanner_rag.lab.training.loop import check_workers, drawn_steps
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.evidence_objective import EvidenceObjective
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.scan.prepare import Reading
 
 DRAWN = Recipe(sequences_per_step=2, sequence_tokens=(128, 192, 256))

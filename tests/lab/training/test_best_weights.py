@@ -3,8 +3,8 @@ from pathlib import Path
 
 import torch
 
-from spscanner_rag.lab.training.best_weights import BEST_FILE, BestWeights
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lab.training.state_file import BEST_FILE, BestWeights
 
 
 def test_the_highest_value_is_kept_and_found_again(tmp_path: Path) -> None:

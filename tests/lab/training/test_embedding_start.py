@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from spscanner_rag.lab.training.embedding_start import SCALE, start_embedding
+from spscanner_rag.lab.training.initial_weights import SCALE, start_embedding
 from spscanner_rag.lab.training.start import train_tokenizer
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from spscanner_rag.checkpoint import load_checkpoint
-from spscanner_rag.lab.training.history import steps_before
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.run import TrainingRun
 from spscanner_rag.lab.training.start import RunFiles
+from spscanner_rag.lab.training.training_run import TrainingRun, steps_before
 from tests.lab.training.conftest import SHAPE
 
 RECIPE = Recipe(sequences_per_step=8, seed=3)

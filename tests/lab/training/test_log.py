@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from spscanner_rag.lab.training.log import TrainingLog
+from spscanner_rag.lab.training.loop import TrainingLog
 
 
 def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:

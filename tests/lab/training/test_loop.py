@@ -8,13 +8,12 @@ import torch
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.teacher import Teacher, TeacherScores
-from spscanner_rag.lab.training.log import LOG_FILE
-from spscanner_rag.lab.training.loop import STATE_FILE, Trainer, learning_rate_at
+from spscanner_rag.lab.training.loop import LOG_FILE, STATE_FILE, Trainer, learning_rate_at
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.evidence_objective import EvidenceObjective
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.scan.prepare import Reading
 
 RECIPE = Recipe(

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from spscanner_rag.lab.training.optimizer import load_optimizer, new_optimizers
+from spscanner_rag.lab.training.loop import load_optimizer, new_optimizers
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel

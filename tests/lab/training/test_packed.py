@@ -3,7 +3,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.training.packed import packed_states
+from spscanner_rag.lab.training.passes import packed_states
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 

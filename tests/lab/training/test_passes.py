@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass, passes
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.evidence_objective import EvidenceObjective
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.scan.prepare import Reading
 

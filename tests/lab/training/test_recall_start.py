@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from spscanner_rag.lab.training.recall_start import DECAYS, STEPS, start_recall
+from spscanner_rag.lab.training.initial_weights import DECAYS, STEPS, start_recall
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import Kernels
 from spscanner_rag.mamba2.layers import Backbone, LayerState

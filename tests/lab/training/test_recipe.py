@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.training.recipe import MAY_CHANGE, Recipe
-from spscanner_rag.lab.training.recipe_file import read_recipe
+from spscanner_rag.lab.training.recipe import MAY_CHANGE, Recipe, read_recipe
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -11,12 +11,10 @@ import torch
 
 from spscanner_rag.apps.cli import main
 from spscanner_rag.files.folder_lock import folder_lock
-from spscanner_rag.lab.training.best_weights import BEST_FILE, BestWeights
-from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.recipe_file import read_recipe
-from spscanner_rag.lab.training.run import SNAPSHOTS, TrainingRun
+from spscanner_rag.lab.training.recipe import Recipe, read_recipe
 from spscanner_rag.lab.training.start import RunFiles
-from spscanner_rag.lab.training.state_file import STATE_FILE
+from spscanner_rag.lab.training.state_file import BEST_FILE, STATE_FILE, BestWeights
+from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun
 from tests.lab.training.conftest import RECIPE, SHAPE
 
 

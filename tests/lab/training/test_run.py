@@ -16,12 +16,11 @@ from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoin
 from spscanner_rag.checkpoint.file_access import write_word_vectors
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.evidence.sampling import is_held_out
-from spscanner_rag.lab.training.log import LOG_FILE
-from spscanner_rag.lab.training.recipe_file import read_recipe
-from spscanner_rag.lab.training.run import SNAPSHOTS, TrainingRun
-from spscanner_rag.lab.training.stages.evidence_stage import set_aside
-from spscanner_rag.lab.training.stages.stage import Validation
+from spscanner_rag.lab.training.loop import LOG_FILE
+from spscanner_rag.lab.training.recipe import read_recipe
+from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
 from spscanner_rag.lab.training.start import RunFiles
+from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.scan.devices import choose
 from tests.lab.training.conftest import RECIPE, SHAPE

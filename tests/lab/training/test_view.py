@@ -1,8 +1,8 @@
 import pytest
 
+from spscanner_rag.apps.cli.train import STEPS_PER_LINE, TrainingView
 from spscanner_rag.lab.training.loop import StepReport
-from spscanner_rag.lab.training.stages.stage import Validation
-from spscanner_rag.lab.training.view import STEPS_PER_LINE, TrainingView
+from spscanner_rag.lab.training.stages.evidence import Validation
 
 
 @pytest.mark.parametrize("enabled", [True, False])

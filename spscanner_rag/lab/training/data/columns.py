@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.mamba_reranker import PairReader
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import MAX_DRAWS
-from spscanner_rag.lab.training.data.negatives import AnswerWords, Families
-from spscanner_rag.lab.training.data.question_draw import Drawn, QuestionDraw
+from spscanner_rag.lab.training.data.questions import Drawn, Negatives, QuestionDraw
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.data.teacher import TeacherScores
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import PLAIN_MATCH, lexical_scores
@@ -74,7 +73,7 @@ class PassageDraw:
         self._documents, self._recipe, self._teacher = documents, recipe, teacher
         self._draw = QuestionDraw(documents, recipe)
         self.questions_by_source = self._draw.questions_by_source
-        self._families, self._answers = Families(documents), AnswerWords(documents)
+        self._negatives = Negatives(documents)
         reading = Reading(tokenizer, segmenter, "last_character")
         weights = self._draw.source_weights
         self._collections = SourceCollections(documents, reading, [s for s in weights if weights[s]])
@@ -103,10 +102,10 @@ class PassageDraw:
         if not relevant.any():
             return None
         right = (drawn.document, int(draw.choice(np.flatnonzero(relevant))))
-        wrong = self._negatives(drawn, relevant, draw)
+        wrong = self._wrong_places(drawn, relevant, draw)
         return [right, *wrong] if wrong else None
 
-    def _negatives(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
+    def _wrong_places(self, drawn: Drawn, relevant: NDArray[np.bool_], draw: random.Random) -> list[Place]:
         """As many negatives as the recipe wants: some of the nearest, and random ones where those are too few."""
         wanted, found = self._recipe.rerank_negatives, dict[Place, None]()
         hard = wanted - self._recipe.rerank_random
@@ -155,11 +154,11 @@ class PassageDraw:
         """Whether a passage seems not to answer the question."""
         number, unit = place
         own = number == drawn.document
-        if relevant[unit] if own else self._families.related(drawn.document, number):
+        if relevant[unit] if own else self._negatives.related(drawn.document, number):
             return False
         source = self._documents.without_text(number).source
         text = self._passage(place)
-        return bool(text) and not self._answers.are_in(text, source, drawn.question)
+        return bool(text) and not self._negatives.have_answer(text, source, drawn.question)
 
     def _passage(self, place: Place) -> str:
         number, unit = place

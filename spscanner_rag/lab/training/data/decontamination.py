@@ -112,13 +112,13 @@ class SharedTextFinder:
 
 
 def find_shared(
-    training: Callable[[], Iterable[Document]], held_out: Iterable[Document], max_share: float, notify: Notify
+    training: Callable[[], Iterable[Document]], held_out: Iterable[Document], notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
     """`shared_documents` by source and id, with a message; each call of ``training`` reads the documents again.
 
     Raises ``ValueError`` if no training document is left.
     """
-    found = shared_documents(training(), held_out, max_share=max_share)
+    found = shared_documents(training(), held_out)
     shared = {(document.source, document.doc_id): document for document in found}
     if not shared:
         return shared

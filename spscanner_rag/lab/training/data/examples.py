@@ -1,27 +1,32 @@
 """Training examples from documents: a question, a stretch of its document and a label for every sentence."""
 
 import random
+import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example, Labelled
+from spscanner_rag.lab.training.data.documents import DocumentStore, PreparedTexts
 from spscanner_rag.lab.training.data.groups import GroupDraw
-from spscanner_rag.lab.training.data.other_words import OtherWords
-from spscanner_rag.lab.training.data.prepared_texts import PreparedTexts
-from spscanner_rag.lab.training.data.question_draw import Drawn, QuestionDraw
+from spscanner_rag.lab.training.data.questions import Drawn, QuestionDraw, bm25_scores, hard_negative
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
-from spscanner_rag.lab.training.data.stretches import full_stretch, room_for, spread_stretch
+from spscanner_rag.lab.training.data.stretches import (
+    Example,
+    Labelled,
+    full_stretch,
+    room_for,
+    spread_stretch,
+)
 from spscanner_rag.lab.training.data.teacher import TeacherScores
-from spscanner_rag.lab.training.data.wrong_entity import with_wrong_entity
-from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores, wrong_favourite
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.lexical.match import LexicalStatistics
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.lexical.words import stems_of
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import PreparedText, Reading
 
@@ -33,8 +38,7 @@ class ExampleSource:
     """An endless, repeatable supply of training examples.
 
     Example number n is the same in every run with the same documents, reading and recipe, so that a resumed
-    run continues as if it had never stopped. ``pseudo_sources`` are the sources of plain text, whose weights the
-    recipe's ``pseudo_weight`` multiplies.
+    run continues as if it had never stopped.
 
     Raises
     ------
@@ -48,7 +52,6 @@ class ExampleSource:
         reading: Reading,
         recipe: Recipe,
         teacher: TeacherScores | None = None,
-        pseudo_sources: Collection[str] = (),
     ) -> None:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
         self._documents = documents
@@ -56,7 +59,7 @@ class ExampleSource:
         if recipe.group_share or recipe.collection_share or recipe.unanswerable_near_share:
             sources = {documents.without_text(number).source for number in range(len(documents))}
             self._collections = SourceCollections(documents, reading, sources)
-        self._draw = QuestionDraw(documents, recipe, pseudo_sources, self._collections)
+        self._draw = QuestionDraw(documents, recipe, self._collections)
         self.questions_by_source = self._draw.questions_by_source  # only those with usable evidence
         vectors, other = reading.match_options.vectors, recipe.other_words_share
         self._other_words = OtherWords(vectors, other) if vectors is not None and other else None
@@ -80,19 +83,15 @@ class ExampleSource:
         share = recipe.unanswerable_share
         answered = not share or draw.random() >= share
         for _ in range(MAX_DRAWS):
-            drawn = self._in_other_words(self._draw.answered, draw) if answered else self._unanswered(draw)
+            drawn = (
+                self._in_other_words(self._draw.answered, draw) if answered else self._draw.unanswered(draw)
+            )
             example = None if drawn is None else self._cut(drawn, length, draw)
             if example is not None:
                 return example
         raise ValueError(
             f"none of {MAX_DRAWS} drawn questions fits a sequence of {length} tokens; raise sequence_tokens"
         )
-
-    def _unanswered(self, draw: random.Random) -> Drawn | None:
-        share = self.recipe.unanswerable_entity_share
-        if not share or draw.random() >= share:
-            return self._draw.unanswered(draw)
-        return self._draw.to_change(draw)
 
     def _in_other_words(self, drawing: Callable[[random.Random], Drawn], draw: random.Random) -> Drawn:
         drawn = drawing(draw)
@@ -103,22 +102,16 @@ class ExampleSource:
         if not prepared.units:
             return None
         wanted = np.zeros(len(prepared.units), bool)
-        if drawn.answered or drawn.to_change:
+        if drawn.answered:
             wanted = relevant_units(prepared.starts, prepared.ends, drawn.question.evidence)
-        if drawn.to_change:
-            question = with_wrong_entity(drawn.question.text, text, prepared.units, wanted, draw)
-            if question is None:
-                return None
-            drawn = replace(drawn, question=replace(drawn.question, text=question))
         asked = self.reading.pair(drawn.question.text, prepared, self._statistics(drawn, draw))
         room = room_for(len(asked.question_ids), length, self.reading.reanchor_tokens)
         if (drawn.answered and not wanted.any()) or room < length // 4:
             return None
         centre = self._centre(drawn, prepared, wanted, draw)
-        relevant = wanted & drawn.answered
         spread = self.recipe.spread_share
         cut = spread_stretch if spread and draw.random() < spread else full_stretch
-        labelled = Labelled(asked, relevant, self._teacher_scores(drawn, text, prepared))
+        labelled = Labelled(asked, wanted, self._teacher_scores(drawn, text, prepared))
         example = labelled.cut(*cut(prepared.unit_ends, centre, room, draw))
         # a single unit can be far longer than the sequence
         return example if len(example.sequence.input_ids) <= 2 * length else None
@@ -139,7 +132,7 @@ class ExampleSource:
         hard = self.recipe.hard_place_share
         if hard and draw.random() < hard:
             scores = bm25_scores(prepared.words, drawn.question.text)
-            unit = wrong_favourite(scores, ~wanted & (scores > 0), draw)
+            unit = hard_negative(scores, ~wanted & (scores > 0), draw)
             if unit is not None:
                 return unit
         if not wanted.any() or draw.random() < self.recipe.random_place_share:
@@ -165,3 +158,66 @@ def _taught(documents: DocumentStore, recipe: Recipe) -> frozenset[int]:
         if seen[source] <= most:
             taught.add(number)
     return frozenset(taught)
+
+
+LEAST_COSINE = 0.65
+"""Words are exchanged only for words that are at least so near."""
+
+MOST_CHOICES = 3
+WORD_SHARE = 0.4
+"""The share of a question's words that are exchanged, where they can be."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+_LEAST_LETTERS = 3
+_SAME_START = 4  # letters; "building" is no other word for "built"
+
+
+class OtherWords:
+    """Exchanges words of questions for words of like meaning, by a table of word vectors.
+
+    Names, numbers and stop words stay, since another name is another question.
+
+    Parameters
+    ----------
+    vectors : WordVectors
+    share : float
+        The share of the questions whose words are exchanged.
+    """
+
+    def __init__(self, vectors: WordVectors, share: float) -> None:
+        self._vectors, self._share = vectors, share
+        self._all = vectors.of_rows(np.arange(len(vectors)))  # (words, dimensions)
+        self.choices = lru_cache(maxsize=None)(self._choices)
+
+    def drawn(self, drawn: Drawn, draw: random.Random) -> Drawn:
+        """The drawn question, in ``share`` of the cases in other words."""
+        if draw.random() >= self._share:
+            return drawn
+        return replace(drawn, question=replace(drawn.question, text=self.text(drawn.question.text, draw)))
+
+    def text(self, question: str, draw: random.Random) -> str:
+        """A question with `WORD_SHARE` of its words exchanged."""
+
+        def other(found: re.Match[str]) -> str:
+            word = found.group()
+            choices = () if word != word.lower() else self.choices(word)
+            return draw.choice(choices) if choices and draw.random() < WORD_SHARE else word
+
+        return _WORD.sub(other, question)
+
+    def _choices(self, word: str) -> tuple[str, ...]:
+        """The nearest words that have neither the stem nor the beginning of this one."""
+        (row,) = self._vectors.rows([word])
+        if row < 0 or word in STOP_WORDS or len(word) < _LEAST_LETTERS:
+            return ()
+        cosines = self._all @ self._all[row]
+        near = np.flatnonzero(cosines >= LEAST_COSINE)
+        words = [self._vectors.words[n] for n in near[np.argsort(-cosines[near], kind="stable")]]
+        words = [other for other in words if _WORD.fullmatch(other) and other not in STOP_WORDS]
+        (stem,), stems = stems_of([word]), stems_of(words)
+        kept = [
+            other
+            for other, own in zip(words, stems, strict=True)
+            if own != stem and other[:_SAME_START] != word[:_SAME_START]
+        ]
+        return tuple(kept[:MOST_CHOICES])

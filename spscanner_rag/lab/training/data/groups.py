@@ -10,20 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spscanner_rag.lab.evidence.questions import Question
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example, Labelled
-from spscanner_rag.lab.training.data.negatives import AnswerWords, Families
-from spscanner_rag.lab.training.data.question_draw import Drawn
+from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.questions import Drawn, Negatives, hard_negative
 from spscanner_rag.lab.training.data.source_collections import AskedSource, SourceCollections
 from spscanner_rag.lab.training.data.stretches import (
     Cut,
+    Example,
+    Labelled,
     full_stretch,
     room_for,
     spread_stretch,
     tokens_of,
     trimmed,
 )
-from spscanner_rag.lab.training.data.wrong_favourite import wrong_favourite
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.bm25 import REACH
 from spscanner_rag.lexical.match import LexicalStatistics
@@ -78,7 +77,7 @@ class GroupDraw:
     ) -> None:
         self._documents, self._reading, self._recipe = documents, reading, recipe
         self._comparable, self._collections = comparable, collections
-        self._families, self._answers = Families(documents), AnswerWords(documents)
+        self._negatives = Negatives(documents)
 
     def group(self, draw: random.Random) -> Example | None:
         """A group; its first stretch has the evidence. None if this draw found none."""
@@ -110,7 +109,7 @@ class GroupDraw:
     def _own_stretches(
         self, drawn: Drawn, asked: AskedSource, room: int, draw: random.Random
     ) -> list[_Stretch]:
-        """A stretch with evidence and, sometimes, one around BM25's wrong favourite elsewhere in the document."""
+        """A stretch with evidence and, sometimes, one around a hard negative elsewhere in the document."""
         number = drawn.document
         starts = self._collections.unit_starts(number)
         stops = np.append(starts[1:], np.iinfo(np.int32).max)
@@ -124,7 +123,7 @@ class GroupDraw:
             return [] if first is None else [first]
         begin, end = first.span
         elsewhere = ~relevant & ((starts >= end) | (stops <= begin))
-        unit = wrong_favourite(asked.scores(number), elsewhere, draw)
+        unit = hard_negative(asked.scores(number), elsewhere, draw)
         if unit is None:
             return [first]
         within = (0, begin) if starts[unit] < begin else (end, int(stops[-1]))
@@ -146,7 +145,7 @@ class GroupDraw:
     def _others(self, drawn: Drawn, asked: AskedSource, room: int, draw: random.Random) -> Iterator[_Stretch]:
         """Stretches of documents without the answer: ``group_hard`` hard ones, then easy ones, and so on."""
         hard, length = self._recipe.group_hard, self._recipe.group_documents - 1
-        near = [number for number in asked.nearest() if not self._families.related(drawn.document, number)]
+        near = [number for number in asked.nearest() if not self._negatives.related(drawn.document, number)]
         first = near[: _HARD_CHOICE * hard]
         nearest = iter([*draw.sample(first, len(first)), *near[len(first) :]])
         easy = iter(draw.sample(asked.numbers.tolist(), len(asked.numbers)))
@@ -158,7 +157,7 @@ class GroupDraw:
                 number = next(easy, None)
             if number is None:
                 return
-            if number in taken or self._families.related(drawn.document, number):
+            if number in taken or self._negatives.related(drawn.document, number):
                 continue
             taken.add(number)
             scores = asked.scores(number)
@@ -204,4 +203,4 @@ class GroupDraw:
         if not question.answers:
             return False
         document = self._documents.document(stretch.document)
-        return self._answers.are_in(document.text[slice(*stretch.span)], document.source, question)
+        return self._negatives.have_answer(document.text[slice(*stretch.span)], document.source, question)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lexical.collection_index import CollectionIndex, TextRanking
 from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, QueryOnWords, lexical_scores
 from spscanner_rag.lexical.postings import kept_texts

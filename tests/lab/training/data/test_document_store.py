@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.prepared_texts import PreparedTexts
+from spscanner_rag.lab.training.data.documents import DocumentStore, PreparedTexts
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.segmentation import SentenceSegmenter
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data import examples as examples_module
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore, PreparedTexts
 from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.prepared_texts import PreparedTexts
 from spscanner_rag.lab.training.data.stretches import LEAST_STRETCH_SHARE, full_stretch, spread_stretch
 from spscanner_rag.lab.training.data.teacher import Teacher, TeacherScores
 from spscanner_rag.lab.training.recipe import Recipe

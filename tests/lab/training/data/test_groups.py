@@ -6,10 +6,10 @@ import pytest
 
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data import groups as groups_module
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.groups import MOST_STRETCHES
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scan.prepare import Reading

@@ -1,8 +1,8 @@
 import pytest
 
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.negatives import AnswerWords, Families, same_words
+from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.questions import AnswerWords, Families, same_words
 
 
 def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:

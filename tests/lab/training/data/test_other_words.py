@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.examples import ExampleSource
-from spscanner_rag.lab.training.data.other_words import OtherWords
-from spscanner_rag.lab.training.data.question_draw import Drawn
+from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.examples import ExampleSource, OtherWords
+from spscanner_rag.lab.training.data.questions import Drawn
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.lexical.word_vectors import WordVectors

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from spscanner_rag.lab.evidence.questions import Document
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.question_draw import QuestionDraw
+from spscanner_rag.lab.training.data.documents import DocumentStore
+from spscanner_rag.lab.training.data.questions import QuestionDraw
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.scan.prepare import Reading

@@ -11,9 +11,9 @@ import pytest
 from spscanner_rag.checkpoint.file_access import TOKENIZER
 from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.match import MatchOptions
 from spscanner_rag.scan.prepare import Reading

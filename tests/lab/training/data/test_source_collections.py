@@ -5,7 +5,7 @@ import pytest
 
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data import source_collections as module
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scan.prepare import Reading

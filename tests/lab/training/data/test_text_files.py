@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import DataError
-from spscanner_rag.lab.training.data.text_files import (
+from spscanner_rag.lab.training.data.documents import (
     TEXT_SUFFIXES,
     content_key,
     read_text_documents,

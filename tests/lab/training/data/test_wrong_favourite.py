@@ -2,7 +2,7 @@ import random
 
 import numpy as np
 
-from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores, wrong_favourite
+from spscanner_rag.lab.training.data.questions import bm25_scores, wrong_favourite
 from spscanner_rag.lexical.words import index_words
 
 SENTENCES = ["The red fox slept. ", "A fox ran. ", "The dog ran. ", "It was red. ", "Nothing else. "]

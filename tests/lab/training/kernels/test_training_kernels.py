@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from spscanner_rag.lab.training.kernels.training_kernels import choose_training_kernels
+from spscanner_rag.lab.training.loop import choose_training_kernels
 
 CPU = torch.device("cpu")
 

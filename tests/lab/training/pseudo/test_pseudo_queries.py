@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document, read_documents
-from spscanner_rag.lab.training.pseudo.headings import SECTION_SENTENCES, heading_questions
-from spscanner_rag.lab.training.pseudo.key_phrases import WordRarity, phrase_questions
-from spscanner_rag.lab.training.pseudo.masked_sentences import masked_questions
-from spscanner_rag.lab.training.pseudo.pseudo_queries import (
+from spscanner_rag.lab.training.pseudo_questions import (
+    SECTION_SENTENCES,
+    WordRarity,
+    heading_questions,
+    masked_questions,
+    phrase_questions,
     pseudo_documents,
     pseudo_question_file,
     text_pieces,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_checkpoint, load_model
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.calibrate import calibrate, fitted_shift, loss_shift
+from spscanner_rag.lab.training.stages.calibration import calibrate, fitted_shift, loss_shift
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scan.prepare import Reading

@@ -12,11 +12,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.lab.training.data.example import Example
 from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass
 from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
-from spscanner_rag.lab.training.stages.evidence_objective import (
+from spscanner_rag.lab.training.stages.loss import (
     EvidenceObjective,
     listwise_divergence,
     weight_of_positives,

@@ -13,15 +13,14 @@ from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.columns import HARD_CHOICE, Columns, PassageDraw
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.teacher import TeacherScores
 from spscanner_rag.lab.training.passes import Pass
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.run import TrainingRun
-from spscanner_rag.lab.training.stages.reranker_objective import RerankerObjective
-from spscanner_rag.lab.training.stages.reranker_stage import RerankerStage, validate
-from spscanner_rag.lab.training.stages.reranker_start import as_reranker
+from spscanner_rag.lab.training.stages.loss import RerankerObjective
+from spscanner_rag.lab.training.stages.reranker import RerankerStage, as_reranker, validate
 from spscanner_rag.lab.training.start import RunFiles, train_tokenizer
+from spscanner_rag.lab.training.training_run import TrainingRun
 from spscanner_rag.mamba2.config import Mamba2Config
 
 BIRDS = ("heron", "plover", "curlew", "swift", "wren", "robin", "linnet", "osprey")

@@ -5,7 +5,7 @@ import pytest
 from spscanner_rag import Scanner
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import sample_questions
-from spscanner_rag.lab.training.stages.validation import mean_recall, validate
+from spscanner_rag.lab.training.stages.calibration import mean_recall, validate
 from spscanner_rag.results.coverage import relevant_units
 
 

@@ -6,21 +6,20 @@ from typing import cast
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.mamba_reranker import MambaReranker, PairReader
+from spscanner_rag.baselines.mamba_reranker import END_TOKENS, MambaReranker, PairReader
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
-from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.checkpoint import Checkpoint, ScannerSettings, new_model
 from spscanner_rag.lab.evidence.metrics import Measure, best_first, ranking_metrics
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import Columns, PassageDraw
-from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores
+from spscanner_rag.lab.training.data.questions import bm25_scores
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.evidence_stage import EvidenceStage
-from spscanner_rag.lab.training.stages.reranker_objective import RerankerObjective
-from spscanner_rag.lab.training.stages.reranker_start import as_reranker
-from spscanner_rag.lab.training.stages.stage import Validation
+from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
+from spscanner_rag.lab.training.stages.loss import RerankerObjective
 from spscanner_rag.lab.training.start import RunFiles
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.results.coverage import Spans, relevant_units
@@ -79,11 +78,7 @@ class RerankerStage(EvidenceStage):
         most_tokens = max(self._recipe.sequence_tokens)
         reranker = MambaReranker.of_model(checkpoint.model, checkpoint.tokenizer, most_tokens)
         measures = validate(reranker, self._segmenter, sample)
-        lines = tuple(
-            f"ranking  {'  '.join(f'{name} {100 * value:5.1f}' for name, value in values.items())}  {source}"
-            for source, values in measures.items()
-        )
-        return Validation(measures["macro"]["mrr@10"], measures, lines)
+        return Validation.of(measures["macro"]["mrr@10"], measures, "ranking")
 
 
 def validate(
@@ -119,3 +114,25 @@ def _measured(
 
 def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([value[name] for value in values])) for name in values[0]}
+
+
+def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
+    """A checkpoint whose model reads pairs of query and document.
+
+    Backbone and head are those of ``start``; a lexical channel, which a reranker does not have, is left out. A
+    tokenizer without an end token gains one, and the embedding a row for it, which ``seed`` determines. ``start``
+    is not changed.
+    """
+    tokenizer, config = start.tokenizer, start.model.config
+    if all(tokenizer.token_to_id(name) is None for name in END_TOKENS):
+        tokenizer = Tokenizer.from_str(tokenizer.to_str())
+        tokenizer.add_special_tokens([END_TOKENS[0]])
+        config = replace(config, vocab_size=max(config.vocab_size, tokenizer.get_vocab_size()))
+    settings = ScannerSettings()
+    torch.manual_seed(seed)
+    model = new_model(config, settings).to(start.model.device)
+    own = start.model.state_dict()
+    with torch.no_grad():
+        for name, target in model.state_dict().items():
+            target[: len(own[name])] = own[name]  # a larger vocabulary has further rows
+    return replace(start, model=model, settings=settings, tokenizer=tokenizer, word_vectors=None)

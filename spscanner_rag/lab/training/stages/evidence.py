@@ -1,6 +1,7 @@
 """The evidence stage: questions with known or made-up evidence, from files to a scanner."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -13,16 +14,18 @@ from spscanner_rag.lab.evidence.sampling import Asked, by_document, is_set_aside
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.columns import PassageDraw
 from spscanner_rag.lab.training.data.decontamination import find_shared
-from spscanner_rag.lab.training.data.document_store import DocumentStore
+from spscanner_rag.lab.training.data.documents import (
+    TEXT_SUFFIXES,
+    DocumentStore,
+    refuse_other_files,
+    source_of,
+)
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.teacher import TeacherScores, teacher_of
-from spscanner_rag.lab.training.data.text_files import TEXT_SUFFIXES, refuse_other_files, source_of
-from spscanner_rag.lab.training.pseudo.pseudo_queries import pseudo_question_file
+from spscanner_rag.lab.training.pseudo_questions import pseudo_question_file
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.calibrate import calibrate, loss_shift
-from spscanner_rag.lab.training.stages.evidence_objective import EvidenceObjective
-from spscanner_rag.lab.training.stages.stage import Stage, Validation
-from spscanner_rag.lab.training.stages.validation import validate
+from spscanner_rag.lab.training.stages.calibration import calibrate, loss_shift, validate
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
 from spscanner_rag.scanner import Scanner
 
@@ -33,43 +36,57 @@ _SHIFT_STEPS = 3
 """Steps whose examples decide the shift of a base's logits in the loss."""
 
 
-class EvidenceStage(Stage):
-    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``."""
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What a model achieves on documents that it is not trained on."""
+
+    choice: float  # the one number that weights are chosen by: higher is better
+    measures: dict[str, dict[str, float]]  # by source and name
+    lines: tuple[str, ...]  # the measures as text for people to read
+
+    @classmethod
+    def of(cls, choice: float, measures: dict[str, dict[str, float]], title: str) -> "Validation":
+        """The measures, shares of 1, with a line for each source."""
+        lines = (
+            f"{title}  {'  '.join(f'{name} {100 * value:5.1f}' for name, value in values.items())}  {source}"
+            for source, values in measures.items()
+        )
+        return cls(choice, measures, tuple(lines))
+
+
+class EvidenceStage:
+    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``.
+
+    ``held_out`` has the documents to validate on. Raises ``ValueError`` for files that cannot be used.
+    """
 
     measured = "validation_recall"
+    """The key of the validation's measures in the checkpoint's training record."""
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
-        super().__init__(files, recipe, device, notify)
+        self._files, self._recipe, self._device, self._notify = files, recipe, device, notify
         _check_files(files)
-        self._held_out: list[Document] = []
+        self.held_out: list[Document] = []
         data = list(files.data)
         if files.text:
-            data.append(pseudo_question_file(files.text, recipe, files.out / "pseudo-questions", notify))
-        training = set_aside(read_documents(data), recipe.held_out_sources, self._held_out)
+            data.append(pseudo_question_file(files.text, recipe.seed, files.out / "pseudo-questions", notify))
+        training = set_aside(read_documents(data), recipe.held_out_sources, self.held_out)
         self._documents = DocumentStore(training, files.out)
-        self._held_out += read_documents(files.validation)
-        refuse_names_of_means((document.source for document in self._held_out), "validation")
-        self._shared = find_shared(lambda: self._documents, self._held_out, recipe.max_shared_share, notify)
+        self.held_out += read_documents(files.validation)
+        refuse_names_of_means((document.source for document in self.held_out), "validation")
+        self._shared = find_shared(lambda: self._documents, self.held_out, notify)
         self._documents.leave_out(self._shared)
         self._pseudo_sources = {source_of(path) for path in files.text}
         self._drawn: ExampleSource | PassageDraw | None = None  # what the objective draws from
 
-    @property
-    def held_out(self) -> Iterable[Document]:
-        """Documents to validate on."""
-        return self._held_out
-
     def start(self) -> Checkpoint:
-        """The scanner to train."""
+        """The scanner to train, in float32, on the device to train on."""
         return start_checkpoint(self._files, self._recipe, self._documents, self._device)
 
     def objective(self, start: Checkpoint) -> EvidenceObjective:
         """The relevance of sentences."""
         recipe = self._recipe
-        source = ExampleSource(
-            self._documents, Scanner(start).reading, recipe, self._teacher(), self._pseudo_sources
-        )
-        self._drawn = source
+        self._drawn = source = ExampleSource(self._documents, Scanner(start).reading, recipe, self._teacher())
         shift = 0.0
         if self._files.base is not None and start.has_head:
             numbers = range(_SHIFT_STEPS * recipe.sequences_per_step)
@@ -78,7 +95,7 @@ class EvidenceStage(Stage):
         return EvidenceObjective(source, recipe, start.model.config.d_model, shift)
 
     def finish(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint, calibrated if the recipe has ``calibration_questions``."""
+        """The checkpoint, calibrated if the recipe has ``calibration_questions``; called before it is saved."""
         most = self._recipe.calibration_questions
         if most:
             fitted = calibrate(Scanner(checkpoint), self._labelled(most))
@@ -109,11 +126,11 @@ class EvidenceStage(Stage):
         measures = {
             source: {str(k): value for k, value in recall.items()} for source, recall in recalls.items()
         }
-        lines = (
-            f"recall  {'  '.join(f'@{k} {100 * value:5.1f}' for k, value in recall.items())}  {source}"
-            for source, recall in recalls.items()
-        )
-        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, tuple(lines))
+        shown = {
+            source: {f"@{k}": value for k, value in recall.items()} for source, recall in recalls.items()
+        }
+        lines = Validation.of(0.0, shown, "recall").lines
+        return Validation(recalls["macro"][CHOICE_CUTOFF], measures, lines)
 
     def trained_on(self) -> dict[str, Any]:
         """Numbers of questions, and of documents that were left out."""
@@ -131,7 +148,7 @@ class EvidenceStage(Stage):
         """The questions of a validation by source; none if no document was held out."""
         recipe = self._recipe
         most = recipe.final_validation_questions if final else recipe.validation_questions
-        return sample_questions(self._held_out, most, recipe.seed)
+        return sample_questions(self.held_out, most, recipe.seed)
 
 
 def set_aside(
@@ -153,7 +170,6 @@ def _check_files(files: RunFiles) -> None:
             raise ValueError(f"{path}: no such file; expected questions in JSONL, as the README describes")
         if path.name.endswith(TEXT_SUFFIXES):
             raise ValueError(
-                f"{path}: got plain text; expected questions in JSONL: give it as --text for pseudo-questions "
-                'or set stage = "language-model" in the recipe'
+                f"{path}: got plain text; expected questions in JSONL: give it as --text for pseudo-questions"
             )
     refuse_other_files(files.text, TEXT_SUFFIXES)

@@ -2,7 +2,7 @@
 
 import copy
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,34 +12,22 @@ from torch import Tensor
 
 from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
 from spscanner_rag.lab.training import Notify
-from spscanner_rag.lab.training.ahead import check_workers
-from spscanner_rag.lab.training.best_weights import BestWeights
 from spscanner_rag.lab.training.data.teacher import short_name
 from spscanner_rag.lab.training.devices import Workers
-from spscanner_rag.lab.training.history import steps_before
 from spscanner_rag.lab.training.inputs import inputs_of, with_tokenizer
-from spscanner_rag.lab.training.loop import StepReport, Trainer
+from spscanner_rag.lab.training.loop import StepReport, Trainer, check_workers
 from spscanner_rag.lab.training.model_card import write_model_card
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.evidence_stage import EvidenceStage
-from spscanner_rag.lab.training.stages.language_model_stage import LanguageModelStage
-from spscanner_rag.lab.training.stages.reranker_stage import RerankerStage
-from spscanner_rag.lab.training.stages.stage import Stage, Validation
+from spscanner_rag.lab.training.stages.evidence import EvidenceStage, Validation
+from spscanner_rag.lab.training.stages.reranker import RerankerStage
 from spscanner_rag.lab.training.start import RunFiles, check_start
-from spscanner_rag.lab.training.state_file import check_state
+from spscanner_rag.lab.training.state_file import BestWeights, check_state
 from spscanner_rag.scan.devices import choose
 
 SNAPSHOTS = "snapshots"
 
 OnStep = Callable[[StepReport], object]
 OnValidation = Callable[[int, Validation], object]
-
-
-_STAGES: dict[str, type[Stage]] = {
-    "evidence": EvidenceStage,
-    "language-model": LanguageModelStage,
-    "reranker": RerankerStage,
-}
 
 
 class TrainingRun:
@@ -84,8 +72,9 @@ class TrainingRun:
         check_start(files, recipe)
         inputs = inputs_of(files)
         check_state(files.out, recipe, inputs)
-        self.stage = _STAGES[recipe.stage](files, recipe, device, notify)
-        if recipe.keep_best and not any(True for _ in self.stage.held_out):
+        stage = RerankerStage if recipe.stage == "reranker" else EvidenceStage
+        self.stage = stage(files, recipe, device, notify)
+        if recipe.keep_best and not self.stage.held_out:
             raise ValueError(
                 "keep_best is true, but there is nothing to choose by; expected --validation files, or "
                 "held_out_sources that the data has, or keep_best = false"
@@ -199,3 +188,33 @@ class TrainingRun:
             },
             **({"before": before} if before else {}),
         }
+
+
+def steps_before(record: object, recipe: Recipe) -> int:
+    """Steps of the recipe that would draw the examples which earlier runs drew with the same stage and seed.
+
+    Examples are numbered, and a number with a seed is always the same example of the same data. A run from a
+    checkpoint that is itself the result of such runs begins after these steps, since examples that a model has
+    been trained on teach it little and are soon learnt by heart.
+
+    Parameters
+    ----------
+    record : object
+        The training record in the checkpoint's settings, with those of earlier runs under ``before``. Whatever is
+        not a number of steps there counts as none.
+    recipe : Recipe
+        Of the run that begins.
+    """
+    examples, batch = 0, recipe.sequences_per_step
+    while isinstance(record, Mapping):
+        drawn = record.get("recipe")
+        drawn = drawn if isinstance(drawn, Mapping) else {}
+        stage = record.get("stage", drawn.get("stage", "evidence"))
+        if stage == recipe.stage and drawn.get("seed", 0) == recipe.seed:
+            examples += _count(record.get("steps")) * _count(drawn.get("sequences_per_step", batch))
+        record = record.get("before")
+    return -(-examples // batch)
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and value > 0 else 0

@@ -1,21 +1,37 @@
-"""The random choice of a question and a document for an example."""
+"""The random choice of a question and a document for an example, and what may be a negative of a question."""
 
 import random
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spscanner_rag.lab.evidence.questions import Question
-from spscanner_rag.lab.training.data.document_store import DocumentStore
-from spscanner_rag.lab.training.data.negatives import AnswerWords, Families, same_words
+from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.match import PLAIN_MATCH, QueryOnWords, lexical_scores
+from spscanner_rag.lexical.words import TextWords
 
 MOST_REPEATED = 0.1
 """Groups are not drawn from a source, unless the recipe names it, where more than this share of the questions have
 the same words as another document's: its questions say too little about the document that they mean."""
 
+SMOOTHING = 0.7
+"""A source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``."""
+
+LABEL_SHARE = 0.05
+"""An answer to questions about more than this share of a source's documents, and more than two, is a label such as
+"no significant difference": whether a document has these words says nothing about the question. If documents with
+them were left out, their words alone would tell a scanner which documents are right."""
+
 _FOREIGN_DRAWS = 20
+_HARD_CHOICE = 3  # a hard negative is one of this many best sentences
+_NO_WORD = re.compile(r"\W+")
+_PIECE = re.compile(r"\.\d+$")
 
 Place = tuple[int, int]  # a document's number, a question's number in it
 
@@ -27,29 +43,23 @@ class Drawn:
     document: int  # its number
     question: Question
     place: int | None  # its number in the document; None for another document's question
-    answered: bool  # whether the document contains the question's evidence
-    to_change: bool = False  # whether a wrong name or number is to make it one without an answer
+    answered: bool  # true if the document contains the question's evidence
 
 
 class QuestionDraw:
     """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely.
 
-    The recipe's ``pseudo_weight`` multiplies the weights of ``pseudo_sources``. ``collections``, of all sources,
-    are needed where the recipe has an ``unanswerable_near_share``.
+    ``collections``, of all sources, are needed where the recipe has an ``unanswerable_near_share``.
 
     Raises ``ValueError`` if no question has evidence, or if the recipe wants unanswerable ones or groups and there
     are none.
     """
 
     def __init__(
-        self,
-        documents: DocumentStore,
-        recipe: Recipe,
-        pseudo_sources: Collection[str] = (),
-        collections: SourceCollections | None = None,
+        self, documents: DocumentStore, recipe: Recipe, collections: SourceCollections | None = None
     ) -> None:
         self._documents, self._collections = documents, collections
-        self._families, self._answers = Families(documents), AnswerWords(documents)
+        self._negatives = Negatives(documents)
         self._near_share = recipe.unanswerable_near_share
         self._answered: dict[str, list[Place]] = {}
         self._unanswered: dict[str, list[Place]] = {}
@@ -61,7 +71,12 @@ class QuestionDraw:
                 elif question.evidence and not question.ambiguous:
                     self._answered.setdefault(document.source, []).append((number, place))
         self.questions_by_source = {source: len(found) for source, found in sorted(self._answered.items())}
-        self.source_weights = _source_weights(self.questions_by_source, recipe, pseudo_sources)
+        factors = recipe.source_weights or {}
+        self._refuse_unknown("source_weights", factors)
+        self.source_weights = {
+            source: factors.get(source, 1.0) * min(1.0, n / recipe.source_cap) ** SMOOTHING
+            for source, n in self.questions_by_source.items()
+        }
         self._sources = [source for source, weight in self.source_weights.items() if weight]
         if not self._sources:
             raise ValueError("got no question with evidence to train on; see the data format in the README")
@@ -93,18 +108,6 @@ class QuestionDraw:
         number, place = draw.choice(self._comparable[source])
         return Drawn(number, self._question(number, place), place, True)
 
-    def to_change(self, draw: random.Random) -> Drawn | None:
-        """A question with evidence, on its document, that a wrong name may leave without an answer; or None.
-
-        A source that marks questions as not answerable gives those instead; and what is no question, such as a
-        claim, can have evidence that says the opposite.
-        """
-        drawn = self.answered(draw)
-        source = self._documents.without_text(drawn.document).source
-        if source in self._unanswered or not drawn.question.text.rstrip().endswith("?"):
-            return None
-        return Drawn(drawn.document, drawn.question, None, False, to_change=True)
-
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
 
@@ -117,7 +120,7 @@ class QuestionDraw:
             number, place = draw.choice(self._unanswered[source])
             return Drawn(number, self._question(number, place), place, False)
         if self._near_share and draw.random() < self._near_share:
-            return self._on_nearest(*draw.choice(self._answered[source]), draw)
+            return self._on_nearest(*draw.choice(self._answered[source]))
         number, _ = draw.choice(self._answered[source])
         own = {question.text for question in self._documents.without_text(number).questions}
         for _ in range(_FOREIGN_DRAWS):
@@ -127,26 +130,22 @@ class QuestionDraw:
                 return Drawn(number, question, None, False)
         return None
 
-    def _on_nearest(self, number: int, place: int, draw: random.Random) -> Drawn | None:
+    def _on_nearest(self, number: int, place: int) -> Drawn | None:
         """A question on the document nearest to it that seems not to answer it."""
         assert self._collections is not None
         question = self._question(number, place)
         wording = same_words(question.text)
         for other in self._collections.ask(number, question.text).nearest()[:_FOREIGN_DRAWS]:
             document = self._documents.document(other)
-            known = self._families.related(number, other)
-            known = known or self._answers.are_in(document.text, document.source, question)
+            known = self._negatives.related(number, other)
+            known = known or self._negatives.have_answer(document.text, document.source, question)
             if not known and all(same_words(own.text) != wording for own in document.questions):
                 return Drawn(other, question, None, False)
         return None
 
     def _unique_questions(self, recipe: Recipe) -> dict[str, list[Place]]:
         """The answered questions that one document alone has, of each source to draw groups from."""
-        unknown = sorted(set(recipe.group_sources) - set(self.questions_by_source))
-        if unknown:
-            raise ValueError(
-                f"group_sources names {unknown[0]!r}; the data has {', '.join(self.questions_by_source)}"
-            )
+        self._refuse_unknown("group_sources", recipe.group_sources)
         bare = [self._documents.without_text(number) for number in range(len(self._documents))]
         sizes = Counter(document.source for document in bare)
         holders = Counter(
@@ -164,6 +163,10 @@ class QuestionDraw:
                 found[source] = unique
         return found
 
+    def _refuse_unknown(self, key: str, sources: Iterable[str]) -> None:
+        for source in sorted(set(sources) - set(self.questions_by_source)):
+            raise ValueError(f"{key} names {source!r}; the data has {', '.join(self.questions_by_source)}")
+
     def _question(self, number: int, place: int) -> Question:
         return self._documents.without_text(number).questions[place]
 
@@ -171,16 +174,56 @@ class QuestionDraw:
         return draw.choices(sources, [self.source_weights[source] for source in sources])[0]
 
 
-def _source_weights(
-    questions: Mapping[str, int], recipe: Recipe, pseudo_sources: Collection[str]
-) -> dict[str, float]:
-    factors = recipe.source_weights or {}
-    unknown = sorted(set(factors) - set(questions))
-    if unknown:
-        raise ValueError(f"source_weights names {unknown[0]!r}; the data has {', '.join(sorted(questions))}")
-    return {
-        source: factors.get(source, 1.0)
-        * (recipe.pseudo_weight if source in pseudo_sources else 1.0)
-        * min(1.0, n / recipe.source_cap) ** recipe.source_smoothing
-        for source, n in questions.items()
-    }
+class Negatives:
+    """Tells which texts of a source may count as having no answer to another document's question."""
+
+    def __init__(self, documents: DocumentStore) -> None:
+        self._documents = documents
+        sizes: Counter[str] = Counter()
+        given: Counter[tuple[str, str]] = Counter()
+        for number in range(len(documents)):
+            document = documents.without_text(number)
+            sizes[document.source] += 1
+            answers = {same_words(answer) for question in document.questions for answer in question.answers}
+            given.update((document.source, answer) for answer in answers)
+        self._labels = {
+            (source, answer)
+            for (source, answer), count in given.items()
+            if count > max(2, LABEL_SHARE * sizes[source])
+        }
+
+    def related(self, one: int, other: int) -> bool:
+        """True if two documents of a source, by number, are the same, pieces of one text, or of the same title."""
+        first, second = self._documents.without_text(one), self._documents.without_text(other)
+        title = same_words(first.title)
+        if title and title == same_words(second.title):
+            return True
+        return one == other or _PIECE.sub("", first.doc_id) == _PIECE.sub("", second.doc_id)
+
+    def have_answer(self, text: str, source: str, question: Question) -> bool:
+        """True if a text has an answer to a question of ``source`` that is no label, in whole words."""
+        return any(
+            re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", text, re.IGNORECASE)
+            for answer in question.answers
+            if answer.strip() and (source, same_words(answer)) not in self._labels
+        )
+
+
+def same_words(text: str) -> str:
+    """The words of a text, without case and punctuation: equal for texts in the same words."""
+    return _NO_WORD.sub(" ", text).casefold().strip()
+
+
+def hard_negative(scores: NDArray[np.float64], allowed: NDArray[np.bool_], draw: random.Random) -> int | None:
+    """One of the best units among those ``allowed``; None if there is none. Both arguments are (units,).
+
+    With BM25 scores: a sentence that shares words with a question and does not answer it.
+    """
+    best = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[:_HARD_CHOICE]
+    found = [int(unit) for unit in best if allowed[unit]]
+    return draw.choice(found) if found else None
+
+
+def bm25_scores(words: TextWords, query: str) -> NDArray[np.float64]:
+    """BM25 of each unit of a document among its units: (units,)."""
+    return lexical_scores(QueryOnWords.on_text(query, words), PLAIN_MATCH).bm25[0]

@@ -8,17 +8,18 @@ For the same reason the logits of a calibrated base are too low for the loss, by
 and the loss adds it; otherwise the first steps would only raise all logits and damage the base.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from spscanner_rag.lab.evidence.calibration import fit_platt
+from spscanner_rag.lab.evidence.metrics import CUTOFFS, recall_at
 from spscanner_rag.lab.evidence.sampling import Asked, by_document
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.recipe import PositiveWeight
-from spscanner_rag.lab.training.stages.evidence_objective import weight_of_positives
+from spscanner_rag.lab.training.stages.loss import weight_of_positives
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
 from spscanner_rag.results.coverage import relevant_units
@@ -111,3 +112,20 @@ def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], posi
         else:
             high = middle
     return float((low + high) / 2)
+
+
+Recall = dict[int, float]  # by cut-off
+
+
+def validate(scanner: Scanner, sample: Mapping[str, Sequence[Asked]]) -> dict[str, Recall]:
+    """Mean recall at 1, 5, 10 and 50 by source, and their mean over sources under "macro"."""
+    recalls = {
+        source: mean_recall([recall_at(*found) for found in labelled_logits(scanner, asked)])
+        for source, asked in sample.items()
+    }
+    return recalls | {"macro": mean_recall(list(recalls.values()))}
+
+
+def mean_recall(values: list[Recall]) -> Recall:
+    """The mean at each cut-off; 0 without values."""
+    return {k: float(np.mean([value[k] for value in values])) if values else 0.0 for k in CUTOFFS}

@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spscanner_rag.lab.training.data.example import Example
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
 from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
 from spscanner_rag.mamba2.model import ScannerModel
+
+DISTILLATION_TEMPERATURE = 0.2
+"""Divides a teacher's scores, which have a spread of about one, before their softmax."""
 
 
 class Examples(Protocol):
     """An endless, repeatable supply of examples."""
 
     def example(self, number: int, length: int) -> Example:
-        """Example ``number``, about ``length`` tokens long."""
+        """Example ``number``, about ``length`` tokens long; the same in every run and every process."""
         ...
 
 
@@ -62,10 +65,10 @@ class EvidenceObjective:
         """Hidden states at the unit ends of each sequence of the examples, in order: (units, d_model)."""
         sequences = [stretch.sequence for example in members for stretch in example.stretches]
         shapes = [replace(read, members=range(len(sequences)))]
-        if not read.is_stream and len(sequences) > len(members):
+        if not read.is_packed and len(sequences) > len(members):
             # the pass has groups, whose sequences have lengths of their own
             lengths = [len(sequence.input_ids) for sequence in sequences]
-            shapes = passes(lengths, self._recipe.tokens_per_pass, streams=False)
+            shapes = passes(lengths, self._recipe.tokens_per_pass, packs=False)
         found: dict[int, Tensor] = {}
         for shape in shapes:
             together = [sequences[number] for number in shape.members]
@@ -115,7 +118,7 @@ class EvidenceObjective:
                 error = F.mse_loss(self._teacher_head(states)[:, 0], targets, reduction="sum")
                 loss = loss + recipe.teacher_weight * error / units
             if recipe.distillation_weight:
-                divergence = listwise_divergence(own, targets, recipe.distillation_temperature)
+                divergence = listwise_divergence(own, targets, DISTILLATION_TEMPERATURE)
                 loss = loss + recipe.distillation_weight * divergence / sequences
         return loss
 
@@ -141,3 +144,25 @@ def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> 
     """
     wanted = (targets / temperature).log_softmax(0)
     return F.kl_div(logits.log_softmax(0), wanted, reduction="sum", log_target=True)
+
+
+class RerankerObjective(EvidenceObjective):
+    """Softmax cross-entropy over the column (Xu et al. 2024, "State Space Models are Strong Text Rerankers").
+
+    L = -log(exp(s_0) / sum_i exp(s_i)), where s_0 is the logit of the passage with the answer and the others are
+    those of the negatives; each logit is read from the end token of a pair.
+    """
+
+    def _example_loss(
+        self,
+        model: ScannerModel,
+        ends: Sequence[Tensor],
+        example: Example,
+        weight: Tensor,
+        units: int,
+        sequences: int,
+    ) -> Tensor:
+        """Loss of one column from the hidden states of its end tokens, (1, d_model) each."""
+        logits = model.score(torch.cat(list(ends)), None)  # (column,)
+        right = torch.zeros((), dtype=torch.int64, device=logits.device)  # the first one
+        return F.cross_entropy(logits, right) / sequences

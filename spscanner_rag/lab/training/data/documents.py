@@ -1,0 +1,185 @@
+"""Training documents with their questions in memory and their texts in a file."""
+
+import hashlib
+import os
+import tempfile
+import weakref
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from spscanner_rag.checkpoint.whole_file import telling_of_full_disks
+from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines, read_documents
+from spscanner_rag.scan.prepare import PreparedText, Reading
+
+
+class DocumentStore:
+    """Documents by number, in the order given; a text is read from disk when it is asked for.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+        Read once.
+    folder : Path, optional
+        Where to put the file of texts. It has no name, so that it vanishes even when the process is killed.
+        Default: the system's folder for temporary files.
+    """
+
+    def __init__(self, documents: Iterable[Document], folder: Path | None = None) -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the store
+        weakref.finalize(self, self._texts.close)
+        self._entries: list[
+            tuple[Document, int, int]
+        ] = []  # without text; its first byte, its length in bytes
+        position = 0
+        with telling_of_full_disks(folder or Path(tempfile.gettempdir())):
+            for document in documents:
+                encoded = document.text.encode("utf-8", "surrogatepass")  # lone surrogates are text too
+                self._texts.write(encoded)
+                self._entries.append((replace(document, text=""), position, len(encoded)))
+                position += len(encoded)
+            self._texts.flush()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Document]:
+        return (self.document(number) for number in range(len(self)))
+
+    def leave_out(self, shared: Collection[tuple[str, str]]) -> None:
+        """Forget documents, given by source and id; the others are renumbered."""
+        self._entries = [entry for entry in self._entries if (entry[0].source, entry[0].doc_id) not in shared]
+
+    def without_text(self, number: int) -> Document:
+        """Document ``number`` with an empty text, which spares reading it from disk."""
+        return self._entries[number][0]
+
+    def document(self, number: int) -> Document:
+        """Document ``number`` with its text."""
+        document, start, length = self._entries[number]
+        # not seek and read: forked processes share the file's position
+        text = os.pread(self._texts.fileno(), length, start).decode("utf-8", "surrogatepass")
+        return replace(document, text=text)
+
+
+SEPARATOR = "\x1e"
+"""On a line of its own, between two documents."""
+
+TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
+QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def source_of(path: Path) -> str:
+    r"""A file's name without endings; for a question file, often called ``train``, with its folder before it.
+
+    Bytes of the name that are not UTF-8 become escapes, such as ``\udcff``: results could not hold them.
+    """
+    path = Path(str(path).encode("utf-8", "backslashreplace").decode())
+    for suffix in TEXT_SUFFIXES:
+        if path.name.endswith(suffix):
+            return path.name.removesuffix(suffix)
+    for suffix in QUESTION_SUFFIXES:
+        if path.name.endswith(suffix):
+            return f"{path.parent.name}/{path.name.removesuffix(suffix)}".lstrip("/")
+    return path.name
+
+
+def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
+    """Raise ``ValueError`` for the first file that does not exist or has none of these suffixes."""
+    for path in paths:
+        if not path.is_file():
+            raise ValueError(f"{path}: no such file; expected {' or '.join(suffixes)}")
+        if not path.name.endswith(tuple(suffixes)):
+            raise ValueError(f"{path}: expected a file that ends in {' or '.join(suffixes)}")
+
+
+def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
+    """Documents of plain text files, in order, without questions; documents of white space only are left out.
+
+    A document's source is its file's name without endings; its id is that name and its number. Raises `DataError`
+    for text that is not UTF-8 and for a damaged compressed file; names file and line.
+    """
+    for path in paths:
+        source = source_of(path)
+        for number, text in enumerate(_texts(path), 1):
+            if text.strip():
+                yield Document(f"{source}-{number}", source, "", text, ())
+
+
+def read_texts(path: Path) -> Iterator[Document]:
+    """Documents of a file of plain text or of questions, whichever it is."""
+    if path.name.endswith(QUESTION_SUFFIXES):
+        return read_documents([path])
+    return read_text_documents([path])
+
+
+def sampled_documents(paths: Sequence[Path], characters: int) -> Iterator[Document]:
+    """Documents from the start of every file: about ``characters`` in total, divided equally among the files."""
+    for path in paths:
+        read = 0
+        for document in read_texts(path):
+            yield document
+            read += len(document.text)
+            if read >= characters // len(paths):
+                break
+
+
+def content_key(paths: Iterable[Path], *more: str) -> str:
+    """The name of a cache made from these files: the same for the same names and content."""
+    digest = hashlib.sha256()
+    for part in more:
+        digest.update(part.encode("utf-8", "replace") + b"\0")
+    for path in paths:
+        digest.update(path.name.encode("utf-8", "replace") + b"\0")
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _texts(path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    for number, raw in numbered_lines(path):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, line {number}: expected UTF-8, got {error}") from None
+        if line.rstrip("\r\n") == SEPARATOR:
+            yield "".join(lines)
+            lines = []
+        else:
+            lines.append(line)
+    yield "".join(lines)
+
+
+KEPT_CHARACTERS = 20_000_000
+"""Characters of the texts in memory, which take about 300 MB when they are prepared."""
+
+
+class PreparedTexts:
+    """The documents of a store, cut into units and tokenized.
+
+    The most recently used texts stay in memory, up to ``kept_characters`` in total; the last one always stays.
+    """
+
+    def __init__(
+        self, documents: DocumentStore, reading: Reading, kept_characters: int = KEPT_CHARACTERS
+    ) -> None:
+        self._documents, self._reading, self._most = documents, reading, kept_characters
+        self._kept: OrderedDict[int, tuple[str, PreparedText]] = OrderedDict()
+        self.characters = 0
+
+    def get(self, number: int) -> tuple[str, PreparedText]:
+        """Text ``number`` of the store, and that text prepared."""
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        text = self._documents.document(number).text
+        self._kept[number] = text, self._reading.prepare(text)
+        self.characters += len(text)
+        while self.characters > self._most and len(self._kept) > 1:
+            _, (oldest, _) = self._kept.popitem(last=False)
+            self.characters -= len(oldest)
+        return self._kept[number]

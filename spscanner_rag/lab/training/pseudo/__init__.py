@@ -1,1 +1,0 @@
-"""Questions made from plain text."""
