@@ -85,9 +85,8 @@ class Recipe:
     warmup_steps: int = 0
     """Share, or if not 0 the number, of the steps in which the rate rises."""
     weight_decay: float = 0.01
-    """AdamW's, on matrices only."""
     gradient_clip: float = 1.0
-    """Largest norm of the gradient."""
+    """AdamW's decay, of matrices only, and the largest norm of the gradient."""
     dtype: str = "bfloat16"
     """Arithmetic of matrix products; or `"float32"`, or `"auto"`: whichever is faster. Weights are float32."""
     ema_decay: float = 0.0
@@ -97,9 +96,8 @@ class Recipe:
     reanchor_tokens: int = 0
     """From scratch: repeat the question after this many document tokens; 0 never."""
     embedding_start: bool = False
-    """From scratch: start the token embedding from the table of `--word-vectors`."""
     recall_start: bool = False
-    """From scratch: start the layers so that a token recalls earlier tokens like it."""
+    """From scratch: start the embedding from `--word-vectors`; layers so that a token recalls those like it."""
     lexical_match: bool = False
     lexical_prior: bool = False
     lexical_surroundings: bool = False
@@ -120,16 +118,14 @@ class Recipe:
     other_words_share: float = 0.0
     """Share of questions with four in ten words exchanged for words of like meaning; needs `lexical_soft`."""
     unanswerable_share: float = 0.0
-    """Share of sequences whose document does not answer the question."""
     unanswerable_near_share: float = 0.0
-    """Of those with another document's question: share on the document nearest by BM25, not a random one."""
+    """Share of sequences without an answer, and of these the share on the document nearest by BM25."""
     group_share: float = 0.0
     """Share of examples that are groups."""
     group_documents: int = 4
-    group_tokens: int = 1024
-    """Stretches of a group, and most tokens of each; shorter stretches make room for more documents."""
     group_hard: int = 2
-    """How many of them are of documents nearest to the question by BM25; the others are random."""
+    group_tokens: int = 1024
+    """Stretches of a group, those of documents nearest to the question by BM25, and most tokens of each."""
     group_sources: tuple[str, ...] = ()
     """Sources of groups; none named: all with at most a tenth of questions that other documents have, too."""
     collection_share: float = 0.0
@@ -137,21 +133,17 @@ class Recipe:
     rerank_unit: str = "passage"
     """What a reranker ranks: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
     rerank_negatives: int = 15
-    """Passages without the answer, nearest by BM25 or the teacher, ranked with one that has it."""
     rerank_random: int = 0
-    """How many of these are random instead."""
+    """Passages without the answer, nearest by BM25 or the teacher, and how many of them are random instead."""
     source_cap: int = 3000
-    """A source of n questions is drawn with weight min(1, n / cap) ^ 0.7."""
     source_weights: dict[str, float] | None = None
-    """Factors on these weights by source; 0 leaves one out."""
+    """A source of n questions is drawn with weight min(1, n / cap) ^ 0.7, times its factor; 0 leaves it out."""
     teacher: str = ""
-    """As `--teacher`; empty for none."""
-    teacher_weight: float = 0.3
-    """Weight of the squared error of a second head that learns the teacher's scores."""
     teacher_documents: int = 0
-    """Score only so many documents of each source, the first ones; 0 for all."""
+    """As `--teacher`, which scores the first so many documents of each source; 0 for all."""
+    teacher_weight: float = 0.3
     distillation_weight: float = 0.0
-    """Weight of the divergence of the scanner's logits from the teacher's scores."""
+    """Weights of a second head's loss that learns the teacher's scores, and of the logits' divergence."""
     held_out_sources: tuple[str, ...] = ()
     """Sources of which every document with `int(sha1(doc_id), 16) % 10 == 0` is validated on, not trained on."""
     validate_every: int = 500
@@ -164,9 +156,8 @@ class Recipe:
     keep_best: bool = False
     """Save the weights of the best validation instead of the last."""
     save_every: int = 100
-    """Steps between saved states."""
     snapshot_every: int = 0
-    """Steps between checkpoints in `OUT/snapshots`; 0 for none."""
+    """Steps between saved states, and between checkpoints in `OUT/snapshots`; 0 for none."""
     seed: int = 0
     """Determines initial weights, examples and pseudo-questions."""
 

@@ -1,170 +1,180 @@
+import importlib.util
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.data.teacher import Teacher, TeacherScores
-from spscanner_rag.lab.training.loop import LOG_FILE, STATE_FILE, Trainer, learning_rate_at
+from spscanner_rag.lab.training.loop import (
+    LOG_FILE,
+    Trainer,
+    TrainingLog,
+    check_workers,
+    choose_training_kernels,
+    drawn_steps,
+    learning_rate_at,
+    new_optimizer,
+)
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
+from spscanner_rag.lab.training.state_file import STATE_FILE
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scan.prepare import Reading
 
 RECIPE = Recipe(
-    steps=12,
+    steps=6,
     sequence_tokens=(128, 192),
     sequences_per_step=4,
     learning_rate=3e-3,
     dtype="float32",
     ema_decay=0.9,
     ranking_weight=0.5,
-    save_every=3,
+    save_every=2,
+)
+GROUPS = replace(
+    RECIPE,
+    steps=4,
+    tokens_per_pass=600,
+    group_share=0.6,
+    group_documents=3,
+    group_tokens=96,
+    hard_place_share=0.5,
+    collection_share=0.5,
+    unanswerable_share=0.2,
+    unanswerable_near_share=0.5,
 )
 
-
-NEEDS_MUON = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has no Muon before 2.9")
-
-
-def trainer(
-    folder: Path,
-    checkpoint: Path,
-    documents: list[Document],
-    reading: Reading,
-    recipe: Recipe = RECIPE,
-    teacher: TeacherScores | None = None,
-    workers: int = 0,
-) -> Trainer:
-    model = load_model(checkpoint)
-    source = ExampleSource(DocumentStore(documents), reading, recipe, teacher)
-    objective = EvidenceObjective(source, recipe, model.config.d_model)
-    return Trainer(model, objective, recipe, folder, workers)
+NewTrainer = Callable[..., Trainer]
 
 
-def weights(trained: Trainer) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in trained.averaged_weights().items()}
+@pytest.fixture
+def trainer(tiny_checkpoint: Path, distinct: list[Document], reading: Reading) -> NewTrainer:
+    """Makes the trainer of a folder and a recipe, which resumes what the folder holds."""
+
+    def new(
+        folder: Path, recipe: Recipe = RECIPE, teacher: TeacherScores | None = None, workers: int = 0
+    ) -> Trainer:
+        model = load_model(tiny_checkpoint)
+        source = ExampleSource(DocumentStore(distinct), reading, recipe, teacher)
+        objective = EvidenceObjective(source, recipe, model.config.d_model)
+        return Trainer(model, objective, recipe, folder, workers)
+
+    return new
 
 
-def test_the_loss_falls(
-    tmp_path: Path,
-    tiny_checkpoint: Path,
-    documents: list[Document],
-    reading: Reading,
-    twos: Callable[[str], Teacher],
-) -> None:
-    recipe = replace(RECIPE, steps=40, teacher="twos")
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("loop") / "out"
+
+
+@pytest.fixture
+def begun(kept: Path, tmp_path: Path, trainer: NewTrainer) -> Path:
+    """A copy of a folder in which three steps of `RECIPE` were done."""
+    if not kept.exists():
+        list(trainer(kept).run(3))
+    return shutil.copytree(kept, tmp_path / "begun")
+
+
+def test_the_loss_falls(tmp_path: Path, trainer: NewTrainer, twos: Callable[[str], Teacher]) -> None:
     teacher = TeacherScores("twos", tmp_path / "teacher", twos)
-    run = trainer(tmp_path, tiny_checkpoint, documents, reading, recipe, teacher)
+    run = trainer(tmp_path, replace(RECIPE, steps=30, teacher="twos"), teacher)
     losses = [report.loss for report in run.run()]
-    assert sum(losses[-5:]) < 0.7 * sum(losses[:5])
+    assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", pytest.param("muon", marks=NEEDS_MUON)])
+@pytest.mark.parametrize(("recipe", "workers"), [(RECIPE, 0), (GROUPS, 0), (GROUPS, 1)])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
 def test_a_killed_run_goes_on_with_the_same_result(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading, optimizer: str
+    tmp_path: Path, trainer: NewTrainer, recipe: Recipe, workers: int
 ) -> None:
-    recipe = replace(RECIPE, optimizer=optimizer)
-    whole = trainer(tmp_path / "whole", tiny_checkpoint, documents, reading, recipe)
-    list(whole.run())
-    killed = trainer(tmp_path / "killed", tiny_checkpoint, documents, reading, recipe)
-    run = killed.run()
-    for _ in range(7):  # killed after step 7; the state is that of step 6
+    whole = trainer(tmp_path / "whole", recipe)
+    reports = list(whole.run())
+    run = trainer(tmp_path / "killed", recipe).run()
+    for _ in range(3):  # killed after step 3; the state is that of step 2
         next(run)
-    resumed = trainer(tmp_path / "killed", tiny_checkpoint, documents, reading, recipe)
-    assert resumed.step == 6
-    list(resumed.run())
-    expected, got = weights(whole), weights(resumed)
-    for name, value in expected.items():
+    resumed = trainer(tmp_path / "killed", recipe, workers=workers)
+    assert resumed.step == 2
+    assert [report.loss for report in resumed.run()] == [report.loss for report in reports[2:]]
+    got = resumed.averaged_weights()
+    for name, value in whole.averaged_weights().items():
         torch.testing.assert_close(got[name], value, rtol=0, atol=0, msg=name)
     steps = [json.loads(line)["step"] for line in (tmp_path / "killed" / LOG_FILE).read_text().splitlines()]
-    assert steps == list(range(1, 13))
+    assert steps == list(range(1, recipe.steps + 1))
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
-def test_a_run_with_groups_goes_on_with_the_same_result(
-    tmp_path: Path, tiny_checkpoint: Path, distinct: list[Document], reading: Reading, workers: int
-) -> None:
-    recipe = replace(RECIPE, steps=4, save_every=2, group_share=0.6, group_documents=3, group_tokens=96)
-    recipe = replace(recipe, hard_place_share=0.5, collection_share=0.5, unanswerable_near_share=0.5)
-    recipe = replace(recipe, unanswerable_share=0.2, tokens_per_pass=600)
-    whole = trainer(tmp_path / "whole", tiny_checkpoint, distinct, reading, recipe)
-    reports = list(whole.run())
-    killed = trainer(tmp_path / "killed", tiny_checkpoint, distinct, reading, recipe)
-    run = killed.run()
-    for _ in range(3):
-        next(run)
-    resumed = trainer(tmp_path / "killed", tiny_checkpoint, distinct, reading, recipe, workers=workers)
-    assert [report.loss for report in resumed.run()] == [report.loss for report in reports[2:]]
-    for name, value in weights(whole).items():
-        torch.testing.assert_close(weights(resumed)[name], value, rtol=0, atol=0, msg=name)
-
-
-def test_passes_change_memory_not_the_result(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
-) -> None:
-    one = trainer(tmp_path / "one", tiny_checkpoint, documents, reading, replace(RECIPE, steps=3))
-    several = trainer(
-        tmp_path / "several", tiny_checkpoint, documents, reading, replace(RECIPE, steps=3, tokens_per_pass=1)
-    )
+def test_passes_change_memory_not_the_result(tmp_path: Path, trainer: NewTrainer) -> None:
+    recipe = replace(RECIPE, steps=2)
+    one, several = (trainer(tmp_path / str(n), replace(recipe, tokens_per_pass=n)) for n in (16384, 1))
     for first, second in zip(one.run(), several.run(), strict=True):
         assert first.loss == pytest.approx(second.loss, rel=1e-4)
         assert first.gradient_norm == pytest.approx(second.gradient_norm, rel=1e-3)
 
 
-def test_states_of_other_runs_are_refused(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 1}, "another recipe: seed was 0 and is now 1"),
+        ({"learning_rate": 0.5}, r"learning_rate was 0\.003 and is now 0\.5"),
+        ({"schedule": "constant"}, 'schedule was "cosine" and is now "constant"'),
+    ],
+)
+def test_what_may_not_change_is_named_and_nothing_is_overwritten(
+    begun: Path, trainer: NewTrainer, changes: dict[str, Any], message: str
 ) -> None:
-    list(trainer(tmp_path, tiny_checkpoint, documents, reading).run(3))
-    with pytest.raises(ValueError, match="another recipe"):
-        trainer(tmp_path, tiny_checkpoint, documents, reading, replace(RECIPE, seed=1))
-    (tmp_path / STATE_FILE).write_bytes((tmp_path / STATE_FILE).read_bytes()[:1000])
-    with pytest.raises(ValueError, match="cannot be read"):
-        trainer(tmp_path, tiny_checkpoint, documents, reading)
+    state = (begun / STATE_FILE).read_bytes()
+    with pytest.raises(ValueError, match=message):
+        trainer(begun, replace(RECIPE, **changes))
+    assert (begun / STATE_FILE).read_bytes() == state
 
 
-def test_length_and_arithmetic_may_change_when_a_run_is_resumed(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
-) -> None:
-    list(trainer(tmp_path, tiny_checkpoint, documents, reading).run(3))
+def test_length_and_arithmetic_may_change_when_a_run_is_resumed(begun: Path, trainer: NewTrainer) -> None:
     other = replace(RECIPE, steps=5, dtype="bfloat16", tokens_per_pass=512, save_every=2, snapshot_every=2)
-    resumed = trainer(tmp_path, tiny_checkpoint, documents, reading, other)
-    assert [report.step for report in resumed.run()] == [4, 5]
+    assert [report.step for report in trainer(begun, other).run()] == [4, 5]
 
 
-def test_what_may_not_change_is_named(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+@pytest.mark.parametrize(
+    ("key", "value", "goes_on"),
+    [("compile", True, True), ("optimizer", "adamw", True), ("optimizer", "muon", False)],
+)
+def test_a_state_with_a_key_that_was_removed_is_resumed_if_that_changes_nothing(
+    begun: Path, trainer: NewTrainer, key: str, value: object, goes_on: bool
 ) -> None:
-    list(trainer(tmp_path, tiny_checkpoint, documents, reading).run(3))
-    state = (tmp_path / STATE_FILE).read_bytes()
-    with pytest.raises(ValueError, match=r"learning_rate was 0\.003 and is now 0\.5"):
-        trainer(tmp_path, tiny_checkpoint, documents, reading, replace(RECIPE, learning_rate=0.5))
-    assert (tmp_path / STATE_FILE).read_bytes() == state
+    state = torch.load(begun / STATE_FILE, weights_only=True)
+    recipe = json.loads(state["recipe"]) | {key: value}
+    del recipe["group_share"]  # and one that an older version did not know has its default
+    torch.save(state | {"recipe": json.dumps(recipe)}, begun / STATE_FILE)
+    if goes_on:
+        assert trainer(begun).step == 3
+    else:
+        with pytest.raises(ValueError, match='optimizer was "muon", and this version has no such key'):
+            trainer(begun)
 
 
-def test_a_state_that_is_older_than_a_key_is_resumed_with_its_default(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
-) -> None:
-    list(trainer(tmp_path, tiny_checkpoint, documents, reading).run(3))
-    state = torch.load(tmp_path / STATE_FILE, weights_only=True)
-    recipe = json.loads(state["recipe"])
-    for key in ("schedule", "warmup_steps", "snapshot_every", "group_share"):
-        del recipe[key]
-    torch.save(state | {"recipe": json.dumps(recipe)}, tmp_path / STATE_FILE)
-    assert trainer(tmp_path, tiny_checkpoint, documents, reading).step == 3
-    with pytest.raises(ValueError, match='schedule was "cosine" and is now "constant"'):
-        trainer(tmp_path, tiny_checkpoint, documents, reading, replace(RECIPE, schedule="constant"))
+def test_the_state_of_another_optimizer_is_refused(begun: Path, trainer: NewTrainer) -> None:
+    state = torch.load(begun / STATE_FILE, weights_only=True)
+    state["optimizer"]["param_groups"].pop()
+    torch.save(state, begun / STATE_FILE)
+    with pytest.raises(ValueError, match=r"is the state of another optimizer .*; delete it to start again"):
+        trainer(begun)
 
 
 def test_a_loss_that_is_no_number_ends_the_run_before_the_weights_change(
-    tmp_path: Path, tiny_checkpoint: Path, documents: list[Document], reading: Reading
+    tmp_path: Path, trainer: NewTrainer
 ) -> None:
-    run = trainer(tmp_path, tiny_checkpoint, documents, reading)
+    run = trainer(tmp_path)
     assert run.model.binary_head is not None
     with torch.no_grad():
         run.model.binary_head.bias.fill_(torch.nan)
@@ -201,8 +211,81 @@ def test_a_constant_rate_falls_only_in_its_last_steps() -> None:
     assert rates[100] == pytest.approx(0.1)
     longer = replace(recipe, steps=1000)
     assert [learning_rate_at(step, longer) for step in range(81)] == rates[:81]
+    stays = replace(recipe, warmup_steps=1, cooldown_share=0.0)
+    assert {learning_rate_at(step, stays) for step in range(100)} == {1.0}
 
 
-def test_a_constant_rate_without_a_cooldown_stays() -> None:
-    recipe = Recipe(steps=10, learning_rate=1.0, schedule="constant", warmup_share=0.0, cooldown_share=0.0)
-    assert {learning_rate_at(step, recipe) for step in range(10)} == {1.0}
+def test_every_weight_is_trained_and_only_matrices_decay() -> None:
+    shape = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
+    model, extra = ScannerModel(shape, match_embedding=True), nn.Linear(16, 1)
+    optimizer = new_optimizer(model, extra, Recipe(weight_decay=0.1))
+    trained = [p for group in optimizer.param_groups for p in group["params"]]
+    assert sorted(map(id, trained)) == sorted(map(id, [*model.parameters(), *extra.parameters()]))
+    free = {id(p) for group in optimizer.param_groups if not group["weight_decay"] for p in group["params"]}
+    kinds = {name.rsplit(".", 1)[-1] for name, p in model.named_parameters() if id(p) in free}
+    assert kinds == {"A_log", "D", "dt_bias", "bias", "weight"}  # weight: of norms
+    assert all((p.dim() == 1) == (id(p) in free) for p in trained)
+
+
+def test_a_log_goes_on_where_the_run_does(tmp_path: Path) -> None:
+    log = TrainingLog(tmp_path / "log.jsonl")
+    log.keep_until(0)
+    assert not log.path.exists()
+    for step in (1, 2, 3):
+        log.append({"step": step, "loss": 0.5})
+    log.append({"step": 3, "validation": {"all": {"10": 0.5}}})
+    assert log.has_validation(3)
+    assert not log.has_validation(2)
+    log.append({"step": 4, "loss": 0.5})
+    with log.path.open("a") as file:
+        file.write('{"step": 5, "lo')  # killed while it was written
+    log.keep_until(3)
+    assert [json.loads(line)["step"] for line in log.path.read_text().splitlines()] == [1, 2, 3, 3]
+    log.keep_until(2)
+    assert not log.has_validation(3)
+    log.append({"step": 3, "loss": 0.4})
+    assert json.loads(log.path.read_text().splitlines()[-1]) == {"step": 3, "loss": 0.4}
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork")
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more processes than there are cores
+def test_steps_are_the_same_whoever_draws_them(store: DocumentStore, reading: Reading) -> None:
+    recipe = Recipe(sequences_per_step=2, sequence_tokens=(128, 192, 256))
+    objective = EvidenceObjective(ExampleSource(store, reading, recipe), recipe, 16)
+
+    def drawn(steps: range, workers: int) -> list[tuple[int, list[Example]]]:
+        return list(drawn_steps(objective, recipe, steps, workers))
+
+    alone, together = drawn(range(3, 12), 0), drawn(range(3, 12), 2)
+    assert len({length for length, _ in alone}) > 1
+    for (length, examples), (other_length, others) in zip(alone, together, strict=True):
+        assert length == other_length
+        for example, other in zip(examples, others, strict=True):
+            np.testing.assert_array_equal(example.sequence.input_ids, other.sequence.input_ids)
+            np.testing.assert_array_equal(example.relevant, other.relevant)
+    assert [length for length, _ in drawn(range(5, 8), 0)] == [length for length, _ in alone[2:5]]
+
+
+def test_processes_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="workers is -1; expected 0 or more"):
+        check_workers(-1)
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    check_workers(0)
+    with pytest.raises(ValueError, match="cannot fork processes: expected 0"):
+        check_workers(2)
+
+
+def test_numba_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, found = torch.device("cpu"), importlib.util.find_spec
+    if found("numba") is not None:
+        choice = choose_training_kernels(cpu)
+        assert (choice.kernels.name, choice.kernels.packs) == ("numba", True)
+        assert choice.reason == "numba is installed"
+
+    def without_numba(name: str, *arguments: Any) -> object:
+        return None if name == "numba" else found(name, *arguments)
+
+    monkeypatch.setattr(importlib.util, "find_spec", without_numba)
+    choice = choose_training_kernels(cpu)
+    assert choice.kernels.name == "torch"
+    assert 'pip install "spscanner-rag[cpu]"' in choice.reason

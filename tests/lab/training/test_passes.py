@@ -2,37 +2,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
-from spscanner_rag.lab.training.passes import Pass, passes
+from spscanner_rag.lab.training.loop import choose_training_kernels
+from spscanner_rag.lab.training.passes import Pass, hidden_states, passes
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.scan.prepare import Reading
 
+KERNELS = choose_training_kernels(torch.device("cpu")).kernels
+NEEDS_NUMBA = pytest.mark.skipif(not KERNELS.packs, reason="no kernels that pack: numba is not installed")
 
+
+@settings(max_examples=50)
 @given(
     lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=20),
     most=st.integers(64, 8192),
-    streams=st.booleans(),
+    packs=st.booleans(),
 )
 def test_every_sequence_is_read_once_and_a_pass_is_within_its_limit(
-    lengths: list[int], most: int, streams: bool
+    lengths: list[int], most: int, packs: bool
 ) -> None:
-    found = passes(lengths, most, streams)
+    found = passes(lengths, most, packs)
     assert sorted(i for one in found for i in one.members) == list(range(len(lengths)))
     for one in found:
         assert one.members
-        assert one.is_stream == streams
-        if streams:
+        assert one.is_packed == packs
+        if packs:
             assert len(one.members) == 1 or sum(lengths[i] for i in one.members) <= most
             continue
         rows = len(one.members)
@@ -46,18 +54,20 @@ def gradients(
 ) -> dict[str, torch.Tensor]:
     model = load_model(checkpoint)
     model.requires_grad_(True)
+    if reads[0].is_packed:
+        model.use_kernels(KERNELS)
     for one in reads:
         objective.loss(model, examples, one).backward()  # type: ignore[no-untyped-call]
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("stream", [False, True])
-def test_padding_and_streams_leave_the_gradients(
-    tiny_checkpoint: Path, documents: list[Document], reading: Reading, grouped: bool, stream: bool
+@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=NEEDS_NUMBA)])
+def test_padding_and_packing_leave_the_gradients(
+    tiny_checkpoint: Path, store: DocumentStore, reading: Reading, grouped: bool, packed: bool
 ) -> None:
     recipe = Recipe(sequences_per_step=3, dtype="float32", ranking_weight=0.5)
-    source = ExampleSource(DocumentStore(documents), reading, recipe)
+    source = ExampleSource(store, reading, recipe)
     objective = EvidenceObjective(source, recipe, load_model(tiny_checkpoint).config.d_model)
     first, *others = (objective.example(number, 64) for number in range(4))
     examples = [replace(first, others=(others.pop(),)) if grouped else first, *others]
@@ -66,7 +76,32 @@ def test_padding_and_streams_leave_the_gradients(
     numbers = range(len(examples))
     expected = gradients(tiny_checkpoint, objective, examples, [Pass([i], width) for i in numbers])
     padded = [Pass([0, 1], width + CHUNK_TOKENS), Pass(numbers[2:], width)]
-    found = gradients(tiny_checkpoint, objective, examples, [Pass(numbers)] if stream else padded)
+    found = gradients(tiny_checkpoint, objective, examples, [Pass(numbers)] if packed else padded)
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value, rtol=1e-3, atol=1e-5, msg=name)
+
+
+@NEEDS_NUMBA
+@pytest.mark.parametrize("lengths", [[1], [90, 30, 1, 64]])
+def test_packed_states_are_those_of_sequences_read_alone(lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    config = Mamba2Config(d_model=16, n_layer=2, vocab_size=61, d_state=8, headdim=8)
+    model = ScannerModel(
+        config, match_embedding=True, lexical_prior=True, surroundings=True, soft=True, head=False
+    )
+    assert model.soft_match is not None
+    torch.nn.init.normal_(model.backbone.embedding.weight)
+    torch.nn.init.normal_(model.soft_match.weight)
+    draw = np.random.default_rng(0)
+    ids: list[NDArray[np.int32]] = [draw.integers(0, 61, length).astype(np.int32) for length in lengths]
+    classes = [draw.integers(0, 6, length).astype(np.int8) for length in lengths]
+    features = [draw.random((length, SOFT_FEATURES), np.float32) for length in lengths]
+    expected = [
+        hidden_states(model, [row], [own], "float32", Pass([0], len(row)), [values])[0]
+        for row, own, values in zip(ids, classes, features, strict=True)
+    ]
+    model.use_kernels(KERNELS)
+    found = hidden_states(model, ids, classes, "float32", Pass(range(len(ids))), features)
+    for states, alone in zip(found, expected, strict=True):
+        torch.testing.assert_close(states, alone, rtol=1e-4, atol=1e-4)

@@ -17,7 +17,9 @@ import torch
 from spscanner_rag.lab.training.inputs import Inputs
 from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.state_file import (
+    BEST_FILE,
     STATE_FILE,
+    BestWeights,
     check_state,
     read_state,
     read_tensors,
@@ -106,7 +108,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
     write_tensors(path, CONTENT)
     whole = path.read_bytes()
     refused = 0
-    for _ in range(200):
+    for _ in range(100):
         damaged = bytearray(whole)
         damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
         path.write_bytes(damaged)
@@ -117,7 +119,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path: Path) -> None:
         else:  # in bytes that mean nothing, such as those between the parts
             assert content["step"] == 3
             assert torch.equal(content["weights"]["a"], CONTENT["weights"]["a"])
-    assert refused > 100
+    assert refused > 50
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no resource limits")
@@ -152,14 +154,14 @@ def state(**changes: Any) -> dict[str, Any]:
         "model": {},
         "extra": {},
         "average": {},
-        "adamw": {},
+        "optimizer": {},
     }
     recipe = json.dumps(Recipe().to_dict())
     return content | {"recipe": recipe, "inputs": json.dumps(INPUTS)} | changes
 
 
-def restored(out: Path, recipe: Recipe, inputs: Inputs | None) -> dict[str, Any]:
-    return read_state(out, recipe, inputs, torch.device("cpu"), {"adamw": None})
+def restored(out: Path, recipe: Recipe, inputs: Inputs) -> dict[str, Any]:
+    return read_state(out, recipe, inputs, torch.device("cpu"))
 
 
 def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
@@ -167,7 +169,6 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
     write_tensors(tmp_path / STATE_FILE, state())
     check_state(tmp_path, Recipe(), INPUTS)
     assert restored(tmp_path, Recipe(), INPUTS)["step"] == 1
-    assert restored(tmp_path, Recipe(), None)["step"] == 1
     other: Inputs = {"--data": {"file 1": "cd" * 32}}
     message = (
         r"with other inputs: --data: got SHA-256 cdcdcdcdcdcd\.\.\. as file 1, the state was made with SHA-256 "
@@ -178,22 +179,6 @@ def test_a_state_belongs_to_a_recipe_and_inputs(tmp_path: Path) -> None:
             read(tmp_path, Recipe(), other)
         with pytest.raises(ValueError, match="another recipe: seed was 0 and is now 1"):
             read(tmp_path, replace(Recipe(), seed=1), INPUTS)
-
-
-@pytest.mark.parametrize("inputs", [None, "null"])
-def test_a_state_without_digests_is_accepted_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, inputs: str | None
-) -> None:
-    content = state(inputs=inputs)
-    write_tensors(
-        tmp_path / STATE_FILE, {name: value for name, value in content.items() if value is not None}
-    )
-    check_state(tmp_path, Recipe(), INPUTS)
-    assert caplog.messages == []
-    assert restored(tmp_path, Recipe(), INPUTS)["step"] == 1
-    (message,) = caplog.messages
-    assert message.startswith(f"{tmp_path / STATE_FILE}: ")
-    assert "could not be compared" in message
 
 
 @pytest.mark.parametrize(
@@ -220,3 +205,43 @@ def test_shapes_must_be_those_of_the_model(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=r"of another model: its tensor '[bc]' has the shape"):
             refuse_other_shapes(tmp_path, found, own)  # type: ignore[arg-type]
+
+
+def best(folder: Path, step: int = 0, recipe: Recipe | None = None, inputs: Inputs = INPUTS) -> BestWeights:
+    return BestWeights(folder, recipe or Recipe(), step, inputs, {"a": torch.tensor(0.0)})
+
+
+def offered(weights: BestWeights, step: int, value: float) -> None:
+    weights.offer(step, value, {"a": torch.tensor(float(step))})
+
+
+def test_the_highest_value_is_kept_and_found_again(tmp_path: Path) -> None:
+    kept = best(tmp_path)
+    assert kept.weights(torch.device("cpu")) is None
+    for step, value in ((10, -0.3), (20, 0.5), (30, 0.4), (40, 0.5)):
+        offered(kept, step, value)
+        assert kept.step == min(step, 20)
+    for found in (kept, best(tmp_path, 35)):
+        assert (found.step, found.value) == (20, 0.5)
+        weights = found.weights(torch.device("cpu"))
+        assert weights is not None
+        assert weights["a"].item() == 20.0
+
+
+@pytest.mark.parametrize(
+    ("step", "recipe", "inputs"),
+    [(10, Recipe(seed=1), INPUTS), (10, Recipe(), {"--data": {}}), (0, Recipe(), INPUTS)],
+)
+def test_another_run_and_one_that_starts_again_do_without_them(
+    tmp_path: Path, step: int, recipe: Recipe, inputs: Inputs
+) -> None:
+    offered(best(tmp_path), 10, 0.9)
+    assert best(tmp_path, step, recipe, inputs).weights(torch.device("cpu")) is None
+    assert not (tmp_path / BEST_FILE).exists()
+
+
+def test_best_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    best(tmp_path).offer(10, 0.5, {"a": torch.zeros(2)})
+    message = r"of another model: its tensor 'a'.*; delete it, and the best weights are"
+    with pytest.raises(ValueError, match=message):
+        best(tmp_path, 10)

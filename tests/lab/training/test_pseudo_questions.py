@@ -1,7 +1,6 @@
 """Pseudo-questions: every kind, with evidence that is exactly what it says."""
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,10 @@ from hypothesis import strategies as st
 
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.training.pseudo_questions import (
+    HEADINGS,
+    MASKED,
+    NEGATIVES,
+    PHRASES,
     SECTION_SENTENCES,
     WordRarity,
     heading_questions,
@@ -19,7 +22,6 @@ from spscanner_rag.lab.training.pseudo_questions import (
     pseudo_question_file,
     text_pieces,
 )
-from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 HARBOUR = """The harbour of Saltmoor
@@ -148,9 +150,6 @@ def test_pieces_end_where_paragraphs_do() -> None:
     assert all(piece.rstrip().endswith(".") for piece in text_pieces(unparted, 300))
 
 
-RECIPE = Recipe(pseudo_headings=2, pseudo_phrases=3, pseudo_masked=4, pseudo_negatives=2)
-
-
 def many() -> list[Document]:
     texts = [
         HARBOUR.replace("Saltmoor", name).replace("harbour", f"{name} quay")
@@ -160,17 +159,17 @@ def many() -> list[Document]:
 
 
 def test_documents_get_the_mix_of_the_recipe_the_same_every_time() -> None:
-    found = list(pseudo_documents(many(), RARITY, RECIPE))
-    assert found == list(pseudo_documents(many(), RARITY, RECIPE))
-    assert found != list(pseudo_documents(many(), RARITY, replace(RECIPE, seed=1)))
+    found = list(pseudo_documents(many(), RARITY, 0))
+    assert found == list(pseudo_documents(many(), RARITY, 0))
+    assert found != list(pseudo_documents(many(), RARITY, 1))
     for made in found:
         kinds = [question.qid.rsplit("-", 1)[1] for question in made.questions if question.answerable]
-        assert kinds == ["heading"] * 2 + ["phrase"] * 3 + ["masked"] * 4
+        masked = len(kinds) - HEADINGS - PHRASES
+        assert 0 < masked <= MASKED
+        assert kinds == ["heading"] * HEADINGS + ["phrase"] * PHRASES + ["masked"] * masked
         assert len({question.qid for question in made.questions}) == len(made.questions)
         for question in made.questions:
             assert all(0 <= start < end <= len(made.text) for start, end in question.evidence)
-    none = replace(RECIPE, pseudo_headings=0, pseudo_phrases=0, pseudo_masked=0)
-    assert list(pseudo_documents(many(), RARITY, none)) == []
 
 
 def test_negatives_are_questions_of_other_documents() -> None:
@@ -181,34 +180,32 @@ def test_negatives_are_questions_of_other_documents() -> None:
         )
         for number in range(10, 14)
     ]
-    found = list(pseudo_documents([*many(), *animals], RARITY, RECIPE))
+    found = list(pseudo_documents([*many(), *animals], RARITY, 0))
     asked = {question.text for made in found[:12] for question in made.questions}
     last = [question for question in found[-1].questions if not question.answerable]
-    assert len(last) == RECIPE.pseudo_negatives
+    assert len(last) == NEGATIVES
     for question in last:
         assert question.evidence == ()
         assert question.text in asked
     assert not [
         question for question in found[0].questions if not question.answerable
     ]  # there is none to take yet
-    eager = list(pseudo_documents([*many(), *animals], RARITY, replace(RECIPE, pseudo_negatives=10**6)))
-    assert sum(not question.answerable for question in eager[-1].questions) > len(last)  # all there are
 
 
 def test_long_texts_become_several_documents_and_short_ones_none() -> None:
     whole = document("\n\n".join([HARBOUR] * 10))
-    found = list(pseudo_documents([whole], RARITY, replace(RECIPE, pseudo_characters=3000)))
+    found = list(pseudo_documents([whole], RARITY, 0, most_characters=3000))
     assert len(found) > 2
     assert "".join(made.text for made in found) == whole.text
     assert [made.doc_id for made in found] == [f"d-1.{number}" for number in range(1, len(found) + 1)]
     assert all(len(made.text) <= 3000 for made in found)
-    assert list(pseudo_documents([document("It rained. " * 5)], RARITY, RECIPE)) == []
+    assert list(pseudo_documents([document("It rained. " * 5)], RARITY, 0)) == []
 
 
 @given(st.text("aB 1.\n?é", max_size=400))
 @pytest.mark.filterwarnings("error")
 def test_any_text_is_taken(text: str) -> None:
-    for made in pseudo_documents([document(text)], RARITY, RECIPE):
+    for made in pseudo_documents([document(text)], RARITY, 0):
         assert made.text in text
         for question in made.questions:
             assert question.text.strip()
@@ -229,17 +226,15 @@ def texts(tmp_path: Path) -> list[Path]:
 
 def test_the_file_is_a_question_file_made_once(tmp_path: Path, texts: list[Path]) -> None:
     messages: list[str] = []
-    path = pseudo_question_file(texts, Recipe(), tmp_path / "made", messages.append)
+    path = pseudo_question_file(texts, 0, tmp_path / "made", messages.append)
     documents = list(read_documents([path]))
     assert [document.doc_id for document in documents] == ["a-1.1", "a-2.1", "b-1.1", "b-2.1"]
     assert {document.source for document in documents} == {"a", "b"}
     assert all(document.questions for document in documents)
     assert len(messages) == 2
-    for recipe in (Recipe(), Recipe(learning_rate=1.0, pseudo_weight=0.5)):
-        assert pseudo_question_file(texts, recipe, tmp_path / "made", messages.append) == path
+    assert pseudo_question_file(texts, 0, tmp_path / "made", messages.append) == path
     assert len(messages) == 2
-    for recipe in (Recipe(seed=1), replace(Recipe(), pseudo_masked=1)):
-        assert pseudo_question_file(texts, recipe, tmp_path / "made") != path
+    assert pseudo_question_file(texts, 1, tmp_path / "made") != path
 
 
 def test_a_killed_run_makes_it_again(tmp_path: Path, texts: list[Path]) -> None:
@@ -247,13 +242,13 @@ def test_a_killed_run_makes_it_again(tmp_path: Path, texts: list[Path]) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pseudo_question_file(texts, Recipe(), tmp_path / "made", killed)
-    path = pseudo_question_file(texts, Recipe(), tmp_path / "made")
-    assert path.read_bytes() == pseudo_question_file(texts, Recipe(), tmp_path / "other").read_bytes()
+        pseudo_question_file(texts, 0, tmp_path / "made", killed)
+    path = pseudo_question_file(texts, 0, tmp_path / "made")
+    assert path.read_bytes() == pseudo_question_file(texts, 0, tmp_path / "other").read_bytes()
 
 
 def test_texts_that_give_no_question_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Too short.")
     with pytest.raises(ValueError, match=r"a\.txt: no pseudo-question could be made"):
-        pseudo_question_file([tmp_path / "a.txt"], Recipe(), tmp_path / "made")
+        pseudo_question_file([tmp_path / "a.txt"], 0, tmp_path / "made")
     assert list((tmp_path / "made").iterdir()) == []

@@ -2,13 +2,21 @@ import random
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.training.data.documents import DocumentStore
-from spscanner_rag.lab.training.data.questions import QuestionDraw
+from spscanner_rag.lab.training.data.questions import (
+    Negatives,
+    QuestionDraw,
+    bm25_scores,
+    hard_negative,
+    same_words,
+)
 from spscanner_rag.lab.training.data.source_collections import SourceCollections
 from spscanner_rag.lab.training.recipe import Recipe
+from spscanner_rag.lexical.words import index_words
 from spscanner_rag.scan.prepare import Reading
 
 RECIPE = Recipe(source_cap=30)
@@ -23,13 +31,6 @@ def test_sources_are_drawn_by_weight_and_questions_evenly(store: DocumentStore) 
     shares = Counter(store.without_text(d.document).source for d in drawn)
     assert shares["roads"] / 3000 == pytest.approx(0.5 / (0.5 + (24 / 30) ** 0.7), abs=0.04)
     assert len({(d.document, d.place) for d in drawn}) == 72
-
-
-def test_plain_text_has_a_factor_of_its_own(store: DocumentStore) -> None:
-    questions = QuestionDraw(store, replace(RECIPE, pseudo_weight=0.25), {"roads"})
-    assert questions.source_weights["roads"] == 0.25
-    with pytest.raises(ValueError, match="no question with evidence"):
-        QuestionDraw(store, replace(RECIPE, pseudo_weight=0.0), {"roads", "walks"})
 
 
 def test_a_source_of_weight_zero_is_never_drawn(store: DocumentStore) -> None:
@@ -102,8 +103,70 @@ def test_another_document_s_question_is_asked_of_the_nearest_that_does_not_answe
     corpus[2] = replace(corpus[2], title="a!")  # belongs to the first
     recipe = replace(RECIPE, unanswerable_share=0.5, unanswerable_near_share=0.999)
     store = DocumentStore(corpus)
-    questions = QuestionDraw(store, recipe, (), SourceCollections(store, reading, {"roads"}))
+    questions = QuestionDraw(store, recipe, SourceCollections(store, reading, {"roads"}))
     drawn = [questions.unanswered(random.Random(seed)) for seed in range(20)]
     # the nearest has the answer, the second belongs to the question's own document
     places = {(d.document, d.place, d.answered) for d in drawn if d is not None and d.question == question}
     assert places == {(3, None, False)}
+
+
+def test_pieces_of_a_text_and_documents_of_one_title_are_related() -> None:
+    documents = [
+        Document("novel-1.1", "novels", "", "", ()),
+        Document("novel-1.2", "novels", "", "", ()),
+        Document("novel-2.1", "novels", "", "", ()),
+        Document("a", "novels", "The House", "", ()),
+        Document("b", "novels", "the  house!", "", ()),
+        Document("c", "novels", "The Horse", "", ()),
+    ]
+    negatives = Negatives(DocumentStore(documents))
+    related = {(i, j) for i in range(6) for j in range(6) if negatives.related(i, j)}
+    assert related == {(i, i) for i in range(6)} | {(0, 1), (1, 0), (3, 4), (4, 3)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "text", "found"),
+    [
+        (("2008",), "It happened in 2008.", True),
+        (("2008",), "It happened in 12008.", False),
+        (("the sun",), "Was it THE SUN?", True),
+        (("$5 (each)",), "They cost $5 (each).", True),
+        (("", " "), "Anything.", False),
+        ((), "Anything.", False),
+    ],
+)
+def test_an_answer_is_found_in_whole_words(answers: tuple[str, ...], text: str, found: bool) -> None:
+    negatives = Negatives(DocumentStore([]))
+    assert negatives.have_answer(text, "news", Question("q", "?", (), answers=answers)) == found
+
+
+def test_an_answer_to_questions_about_many_documents_is_a_label() -> None:
+    def asked(number: int, source: str) -> Document:
+        answers = ("Increased.", f"by {number} %") if number < 6 else (f"by {number} %",)
+        return Document(f"{source}-{number}", source, "", "", (Question("q", "?", (), answers=answers),))
+
+    negatives = Negatives(DocumentStore([asked(n, "trials") for n in range(100)] + [asked(0, "news")]))
+    question = Question("q", "?", (), answers=("increased", "by 3 %"))
+    assert not negatives.have_answer("It increased.", "trials", question)
+    assert negatives.have_answer("It increased.", "news", question)
+    assert negatives.have_answer("It increased by 3 %, they say.", "trials", question)
+
+
+def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> None:
+    assert same_words("  Who  sang, then?") == same_words("who sang then")
+    assert same_words("Who sang?") != same_words("Who sings?")
+
+
+def test_one_of_the_best_allowed_sentences_is_drawn() -> None:
+    scores = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    allowed = np.array([False, True, True, True, True])
+    assert {hard_negative(scores, allowed, random.Random(seed)) for seed in range(50)} == {1, 2, 3}
+    assert hard_negative(scores, np.zeros(5, bool), random.Random(0)) is None
+    assert {hard_negative(scores, scores == 4.0, random.Random(seed)) for seed in range(9)} == {1}
+
+
+def test_bm25_scores_are_positive_where_a_word_is_shared() -> None:
+    sentences = ["The red fox slept. ", "A fox ran. ", "The dog ran. ", "It was red. ", "Nothing else. "]
+    scores = bm25_scores(index_words(sentences), "Where did the red foxes sleep?")
+    assert scores.argmax() == 0
+    assert (scores > 0).tolist() == [True, True, False, True, False]

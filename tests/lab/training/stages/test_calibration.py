@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_checkpoint, load_model
 from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.sampling import sample_questions
 from spscanner_rag.lab.training.data.documents import DocumentStore
 from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.recipe import Recipe
-from spscanner_rag.lab.training.stages.calibration import calibrate, fitted_shift, loss_shift
+from spscanner_rag.lab.training.stages.calibration import (
+    calibrate,
+    fitted_shift,
+    loss_shift,
+    mean_recall,
+    validate,
+)
 from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.results.selection import sigmoid
 from spscanner_rag.scan.prepare import Reading
@@ -115,3 +122,23 @@ def test_the_shift_for_balanced_positives_is_that_for_their_weight(
     weight = float((~relevant).sum() / relevant.sum())
     assert loss_shift(model, examples, "balanced", 512) == loss_shift(model, examples, weight, 512)
     assert loss_shift(model, examples, "balanced", 512) != loss_shift(model, examples, 2 * weight, 512)
+
+
+def test_recall_is_that_of_the_scanners_ranking(tiny_checkpoint: Path, documents: list[Document]) -> None:
+    scanner = Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32")
+    sample = {"walks": sample_questions(documents, 5)["walks"]}
+    recalls = validate(scanner, sample)
+    found = []
+    for document, question in sample["walks"]:
+        result = scanner.scan(question.text, document.text)
+        relevant = relevant_units(result.starts, result.ends, question.evidence)
+        found.append(float(relevant[result.logits.argmax()]))
+    assert recalls["walks"][1] == pytest.approx(sum(found) / len(found))
+    assert recalls["walks"][50] == 1.0  # ten sentences
+    assert recalls["macro"] == recalls["walks"]
+
+
+def test_the_macro_mean_counts_sources_alike() -> None:
+    values = [{1: 0.0, 5: 0.2, 10: 0.4, 50: 1.0}, {1: 1.0, 5: 0.4, 10: 0.4, 50: 1.0}]
+    assert mean_recall(values) == pytest.approx({1: 0.5, 5: 0.3, 10: 0.4, 50: 1.0})
+    assert mean_recall([]) == {1: 0.0, 5: 0.0, 10: 0.0, 50: 0.0}

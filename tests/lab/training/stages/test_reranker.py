@@ -291,13 +291,6 @@ def test_what_a_reranker_has_no_use_for_is_refused(
         RerankerStage(replace(files, text=text), recipe, torch.device("cpu"), lambda message: None)
 
 
-def test_keys_of_the_recipe_are_checked() -> None:
-    with pytest.raises(ValueError, match="rerank_unit is 'word'"):
-        Recipe(rerank_unit="word")
-    with pytest.raises(ValueError, match="rerank_negatives is 0"):
-        Recipe(rerank_negatives=0)
-
-
 def test_columns_need_passages_without_the_answer(start: Checkpoint) -> None:
     text = "The heron nests."
     question = Question("q", "Who nests?", ((0, len(text)),))

@@ -1,0 +1,479 @@
+"""Whole runs through the command, from files to a checkpoint that scans, and again after a kill."""
+
+import json
+import os
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spscanner_rag import Scanner
+from spscanner_rag.apps.cli import main
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from spscanner_rag.checkpoint.file_access import write_word_vectors
+from spscanner_rag.files.folder_lock import folder_lock
+from spscanner_rag.lab.evidence.questions import Document
+from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.training.loop import LOG_FILE
+from spscanner_rag.lab.training.recipe import Recipe, read_recipe
+from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
+from spscanner_rag.lab.training.start import RunFiles
+from spscanner_rag.lab.training.state_file import BEST_FILE, STATE_FILE
+from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun, steps_before
+from spscanner_rag.lexical.word_vectors import WordVectors
+from spscanner_rag.scan.devices import choose
+from tests.lab.training.conftest import RECIPE, SHAPE
+
+LEXICAL = "reanchor_tokens = 32\nlexical_match = true\nlexical_prior = true\n"
+OTTER = ("Where was the otter?", "An otter came. Then it left. Nobody saw it.")
+CPU = torch.device("cpu")
+
+
+def train(*arguments: object) -> int:
+    return main(["train", *map(str, arguments)])
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def logged(out: Path, key: str) -> list[dict[str, Any]]:
+    records = [json.loads(line) for line in (out / LOG_FILE).read_text().splitlines()]
+    return [record for record in records if key in record]
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@dataclass
+class Run:
+    """The files of a run, in a folder of their own, and what it wrote."""
+
+    folder: Path
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def arguments(self) -> list[object]:
+        config, data, dev = (self.folder / name for name in ("shape.json", "train.jsonl", "dev.jsonl"))
+        return ["--config", config, "--data", data, "--validation", dev, "--out", self.out]
+
+    def again(self, recipe: str = "") -> int:
+        text = (self.folder / "recipe.toml").read_text(encoding="utf-8")
+        return train(written(self.folder, "again.toml", recipe or text), *self.arguments)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory, corpus_file: Path, validation_file: Path) -> Run:
+    """A finished run, which no test may change."""
+    run = Run(tmp_path_factory.mktemp("run"))
+    for name, file in (("train.jsonl", corpus_file), ("dev.jsonl", validation_file)):
+        shutil.copy(file, run.folder / name)
+    written(run.folder, "shape.json", json.dumps(SHAPE))
+    recipe = written(run.folder, "recipe.toml", RECIPE + LEXICAL + "keep_best = true\n")
+    assert train(recipe, *run.arguments) == 0
+    return run
+
+
+@pytest.fixture
+def finished(once: Run, tmp_path: Path) -> Run:
+    """A copy of that run."""
+    return Run(shutil.copytree(once.folder, tmp_path / "run"))
+
+
+@pytest.fixture
+def shape(tmp_path: Path) -> Path:
+    return written(tmp_path, "shape.json", json.dumps(SHAPE))
+
+
+@pytest.fixture
+def plain_text(tmp_path: Path) -> Path:
+    story = (
+        "In {0} Captain Brown signed the treaty of Oban with the council, and it rained in Oban all day. "
+        * 12
+    )
+    return written(tmp_path, "walks.txt", "\n\x1e\n".join(story.format(year) for year in range(1900, 1906)))
+
+
+def test_from_nothing_to_a_scanner(once: Run) -> None:
+    scanner = Scanner.from_pretrained(once.out, device="cpu")
+    settings = scanner.checkpoint.settings
+    assert (settings.reanchor_tokens, settings.match, settings.prior) == (32, True, True)
+    assert settings.training["questions_by_source"] == {"roads": 48, "walks": 24}
+    assert set(settings.training["validation_recall"]) == {"walks", "macro"}
+    assert len(scanner.scan(*OTTER).sentences) == 3
+    assert [record["step"] for record in logged(once.out, "validation")] == [2, 4, 4]
+    card = (once.out / "README.md").read_text(encoding="utf-8")
+    assert "| walks | 24 |" in card
+    assert "| macro |" in card
+    assert str(once.folder) not in card.replace(str(once.folder / "shape.json"), "")
+
+
+def test_a_finished_scanner_is_a_base_that_keeps_its_way_of_reading(
+    once: Run, tmp_path: Path, corpus_file: Path
+) -> None:
+    plain = written(tmp_path, "plain.toml", RECIPE)
+    assert train(plain, "--base", once.out, "--data", corpus_file, "--out", tmp_path / "tuned") == 0
+    settings = load_checkpoint(tmp_path / "tuned").settings
+    assert (settings.reanchor_tokens, settings.match, settings.prior) == (32, True, True)
+    assert settings.training["before"] == load_checkpoint(once.out).settings.training
+    assert "Not measured" in (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8")
+
+
+def test_from_word_vectors_to_a_soft_scanner(tmp_path: Path, shape: Path, corpus_file: Path) -> None:
+    words = ("badger", "heron", "otter", "crossed", "road", "walk")
+    random = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
+    write_word_vectors(tmp_path / "table", WordVectors.of_vectors(words, random, "a model (MIT)"))
+    soft = RECIPE + LEXICAL + "lexical_surroundings = true\nlexical_soft = true\n"
+    first = written(tmp_path, "soft.toml", soft + "embedding_start = true\nrecall_start = true\n")
+    arguments = ["--config", shape, "--data", corpus_file, "--word-vectors", tmp_path / "table"]
+    assert train(first, *arguments, "--out", tmp_path / "soft") == 0
+    scanner = Scanner.from_pretrained(tmp_path / "soft", device="cpu")
+    assert scanner.checkpoint.word_vectors is not None
+    assert scanner.checkpoint.word_vectors.words == words
+    model = scanner.checkpoint.model
+    assert model.soft_match is not None
+    assert model.soft_prior is not None
+    assert model.soft_match.weight.abs().max() > 0, "trained"
+    assert model.soft_prior.weight.abs().max() > 0, "trained"
+    assert len(scanner.scan("Where was the otter?", "An otter came. A badger crossed.").sentences) == 2
+    card = (tmp_path / "soft" / "README.md").read_text(encoding="utf-8")
+    assert "| Word vectors | 6 words of 8 dimensions, made with a model (MIT) |" in card
+    # as a base it brings its own table
+    again = written(tmp_path, "again.toml", soft)
+    base = ["--base", tmp_path / "soft", "--data", corpus_file]
+    assert train(again, *base, "--out", tmp_path / "more") == 0
+    assert load_checkpoint(tmp_path / "more").word_vectors is not None
+
+
+def test_from_plain_text_and_questions_to_a_scanner(
+    tmp_path: Path, shape: Path, plain_text: Path, corpus_file: Path
+) -> None:
+    recipe = written(tmp_path, "pseudo.toml", RECIPE + LEXICAL + "unanswerable_share = 0.2\n")
+    for data, sources in (([], {"walks"}), (["--data", corpus_file], {"walks", "roads"})):
+        out = tmp_path / str(len(sources))
+        assert train(recipe, "--config", shape, "--text", plain_text, *data, "--out", out) == 0
+        assert set(load_checkpoint(out).settings.training["questions_by_source"]) == sources
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("both", "either a base checkpoint"),
+        ("neither", "either a base checkpoint"),
+        ("missing", "no such file"),
+        ("broken data", "line 1: expected a string under 'text'"),
+        ("broken shape", "headdim"),
+        ("shared", "every training document shares text"),
+        ("text as data", "give it as --text"),
+        ("nothing", "expected --data with questions or --text"),
+        ("best", "keep_best is true, but there is nothing to choose by"),
+        ("mean", "validation: got the source 'macro', the name of a mean"),
+    ],
+)
+def test_bad_input_is_one_line_and_trains_nothing(
+    case: str,
+    message: str,
+    tmp_path: Path,
+    shape: Path,
+    corpus_file: Path,
+    plain_text: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = corpus_file.read_text(encoding="utf-8").splitlines()[0]
+    broken = written(tmp_path, "broken.jsonl", '{"doc_id": "a"}\n')
+    mean = written(tmp_path, "mean.jsonl", line.replace('"source": "walks"', '"source": "macro"'))
+    odd = written(tmp_path, "odd.json", json.dumps(SHAPE | {"d_model": 17}))
+    new, data = ["--config", shape], ["--data", corpus_file]
+    given: list[object] = {
+        "both": [*new, "--base", tmp_path, *data],
+        "neither": data,
+        "missing": [*new, "--data", tmp_path / "no.jsonl"],
+        "broken data": [*new, "--data", broken],
+        "broken shape": ["--config", odd, *data],
+        "shared": [*new, *data, "--validation", corpus_file],
+        "text as data": [*new, "--data", plain_text],
+        "nothing": new,
+        "best": [*new, *data],
+        "mean": [*new, *data, "--validation", mean],
+    }[case]
+    recipe = written(tmp_path, "recipe.toml", RECIPE + "keep_best = true\n" * (case == "best"))
+    out = tmp_path / "out"
+    assert train(recipe, *given, "--out", out, "--no-progress") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (out / "model.safetensors").exists()
+
+
+def test_a_run_ends_with_the_calibration_that_its_recipe_wants(
+    finished: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(finished.out)
+    biases = []
+    for number in (0, 3):  # the second only calibrates: the first has trained
+        assert finished.again(RECIPE + f"calibration_questions = {number}\n") == 0
+        assert ("calibrated: logits times" in capsys.readouterr().err) == bool(number)
+        head = load_checkpoint(finished.out).model.binary_head
+        assert head is not None
+        biases.append(head.bias.item())
+    assert abs(biases[1] - biases[0]) > 0.1
+
+
+def test_a_tenth_of_the_named_sources_is_held_out(documents: list[Document]) -> None:
+    held_out: list[Document] = []
+    training = list(set_aside(documents, ["roads"], held_out))
+    assert held_out == [d for d in documents if d.source == "roads" and is_held_out(d.doc_id)] != []
+    assert training == [document for document in documents if document not in held_out]
+    assert list(set_aside(documents, [], [])) == documents
+
+
+def test_documents_that_share_text_with_the_validation_are_left_out(
+    tmp_path: Path, shape: Path, corpus_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # the first day of "walks" and of "roads" have the same ten sentences, one of which is to be validated on
+    line = json.loads(corpus_file.read_text(encoding="utf-8").splitlines()[0])
+    line["text"] = f"Somebody else wrote what follows here. {line['text'].upper()}"
+    line["questions"] = line["questions"][:1]
+    dev = written(tmp_path, "dev.jsonl", json.dumps(line) + "\n")
+    recipe, out = written(tmp_path, "recipe.toml", RECIPE), tmp_path / "out"
+    given = ["--config", shape, "--data", corpus_file, "--validation", dev, "--out", out]
+    assert train(recipe, *given) == 0
+    assert "2 documents are not trained on" in capsys.readouterr().err
+    training = load_checkpoint(out).settings.training
+    assert (training["questions_by_source"], training["left_out"]) == ({"roads": 44, "walks": 20}, 2)
+    assert "2 documents that share text" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_best_weights_are_saved_and_survive_a_kill(once: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = replace(
+        read_recipe(once.folder / "recipe.toml"), steps=6, dtype="float32", save_every=1, snapshot_every=0
+    )
+    values = {2: 0.3, 4: 0.9, 6: 0.5}  # at step 4 the weights are the best
+    validated: list[int] = []
+    weights: dict[int, torch.Tensor] = {}
+
+    def run(out: Path, kill_at: int | None = None) -> Path:
+        files = RunFiles(
+            [once.folder / "train.jsonl"],
+            [once.folder / "dev.jsonl"],
+            out,
+            None,
+            once.folder / "shape.json",
+            out / "teacher",
+        )
+        current = TrainingRun(files, numbers, CPU)
+
+        def validate(checkpoint: Checkpoint, final: bool) -> Validation:
+            step = current.trainer.step
+            if final:
+                return Validation(0.0, {"macro": dict.fromkeys(("1", "5", "10", "50"), 0.0)}, ())
+            if step == kill_at:
+                raise KeyboardInterrupt
+            validated.append(step)
+            weights[step] = checkpoint.model.backbone.embedding.weight.detach().clone()
+            return Validation(values[step], {}, ())
+
+        monkeypatch.setattr(current.stage, "validate", validate)
+        current.train(lambda report: None, lambda step, validation: None)
+        return out
+
+    folder = once.folder.parent / f"{once.folder.name}-best"
+    whole = run(folder / "whole")
+    assert validated == [2, 4, 6]
+    saved = load_checkpoint(whole)
+    assert saved.settings.training["best_step"] == 4
+    assert "6, weights of step 4" in (whole / "README.md").read_text(encoding="utf-8")
+    embedding = saved.model.backbone.embedding.weight
+    torch.testing.assert_close(embedding, weights[4].bfloat16().float(), rtol=0, atol=0)
+    assert not torch.equal(weights[4], weights[6])
+    validated.clear()
+    with pytest.raises(KeyboardInterrupt):
+        run(folder / "killed", kill_at=4)  # the state of step 4 is saved, its validation is not
+    resumed = load_checkpoint(run(folder / "killed"))
+    assert validated == [2, 4, 6]
+    torch.testing.assert_close(resumed.model.backbone.embedding.weight, embedding)
+    validated.clear()
+    run(folder / "killed")  # a finished run has nothing left to do
+    assert validated == []
+
+
+def test_snapshots_are_scanners_and_a_run_that_has_them_can_be_lengthened(
+    finished: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (finished.folder / "recipe.toml").read_text(encoding="utf-8").replace("keep_best = true\n", "")
+    shutil.rmtree(finished.out)
+    assert finished.again(text) == 0
+    assert not (finished.out / SNAPSHOTS).exists()
+    assert finished.again(text.replace("steps = 4", "steps = 6") + "snapshot_every = 3\n") == 0
+    assert "found the state of step 4, from which the run goes on" in capsys.readouterr().err
+    (folder,) = (finished.out / SNAPSHOTS).iterdir()
+    assert folder.name == "step-6"
+    snapshot = Scanner.from_pretrained(folder, device="cpu")
+    assert snapshot.checkpoint.settings.training["steps"] == 6
+    assert "Not measured" in (folder / "README.md").read_text(encoding="utf-8")
+    last = Scanner.from_pretrained(finished.out, device="cpu")
+    np.testing.assert_array_equal(snapshot.scan(*OTTER).logits, last.scan(*OTTER).logits)
+    assert finished.again(text.replace("1e-3", "2e-3")) == 2
+    assert "learning_rate was 0.001 and is now 0.002" in capsys.readouterr().err
+
+
+def test_a_base_that_training_makes_worse_is_kept(
+    once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, dev = [once.folder / "train.jsonl"], [once.folder / "dev.jsonl"]
+    files = RunFiles(data, dev, tmp_path / "out", str(once.out), None, tmp_path / "teacher")
+    run = TrainingRun(files, read_recipe(once.folder / "recipe.toml"), CPU)
+    validated: list[int] = []
+
+    def validate(checkpoint: Checkpoint, final: bool) -> Validation:
+        validated.append(run.trainer.step)
+        return Validation(-run.trainer.step, {}, ())
+
+    monkeypatch.setattr(run.stage, "validate", validate)
+    run.train(lambda report: None, lambda step, validation: None)
+    assert validated == [0, 2, 4, 4]
+    tuned, before = load_checkpoint(files.out), load_checkpoint(once.out)
+    assert tuned.settings.training["best_step"] == 0
+    assert "4, weights of step 0" in (files.out / "README.md").read_text(encoding="utf-8")
+    torch.testing.assert_close(tuned.model.state_dict(), before.model.state_dict(), rtol=0, atol=0)
+
+
+def test_a_base_whose_scores_are_low_is_trained_as_if_they_were_not(
+    once: Run, tmp_path: Path, corpus_file: Path
+) -> None:
+    plain, low = written(tmp_path, "recipe.toml", RECIPE + 'dtype = "float32"\n'), tmp_path / "low"
+    lowered = load_checkpoint(once.out)
+    assert lowered.model.binary_head is not None
+    with torch.no_grad():
+        lowered.model.binary_head.bias -= 4.0  # as a calibration does: no rank changes
+    save_checkpoint(low, lowered.model, lowered.settings, lowered.tokenizer)
+    tuned = {}
+    for start in (once.out, low):
+        out = tmp_path / f"tuned-{start.name}"
+        assert train(plain, "--base", start, "--data", corpus_file, "--out", out) == 0
+        head = load_checkpoint(out).model.binary_head
+        assert head is not None
+        tuned[start] = ([record["loss"] for record in logged(out, "loss")], head.bias.item())
+    assert tuned[low][0] == pytest.approx(tuned[once.out][0], abs=1e-4)
+    assert tuned[low][1] == pytest.approx(tuned[once.out][1] - 4.0, abs=1e-3)  # and they stay low
+
+
+def test_arithmetic_is_chosen_by_the_device_if_that_is_wanted(once: Run, tmp_path: Path) -> None:
+    recipe = replace(read_recipe(once.folder / "recipe.toml"), dtype="auto", keep_best=False)
+    config, data = once.folder / "shape.json", [once.folder / "train.jsonl"]
+    run = TrainingRun(RunFiles(data, [], tmp_path / "out", None, config, tmp_path / "teacher"), recipe, CPU)
+    assert run.recipe.dtype == str(choose("cpu").dtype).removeprefix("torch.")
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "before", "after"),
+    [
+        ("--data", "train.jsonl", b"badger", b"dragon"),
+        ("--validation", "dev.jsonl", b"badger", b"dragon"),
+        ("--config", "shape.json", b'"d_state": 8', b'"d_state":  8'),
+        ("tokenizer", "out/tokenizer.json", b'"!":0,"\\"":1', b'"!":1,"\\"":0'),
+    ],
+)
+def test_a_run_resumes_only_with_its_inputs(
+    what: str, name: str, before: bytes, after: bytes, finished: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The copy lies elsewhere: paths may change. That a base counts, too, is tested beside `inputs_of`."""
+    changed = finished.folder / name
+    assert before in changed.read_bytes()
+    changed.write_bytes(changed.read_bytes().replace(before, after, 1))
+    saved = content(finished.out)
+    assert finished.again() == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert f"{STATE_FILE} is the state of a run with other inputs: {what}: got SHA-256" in error
+    assert "give the same again to resume it, or another --out to start again" in error
+    assert content(finished.out) == saved
+
+
+@pytest.mark.parametrize("name", [STATE_FILE, BEST_FILE])
+@pytest.mark.parametrize("damage", ["empty", "foreign", "cut", "wider"])
+def test_damaged_files_of_a_run_are_one_line(
+    name: str, damage: str, finished: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = finished.out / name
+    if damage == "wider":  # tensors of another model in a file of this run
+        saved = torch.load(path, weights_only=True)
+        key = "model" if name == STATE_FILE else "weights"
+        saved[key]["backbone.embedding.weight"] = torch.zeros(3, 3)
+        torch.save(saved, path)
+    else:
+        whole = path.read_bytes()
+        path.write_bytes({"empty": b"", "foreign": b"hello world", "cut": whole[:-1000]}[damage])
+    damaged = path.read_bytes()
+    assert finished.again() == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"spscanner: {path} ")
+    assert "delete it" in error or "another --out" in error
+    assert path.read_bytes() == damaged
+
+
+def test_two_runs_do_not_share_a_folder(finished: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = content(finished.out)
+    with folder_lock(finished.out):
+        assert finished.again() == 2
+        assert f"{finished.out}: in use by another run (process {os.getpid()})" in capsys.readouterr().err
+        assert saved.items() <= content(finished.out).items()
+    leftover = finished.out / SNAPSHOTS / f".step-2-{'0' * 32}.partial"
+    leftover.mkdir(parents=True)
+    assert finished.again() == 0
+    assert "removed 1 unfinished files" in capsys.readouterr().err
+    assert not leftover.exists()
+
+
+EIGHT = Recipe(sequences_per_step=8, seed=3)
+
+
+def run_record(steps: object = 100, stage: str = "evidence", **recipe: object) -> dict[str, Any]:
+    return {"stage": stage, "steps": steps, "recipe": {"sequences_per_step": 8, "seed": 3} | recipe}
+
+
+@pytest.mark.parametrize(
+    ("record", "steps"),
+    [
+        ({}, 0),
+        (None, 0),
+        (run_record(), 100),
+        (run_record(sequences_per_step=12), 150),
+        (run_record(5, sequences_per_step=7), 5),  # 35 examples in steps of 8
+        (run_record(seed=4), 0),
+        (run_record(stage="reranker"), 0),
+        (run_record() | {"before": run_record(20) | {"before": run_record(seed=0)}}, 120),
+        ({"steps": 10, "recipe": {"seed": 3}}, 10),  # the record of the first runs names no stage
+        (run_record("many") | {"before": run_record(-5) | {"before": run_record(True)}}, 0),
+        (run_record() | {"recipe": "lost", "before": [1]}, 0),
+    ],
+)
+def test_steps_before(record: object, steps: int) -> None:
+    assert steps_before(record, EIGHT) == steps
+
+
+def test_a_run_from_a_trained_base_draws_other_examples(
+    once: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = replace(read_recipe(once.folder / "recipe.toml"), steps=2, keep_best=False)
+    data = [once.folder / "train.jsonl"]
+    files = RunFiles(data, [], tmp_path / "out", str(once.out), None, tmp_path / "teacher")
+    run = TrainingRun(files, recipe, CPU)
+    drawn, example = [], run.trainer._objective.example
+    monkeypatch.setattr(
+        run.trainer._objective,
+        "example",
+        lambda number, length: drawn.append(number) or example(number, length),
+    )
+    run.train(lambda report: None, lambda step, validation: None)
+    assert drawn == list(range(8, 12))  # the base read eight: four steps of two
+    assert steps_before(load_checkpoint(files.out).settings.training, recipe) == 6
