@@ -1,7 +1,6 @@
 """The model card of a trained checkpoint: its model, its training data, its recipe and its validation."""
 
 import json
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,15 +50,6 @@ def write_model_card(
 def _opening(name: str, stage: str) -> list[str]:
     """Title, description and usage."""
     shown = one_line(name)
-    if stage == "language-model":
-        command = (
-            f"spscanner train RECIPE.toml --base {shlex.quote(shown)} --data QUESTIONS.jsonl --out my-scanner"
-        )
-        return [
-            f"# {markdown_text(name)}: a language model to train a scanner from",
-            "Predicts the next token of plain text; its vocabulary matrix is its token embedding.",
-            f"```sh\n{command}\n```",
-        ]
     if stage == "reranker":
         call = f'reranker = MambaReranker({json.dumps(shown)}, "passage")'
         return [
@@ -76,9 +66,8 @@ def _opening(name: str, stage: str) -> list[str]:
 
 
 def _trained_on(training: dict[str, Any]) -> list[str]:
-    what = "questions" if "questions_by_source" in training else "tokens"
-    sizes = training[f"{what}_by_source"]
-    table = _table(("source", what), [(source, f"{number:,}") for source, number in sizes.items()])
+    sizes = training["questions_by_source"]
+    table = _table(("source", "questions"), [(source, f"{number:,}") for source, number in sizes.items()])
     left_out = training["left_out"]
     shared = f"{left_out:,} documents that share text with documents to validate on were left out."
     return [table, shared] if left_out else [table]
@@ -86,23 +75,16 @@ def _trained_on(training: dict[str, Any]) -> list[str]:
 
 def _measured(training: dict[str, Any]) -> list[str]:
     """Title and table of the last validation."""
-    head: tuple[str, ...]
-    if "validation_loss" in training:
-        title = "## Loss of the next token on text that was not trained on"
-        head = ("source", "nats", "perplexity")
-        losses = training["validation_loss"]
-        rows = [(source, f"{v['nats']:.3f}", f"{v['perplexity']:.1f}") for source, v in losses.items()]
-    elif "validation_ranking" in training:
-        title = "## Rankings of passages of documents that were not trained on"
-        measured = training["validation_ranking"]
-        head = ("source", *next(iter(measured.values()), {}))
-        rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in measured.items()]
+    if "validation_ranking" in training:
+        title, measured = "Rankings of passages", training["validation_ranking"]
+        head = tuple(next(iter(measured.values()), {}))
     else:
-        title = "## Sentence recall on documents that were not trained on"
-        head = ("source", "@1", "@5", "@10", "@50")
-        recalls = training["validation_recall"]
-        rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in recalls.items()]
-    return [title, _table(head, rows) if rows else "Not measured: no validation files were given."]
+        title, measured, head = "Sentence recall", training["validation_recall"], ("@1", "@5", "@10", "@50")
+    rows = [(source, *(f"{100 * v:.1f}" for v in values.values())) for source, values in measured.items()]
+    return [
+        f"## {title} on documents that were not trained on",
+        _table(("source", *head), rows) if rows else "Not measured: no validation files were given.",
+    ]
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]], as_code: bool = False) -> str:
