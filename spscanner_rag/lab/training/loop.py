@@ -61,28 +61,11 @@ class StepReport:
 
 
 class Trainer:
-    """Trains a model for an objective; an interrupted run resumes from the state on disk.
+    """Trains a model, in float32 and in place; an interrupted run resumes from the state in ``out``.
 
-    Parameters
-    ----------
-    model : ScannerModel
-        In float32, on the device to train on. Changed in place.
-    objective, recipe
-    out : Path
-        Folder for the state and the log; made if absent. A state found there is resumed.
-    workers : int, default 0
-        Processes that draw the sequences of coming steps; 0 draws each when it is due.
-    inputs : Inputs, optional
-        What the run learns from, which must be that of a resumed state.
-    skipped_steps : int, default 0
-        Steps whose examples are left out at the beginning, as `training_run.steps_before` counts them.
-    together : Workers, optional
-        The processes that train this model together. Default: this one alone.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds the state of another recipe, model or input, or a damaged one.
+    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due. ``inputs`` must be those
+    of a resumed state. The examples of ``skipped_steps`` are left out, as `training_run.steps_before` counts them.
+    Raises ``ValueError`` if the folder holds the state of another recipe, model or input, or a damaged one.
     """
 
     def __init__(

@@ -30,14 +30,8 @@ class Pass:
 def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[Pass]:
     """Divide the sequences of a step into passes.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Tokens of each sequence.
-    most_tokens : int
-        Tokens of a pass, padding of rows included; a single sequence may have more.
-    packs : bool
-        True if the kernels keep packed sequences apart.
+    A pass has at most ``most_tokens`` tokens, padding of rows included, unless a single sequence has more.
+    ``packs`` is true for kernels that keep packed sequences apart.
     """
     if not packs:
         groups = group_by_length(lengths, most_tokens)

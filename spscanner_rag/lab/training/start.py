@@ -17,6 +17,7 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 
+_LEXICAL = ("match", "prior", "surroundings", "soft", "least_units")
 _NO_WORD_VECTORS = (
     "the recipe asks for word vectors (lexical_soft or embedding_start); give --word-vectors FILE, which "
     "`spscanner word-vectors` makes"
@@ -80,14 +81,9 @@ def start_checkpoint(
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     own = base.settings
     if not base.has_head:
-        return _with_parts(base, _with_reading(own, recipe), files)
+        return _with_parts(base, _read_as(own, recipe), files)
     grown = replace(
-        own,
-        match=own.match or recipe.lexical_match,
-        prior=own.prior or recipe.lexical_prior,
-        surroundings=own.surroundings or recipe.lexical_surroundings,
-        soft=own.soft or recipe.lexical_soft,
-        least_units=own.least_units or recipe.lexical_least_units,
+        own, **{part: getattr(own, part) or getattr(recipe, f"lexical_{part}") for part in _LEXICAL}
     )
     return base if grown == own else _with_parts(base, grown, files)
 
@@ -119,7 +115,7 @@ def _from_nothing(
         with whole_file(stored) as unfinished:
             tokenizer.save(str(unfinished))
     config = _read_shape(files.config, tokenizer.get_vocab_size())
-    settings = _with_reading(ScannerSettings(), recipe)
+    settings = _read_as(ScannerSettings(), recipe)
     torch.manual_seed(recipe.seed)
     model = new_model(config, settings)
     if recipe.embedding_start:
@@ -168,13 +164,7 @@ def _with_parts(base: Checkpoint, settings: ScannerSettings, files: RunFiles) ->
     return replace(base, model=model, settings=settings, word_vectors=table)
 
 
-def _with_reading(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
-    return replace(
-        settings,
-        reanchor_tokens=recipe.reanchor_tokens or None,
-        match=recipe.lexical_match,
-        prior=recipe.lexical_prior,
-        surroundings=recipe.lexical_surroundings,
-        soft=recipe.lexical_soft,
-        least_units=recipe.lexical_least_units,
-    )
+def _read_as(settings: ScannerSettings, recipe: Recipe) -> ScannerSettings:
+    """The settings with the way of reading that a recipe asks for."""
+    parts = {part: getattr(recipe, f"lexical_{part}") for part in _LEXICAL}
+    return replace(settings, reanchor_tokens=recipe.reanchor_tokens or None, text_weight=0.0, **parts)

@@ -29,13 +29,7 @@ _CHOOSE_AGAIN = "delete it, and the best weights are chosen among those of the v
 
 
 def write_tensors(path: Path, content: Mapping[str, Any]) -> None:
-    """Write what torch can save: whole, or not at all.
-
-    Raises
-    ------
-    OSError
-        For a full disk, for example; the former file is still there then.
-    """
+    """Write what torch can save: whole, or not at all. After an ``OSError`` the former file is still there."""
     with whole_file(path) as unfinished, unfinished.open("wb") as file:
         try:
             torch.save(dict(content), file)
@@ -53,25 +47,11 @@ def read_tensors(
     next_step: str = START_AGAIN,
     check: bool = True,
 ) -> dict[str, Any]:
-    """Read a file of `write_tensors`.
+    """Read a file of `write_tensors` that has the keys of ``types``, with values of these types.
 
-    Parameters
-    ----------
-    path : Path
-    types : mapping
-        The keys that it must have, and the types of their values.
-    device : torch.device or str, default "cpu"
-        Where to put its tensors.
-    next_step : str, optional
-        What to do about a damaged file: the end of the message.
-    check : bool, default True
-        Whether to check the CRC32 of all its parts, which torch does not. Without, tensors are read when they are
-        used, and only from a CPU.
-
-    Raises
-    ------
-    ValueError
-        For a file that is damaged or holds something else; names the file and says what to do.
+    ``check`` reads all of it to check the CRC32 of its parts, which torch does not; without, tensors are read when
+    they are used, and only from a CPU. Raises ``ValueError`` for a damaged or foreign file; ``next_step`` is the
+    end of its message.
     """
     try:
         _refuse_no_archive(path, check)
@@ -165,23 +145,8 @@ def _differences(
 class BestWeights:
     """The weights with the best validation so far, on disk.
 
-    Weights found in the folder are used if they belong to this run and it resumes; else they are removed.
-
-    Parameters
-    ----------
-    folder : Path
-    recipe : Recipe
-    step : int
-        At which the run resumes; 0 for one that starts.
-    inputs : Inputs
-        What the run learns from.
-    own : mapping of str to Tensor
-        Weights of the model, whose names and shapes those found must have.
-
-    Raises
-    ------
-    ValueError
-        If the run resumes and the file is damaged or of another model; names it and says what to do.
+    Weights found in the folder are used if they belong to this run and it resumes, at a ``step`` above 0; else
+    they are removed. Raises ``ValueError`` if they are damaged, or have other names or shapes than ``own``.
     """
 
     def __init__(

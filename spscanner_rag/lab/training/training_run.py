@@ -33,20 +33,9 @@ OnValidation = Callable[[int, Validation], object]
 class TrainingRun:
     """Training from files to a checkpoint folder, whatever the stage.
 
-    Parameters
-    ----------
-    files, recipe, device
-    notify : callable, optional
-        Called with messages about lengthy work before the first step.
-    workers : int, default 0
-        Processes that draw the sequences of coming steps.
-    together : Workers, optional
-        The processes that train this model together. Default: this one alone.
-
-    Raises
-    ------
-    ValueError
-        For data, a base, a configuration or a saved state that cannot be used; nothing is trained then.
+    ``notify`` gets messages about lengthy work before the first step; ``workers`` processes draw coming steps;
+    ``together`` are the processes that train this model (default: this one alone). Raises ``ValueError`` for data,
+    a base, a configuration or a saved state that cannot be used; nothing is trained then.
     """
 
     def __init__(
@@ -193,17 +182,9 @@ class TrainingRun:
 def steps_before(record: object, recipe: Recipe) -> int:
     """Steps of the recipe that would draw the examples which earlier runs drew with the same stage and seed.
 
-    Examples are numbered, and a number with a seed is always the same example of the same data. A run from a
-    checkpoint that is itself the result of such runs begins after these steps, since examples that a model has
-    been trained on teach it little and are soon learnt by heart.
-
-    Parameters
-    ----------
-    record : object
-        The training record in the checkpoint's settings, with those of earlier runs under ``before``. Whatever is
-        not a number of steps there counts as none.
-    recipe : Recipe
-        Of the run that begins.
+    A run from a trained base begins after these steps, since examples that a model has read teach it little and
+    are soon learnt by heart. ``record`` is the training record in the base's settings, with those of earlier runs
+    under ``before``; whatever is not a number of steps there counts as none.
     """
     examples, batch = 0, recipe.sequences_per_step
     while isinstance(record, Mapping):

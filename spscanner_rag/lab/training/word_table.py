@@ -48,24 +48,17 @@ def make_word_vectors(
     Parameters
     ----------
     paths : sequence of Path
-        Plain text (``.txt``, ``.txt.gz``, ``.txt.xz``), or documents with questions (``.jsonl``, ``.jsonl.gz``),
-        both of which count.
+        Plain text (``.txt``, ``.txt.gz``, ``.txt.xz``) or question files, whose texts and questions both count.
     embed : callable
         From a list of texts to an array (texts, width).
-    most_words : int, default 44,000
-        Fewer if the texts have fewer.
-    dimensions : int, default 96
-        From 1 to `MOST_DIMENSIONS`, and at most the width of the embedding and the number of words.
+    most_words, dimensions : int, default 44,000 and 96
+        ``dimensions`` are at most `MOST_DIMENSIONS`, the width of the embedding and the number of words.
     source : str, default ""
         What to say of the embedding model and its licence.
     notify : callable, optional
         Called with a message before each lengthy step.
 
-    Raises
-    ------
-    ValueError
-        For files that are missing or of another kind, numbers out of range, or texts with fewer words than
-        dimensions.
+    Raises ``ValueError`` for files that are missing or of another kind, and numbers out of range.
     """
     check_request(paths, most_words, dimensions)
     notify(f"counting the words of {len(paths)} files")

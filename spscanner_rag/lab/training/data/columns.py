@@ -43,23 +43,8 @@ class PassageDraw:
 
     The passages of all documents of a source are ranked by BM25. With a teacher, every other hard negative is one
     of those that the teacher ranks highest in the question's own document. A passage with an answer to the
-    question is no negative, nor is one of another document that belongs to the same text.
-
-    Parameters
-    ----------
-    documents : DocumentStore
-    recipe : Recipe
-        Its sources, seed and number of negatives.
-    segmenter : Segmenter
-        Cuts documents into passages.
-    tokenizer : Tokenizer
-        The model's.
-    teacher : TeacherScores, optional
-
-    Raises
-    ------
-    ValueError
-        If no document has a usable question.
+    question is no negative, nor is one of another document that belongs to the same text. ``segmenter`` cuts
+    documents into passages. Raises ``ValueError`` if no document has a usable question.
     """
 
     def __init__(

@@ -17,13 +17,8 @@ from spscanner_rag.scan.prepare import PreparedText, Reading
 class DocumentStore:
     """Documents by number, in the order given; a text is read from disk when it is asked for.
 
-    Parameters
-    ----------
-    documents : iterable of Document
-        Read once.
-    folder : Path, optional
-        Where to put the file of texts. It has no name, so that it vanishes even when the process is killed.
-        Default: the system's folder for temporary files.
+    ``documents`` are read once. The file of texts is in ``folder``, by default the system's for temporary files;
+    it has no name, so that it vanishes even when the process is killed.
     """
 
     def __init__(self, documents: Iterable[Document], folder: Path | None = None) -> None:

@@ -75,19 +75,9 @@ class CrossEncoderTeacher:
 def teacher_of(name: str, device: str = "cpu") -> Teacher:
     """Load the teacher with this name.
 
-    Parameters
-    ----------
-    name : str
-        Name or folder of an embedding model of `sentence-transformers`, ``minilm`` for all-MiniLM-L6-v2, or
-        ``cross-encoder:`` and the name or folder of a cross-encoder.
-    device : str, default "cpu"
-
-    Raises
-    ------
-    ImportError
-        If sentence-transformers is not installed; names the line that installs it.
-    ValueError
-        If there is no such model.
+    It is the name or folder of an embedding model of `sentence-transformers`, ``minilm`` for all-MiniLM-L6-v2, or
+    ``cross-encoder:`` and the name or folder of a cross-encoder. Raises ``ImportError``, which names the line to
+    install, without sentence-transformers, and ``ValueError`` if there is no such model.
     """
     native = choose(device).dtype  # bfloat16 where the hardware multiplies it
     try:
@@ -116,16 +106,9 @@ def short_name(name: str) -> str:
 class TeacherScores:
     """A teacher's scores of the sentences of documents, kept on disk.
 
-    Several processes may share the folder: a score that another process overwrites is computed again.
-
-    Parameters
-    ----------
-    name : str
-        The teacher's, for `teacher_of`.
-    folder : Path
-        Holds one file per document, named by a hash of teacher, text, units and questions.
-    load : callable, default `teacher_of`
-        Loads the teacher by its name when the first score is missing on disk.
+    ``folder`` holds one file per document, named by a hash of teacher, text, units and questions. Several
+    processes may share it: a score that another process overwrites is computed again. ``load`` loads the teacher
+    by its name when the first score is missing on disk.
     """
 
     def __init__(self, name: str, folder: Path, load: Callable[[str], Teacher] = teacher_of) -> None:

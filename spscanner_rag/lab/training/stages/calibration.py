@@ -47,16 +47,8 @@ def labelled_logits(
 def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
     """Scale and shift the logits of a scanner in its head, in place, by Platt scaling; no rank changes.
 
-    Parameters
-    ----------
-    asked : iterable of (document, question)
-        Answerable questions with evidence, on whole documents.
-
-    Returns
-    -------
-    tuple of two floats, or None
-        Scale and shift. None, and nothing is changed, if there are too few questions or relevant sentences do
-        not score higher than others.
+    ``asked`` are answerable questions with evidence, on whole documents. Returns scale and shift; None, and
+    nothing is changed, if there are too few questions or relevant sentences do not score higher than others.
     """
     logits, marks = [np.empty(0, np.float32)], [np.empty(0, bool)]
     for found, relevant in labelled_logits(scanner, asked):
