@@ -194,6 +194,9 @@ class TrainingView:
 
     def _print(self, line: str) -> None:
         """Print a line, which may hold names of sources and files."""
-        from spscanner_rag.apps.pages.terminal import line_of
+        from rich.text import Text
 
-        self._console.print(line_of(self._console, line), soft_wrap=True)
+        from spscanner_rag.text.escaping import encodable, unbroken
+
+        shown = encodable(unbroken(line), self._console.encoding)
+        self._console.print(Text(shown), soft_wrap=True)

@@ -55,8 +55,8 @@ _REMEMBERED_QUESTIONS = 400
 _LEAST_REMEMBERED = 20
 """Latest questions of other documents from which negatives are drawn, and the least number for a draw."""
 
-_CONTENT_WORD = re.compile(r"\w{4,}") _CUTS = (re.compile(r"\n[^\S\n]*\n"), re.compile(r"\n"),
-re.compile(r"[.!?][\"')\]”’]*\s"), re.compile(r"\s"))  # noqa: RUF001
+_CONTENT_WORD = re.compile(r"\w{4,}")
+_CUTS = (re.compile(r"\n[^\S\n]*\n"), re.compile(r"\n"), re.compile(r"[.!?][\"')\]”’]*\s"), re.compile(r"\s"))  # noqa: RUF001
 
 _LINE = re.compile(r"[^\n]+")
 _HEADING_CHARACTERS, _HEADING_WORDS = 80, 12

@@ -45,8 +45,9 @@ class NumbaTrainingKernels(NumbaKernels):
         """As in `NumbaKernels`; the tail passes gradients back, too."""
         if not torch.is_grad_enabled():
             return super().convolve(conv1d, xBC, tail, sequence_index)
-        own = tail.to(xBC.dtype) out = _Convolution.apply(xBC, own, conv1d.weight, conv1d.bias, sequence_index,
-        conv1d)  # type: ignore[no-untyped-call] return out, tail_after(xBC, tail, sequence_index)
+        own = tail.to(xBC.dtype)
+        out = _Convolution.apply(xBC, own, conv1d.weight, conv1d.bias, sequence_index, conv1d)  # type: ignore[no-untyped-call]
+        return out, tail_after(xBC, tail, sequence_index)
 
     def scan(
         self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
@@ -54,8 +55,9 @@ class NumbaTrainingKernels(NumbaKernels):
         """As in `NumbaKernels`."""
         if not torch.is_grad_enabled():
             return super().scan(operands, state, config, sequence_index)
-        x, _, _, A, B, C, D = operands y, after = _Scan.apply(x, time_steps(operands, config), A, B, C, D, state,
-        sequence_index)  # type: ignore[no-untyped-call] return y, after
+        x, _, _, A, B, C, D = operands
+        y, after = _Scan.apply(x, time_steps(operands, config), A, B, C, D, state, sequence_index)  # type: ignore[no-untyped-call]
+        return y, after
 
     def gated_norm(self, norm: GatedRMSNorm, y: Tensor, z: Tensor) -> Tensor:
         """As in `NumbaKernels`."""
