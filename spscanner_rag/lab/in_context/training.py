@@ -18,7 +18,7 @@ from spscanner_rag.lab.in_context.layout import draw_codes
 from spscanner_rag.lab.in_context.losses import Batch, Weights, batch_losses
 from spscanner_rag.lab.in_context.model import BlockSearchModel
 from spscanner_rag.lab.training.data.columns import PassageColumn
-from spscanner_rag.lab.training.data.wrong_favourite import bm25_scores
+from spscanner_rag.lab.training.data.questions import bm25_scores
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.lexical.words import index_words
 
