@@ -115,23 +115,20 @@ def test_a_hostile_document_stays_text(visited: Callable[..., Any], hostile_mark
         assert frame.locator("img, iframe, link, script + script").count() == 0
         assert visible("\x1b") in frame.locator("article").text_content()
         assert page.title() == "spscanner"
+        shown = next(frame for frame in page.frames if frame.url.startswith("blob:"))
+        assert shown.evaluate("origin") == "null"
+        above = "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
+        assert shown.evaluate(above) == "SecurityError"
 
 
-def test_the_report_cannot_reach_the_page_or_the_server(visited: Callable[..., Any]) -> None:
-    with visited() as page:
-        page.fill("#query", "Who left?")
-        page.fill("#text", TEXT)
-        page.click("#go")
-        report(page)
-        frame = next(frame for frame in page.frames if frame.url.startswith("blob:"))
-        assert frame.evaluate("origin") == "null"
-        assert frame.evaluate(
-            "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
-        ) == ("SecurityError")
-
-
-def test_labels_are_there_for_screen_readers(visited: Callable[..., Any]) -> None:
-    with visited() as page:
+def test_labels_are_there_for_screen_readers_and_colours_follow_the_system(
+    visited: Callable[..., Any],
+) -> None:
+    script = "getComputedStyle(document.body).backgroundColor"
+    with visited(color_scheme="light") as page:
+        assert page.evaluate(script) == "rgb(251, 250, 247)"
+    with visited(color_scheme="dark") as page:
+        assert page.evaluate(script) == "rgb(22, 23, 26)"
         assert page.get_by_role("textbox", name="Question").count() == 1
         assert page.get_by_role("textbox", name="Text of the document").count() == 1
         assert page.get_by_role("button", name="Find").count() == 1
@@ -139,32 +136,18 @@ def test_labels_are_there_for_screen_readers(visited: Callable[..., Any]) -> Non
         assert page.get_by_role("main", name="Result").count() == 1
 
 
-def test_a_wrong_token_is_told(browser: Any, serve: Callable[..., httpx.Client]) -> None:
+def test_a_wrong_token_and_a_lost_server_are_told(browser: Any, serve: Callable[..., httpx.Client]) -> None:
     address = str(serve(token="secret").base_url)
     with opened(browser, address, []) as page:
+        page.fill("#token", "wrong")
         page.fill("#query", "Who left?")
         page.fill("#text", TEXT)
-        page.fill("#token", "wrong")
         page.click("#go")
         page.locator("[role=alert]", has_text="send the server's token").wait_for()
         page.fill("#token", "secret")
         page.click("#go")
         assert report(page).locator("mark").count() == 10
-
-
-def test_a_server_that_is_gone_is_told(browser: Any, address: str) -> None:
-    with opened(browser, address, []) as page:
         page.context.set_offline(True)
-        page.fill("#query", "Who left?")
-        page.fill("#text", TEXT)
         page.click("#go")
         page.locator("[role=alert]", has_text="cannot be reached").wait_for()
         assert page.locator("#go").is_enabled()
-
-
-def test_colours_follow_the_system(visited: Callable[..., Any]) -> None:
-    script = "getComputedStyle(document.body).backgroundColor"
-    with visited(color_scheme="dark") as page:
-        assert page.evaluate(script) == "rgb(22, 23, 26)"
-    with visited(color_scheme="light") as page:
-        assert page.evaluate(script) == "rgb(251, 250, 247)"

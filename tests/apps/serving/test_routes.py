@@ -1,6 +1,12 @@
-"""The routes, asked over a real connection: Cohere's and TEI's forms, scans, units, and bad requests."""
+"""The routes, asked over a real connection: Cohere's and TEI's forms, scans, units, the page, and bad requests."""
 
+import base64
 import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cohere
@@ -9,6 +15,8 @@ import numpy as np
 import pytest
 
 from spscanner_rag import Scanner
+from spscanner_rag.apps.pages.html_page import hash_of
+from spscanner_rag.apps.pages.report import report_script, report_style
 from spscanner_rag.apps.serving.reading_queue import ReadingQueue
 from spscanner_rag.checkpoint.digests import fingerprint
 from spscanner_rag.results.selection import sigmoid
@@ -46,6 +54,16 @@ def test_cohere_s_client_gets_the_scanner_s_ranking(
     got = [(result.index, result.relevance_score) for result in answer.results]
     assert [index for index, _ in got] == [number for number, _ in ranked]
     assert [score for _, score in got] == pytest.approx([probability(score) for _, score in ranked], abs=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_llamaindex_s_tei_rerank(address: str, ranked: list[tuple[int, float]]) -> None:
+    module = "llama_index.postprocessor.tei_rerank"  # it leaves its connection open
+    reranker = pytest.importorskip(module).TextEmbeddingInference(base_url=address, top_n=4, model_name="any")
+    schema = pytest.importorskip("llama_index.core.schema")
+    nodes = [schema.NodeWithScore(node=schema.TextNode(text=text)) for text in TEXTS]
+    found = [node.text for node in reranker.postprocess_nodes(nodes, query_str=QUERY)]
+    assert found == [TEXTS[number] for number, _ in ranked]
 
 
 def test_cohere_s_first_version_returns_documents_and_knows_fields(client: httpx.Client) -> None:
@@ -161,6 +179,10 @@ def test_state_and_metrics(client: httpx.Client) -> None:
     assert 'spscanner_request_seconds_bucket{le="0.005",path="/v1/scan"}' in values
 
 
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
 BAD = {
     "empty question": ("/v1/scan", {"query": " ", "text": "x"}, "query: got ' '"),
     "neither text nor documents": ("/v1/scan", {"query": "a"}, "got both or neither of text and documents"),
@@ -177,6 +199,15 @@ BAD = {
         "/v1/score", {"requests": [{"query": "a", "text": "xyz", "units": [[0, 2, None], [1, 3, None]]}]}, "1 to 3"
     ),
     "collection": ("/v1/score", {"requests": [], "collection": "x"}, "collection: String should match"),
+    "page of nothing": ("/v1/page", {"query": "a"}, "got both or neither of text and file"),
+    "page of both": ("/v1/page", {"query": "a", "text": "a", "file": "YQ=="}, "got both or neither"),
+    "broken PDF": ("/v1/page", {"query": "a", "file": encoded(b"%PDF-1.7 broken"), "name": "a.pdf"}, "a.pdf"),
+    "image": ("/v1/page", {"query": "a", "file": encoded(b"\x89PNG...."), "name": "a.png"}, "a.png"),
+    "empty file": ("/v1/page", {"query": "a", "file": encoded(b" \n"), "name": "a.txt"}, "a.txt"),
+    "no base64": ("/v1/page", {"query": "a", "file": "no base64!", "name": "a.txt"}, "file"),
+    "page without a question": ("/v1/page", {"query": " ", "text": "x"}, "query"),
+    "top_k of a page": ("/v1/page", {"query": "a", "text": "x", "top_k": 0}, "top_k"),
+    "unknown field of a page": ("/v1/page", {"query": "a", "text": "x", "depth": 3}, "depth"),
 }  # fmt: skip
 
 
@@ -187,6 +218,7 @@ def test_a_bad_body_gets_one_clear_line(client: httpx.Client, name: str) -> None
     assert answer.status_code == 422
     assert set(answer.json()) == {"message", "error", "error_type"}
     assert expected in answer.json()["message"]
+    assert "\n" not in answer.json()["message"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe"])
@@ -211,3 +243,59 @@ def test_an_unknown_collection_is_named(client: httpx.Client) -> None:
     assert client.put(f"/v1/collections/{digest}", content=b"no").status_code == 422
     assert client.get("/nowhere").status_code == 404
     assert client.get("/v1/scan").status_code == 405
+
+
+DOCUMENTED = re.findall(
+    r"```sh\n(curl .*?)```", (Path(__file__).parents[3] / "docs" / "serve.md").read_text(), re.S
+)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_documented_curl_lines_are_answered(address: str) -> None:
+    assert len(DOCUMENTED) >= 2
+    for command in DOCUMENTED:
+        here = command.replace("http://127.0.0.1:8000", address)
+        assert here != command
+        run = subprocess.run(["sh", "-c", here], capture_output=True, text=True, timeout=60, check=True)
+        answer = json.loads(run.stdout)
+        assert answer.get("results") or answer.get("documents"), answer
+
+
+def asked(client: httpx.Client, **body: Any) -> dict[str, Any]:
+    """The last line of the answer; those before it say how far the reading is."""
+    answer = client.post("/v1/page", json={"query": "Who left?", **body})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    *before, last = (json.loads(line) for line in answer.text.splitlines())
+    assert all(line.keys() == {"progress"} for line in before)
+    return dict(last)
+
+
+def test_the_page_loads_nothing_and_allows_the_report_s_parts(client: httpx.Client) -> None:
+    answer = client.get("/")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
+    page = answer.text
+    assert "default-src 'none'" in page
+    assert hash_of(report_style()) in page
+    assert hash_of(report_script()) in page
+    assert "src=" not in page.partition("<script>")[0]
+    assert 'href="' not in page
+    assert 'id="token"' not in page
+
+
+def test_a_text_or_a_file_becomes_a_report(client: httpx.Client, pdf_of: Callable[..., bytes]) -> None:
+    page = asked(client, text="It rained. The keeper left. She stayed.", top_k=2)["page"]
+    assert page.count("<mark ") == 2
+    assert "pasted text · 39 characters · 3 sentences" in page
+    text = "# Spring\n\nThe keeper left.\n\n# Autumn\n\nShe stayed. <script>x</script>\n"
+    page = asked(client, file=encoded(text.encode()), name="log <b>.md")["page"]
+    assert "log &lt;b&gt;.md" in page
+    assert "Autumn" in page
+    assert "<script>x" not in page
+    html = b"<!doctype html><title>t</title><script>bad()</script><p>The keeper left.</p>"
+    page = asked(client, file=encoded(html), name="a.html")["page"]
+    assert "bad()" not in page
+    assert "The keeper left." in page
+    data = pdf_of([["It rained all day."], ["The keeper left the tower."]])
+    assert "page 2" in asked(client, file=encoded(data), name="log.pdf")["page"]
