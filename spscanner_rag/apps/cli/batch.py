@@ -3,18 +3,18 @@
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from spscanner_rag.apps.cli.options import (
-    Model,
+    MODEL,
+    PROGRESS,
+    SEGMENT_TOKENS,
     ScannerOptions,
-    SegmentTokens,
-    ShowProgress,
+    argument,
     grouped,
-    optional,
-    optional_number,
+    option,
     shows_progress,
     tell,
 )
@@ -41,47 +41,36 @@ INCOMPLETE = 3
 
 @grouped
 def batch(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT...",
-            help="Parquet or JSONL files, folders of them, or addresses such as s3://BUCKET/FOLDER; with a "
-            "question also documents (text, Markdown, HTML, PDF, DOCX) or folders of them.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the parts; a run found there resumes.")],
+    inputs: list[str] = argument(
+        "Parquet or JSONL files, folders of them, or addresses such as s3://BUCKET/FOLDER; with a "
+        "question also documents (text, Markdown, HTML, PDF, DOCX) or folders of them.",
+        "INPUT...",
+    ),
+    out: Path = option(..., "Folder for the parts; a run found there resumes."),
     *,
-    query: Annotated[
-        list[str] | None,
-        optional("Questions to ask of every document, each in quotation marks.", "QUESTION..."),
-    ] = None,
-    queries: Annotated[
-        str | None,
-        optional("Questions to ask of every document: JSONL or Parquet with id and query.", "FILE"),
-    ] = None,
-    top_k: Annotated[
-        str, typer.Option(help='Sentences to keep of each document: a number, a share below 1, or "all".')
-    ] = "10",
-    threshold: Annotated[float | None, optional_number("Lowest score, 0 to 1, inclusive.", float)] = None,
-    texts: Annotated[bool, typer.Option(help="Write the text of sentences beside their spans.")] = True,
-    id_column: Annotated[
-        str, typer.Option(help="Column of a row's id; without it, FILE:ROW is the id.")
-    ] = "id",
-    query_column: Annotated[str, typer.Option(help="Column of the question.")] = "query",
-    text_column: Annotated[str, typer.Option(help="Column of the document's text.")] = "text",
-    rows_per_part: Annotated[
-        int, typer.Option(min=1, help="Rows that are read together and written to one part; fewer if long.")
-    ] = 500,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Scanners that work at the same time, through Ray; 1 needs no Ray.")
-    ] = 1,
-    ray_address: Annotated[
-        str | None, optional("A running Ray cluster, such as auto; default one on this machine.", "ADDRESS")
-    ] = None,
-    model: Model = None,
+    query: list[str] | None = option(
+        None, "Questions to ask of every document, each in quotation marks.", "QUESTION..."
+    ),
+    queries: str | None = option(
+        None, "Questions to ask of every document: JSONL or Parquet with id and query.", "FILE"
+    ),
+    top_k: str = option("10", 'Sentences to keep of each document: a number, a share below 1, or "all".'),
+    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive.", number=float),
+    texts: bool = option(True, "Write the text of sentences beside their spans."),
+    id_column: str = option("id", "Column of a row's id; without it, FILE:ROW is the id."),
+    query_column: str = option("query", "Column of the question."),
+    text_column: str = option("text", "Column of the document's text."),
+    rows_per_part: int = option(
+        500, "Rows that are read together and written to one part; fewer if long.", least=1
+    ),
+    workers: int = option(1, "Scanners that work at the same time, through Ray; 1 needs no Ray.", least=1),
+    ray_address: str | None = option(
+        None, "A running Ray cluster, such as auto; default one on this machine.", "ADDRESS"
+    ),
+    model: str | None = MODEL,
     computes: ScannerOptions,
-    segment_tokens: SegmentTokens = None,
-    progress: ShowProgress = None,
+    segment_tokens: int | None = SEGMENT_TOKENS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Scan pairs of question and document, or questions on documents, from files into files.
 

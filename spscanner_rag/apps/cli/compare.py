@@ -3,18 +3,16 @@
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from spscanner_rag.apps.cli.documents import Files, OutputFormat, OutputOptions
+from spscanner_rag.apps.cli.documents import FILES, OutputFormat, OutputOptions
 from spscanner_rag.apps.cli.options import (
-    Query,
+    PROGRESS,
+    QUERY,
     RetrieverOptions,
-    ShowProgress,
     grouped,
     names_in,
-    optional,
+    option,
     shows_progress,
 )
 from spscanner_rag.files.output import json_text
@@ -53,51 +51,40 @@ _SPAN = re.compile(r"\s*(\d+)-(\d+)\s*", re.ASCII)
 
 @grouped
 def compare(
-    files: Files,
-    query: Query,
+    files: list[str] = FILES,
+    query: str = QUERY,
     *,
-    retrievers: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,...",
-            help="scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], "
-            "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, generative:LLM, hybrid:A+B, "
-            "'cascade:A>B@M', 'listwise:A>LLM@M'.",
-        ),
-    ] = "scanner,bm25,dense",
-    unit: Annotated[
-        str,
-        typer.Option(
-            metavar="UNIT,...",
-            help="sentence, chunk (300 words), passage, document; each retriever in each unit, a scanner in "
-            "sentences only.",
-        ),
-    ] = "sentence",
-    top_k: Annotated[
-        str | None,
-        optional(
-            "Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, "
-            "3 passages, 1 document.",
-            "NUMBER,...",
-        ),
-    ] = None,
-    evidence: Annotated[
-        str | None,
-        optional(
-            "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
-        ),
-    ] = None,
+    retrievers: str = option(
+        "scanner,bm25,dense",
+        "scanner[:MODEL], bm25, dense[:MODEL], crossencoder:MODEL, lateinteraction[:MODEL], "
+        "mamba:MODEL, propositions:MODEL, remote:URL, blocksearch:MODEL, generative:LLM, hybrid:A+B, "
+        "'cascade:A>B@M', 'listwise:A>LLM@M'.",
+        "NAME,...",
+    ),
+    unit: str = option(
+        "sentence",
+        "sentence, chunk (300 words), passage, document; each retriever in each unit, a scanner in "
+        "sentences only.",
+        "UNIT,...",
+    ),
+    top_k: str | None = option(
+        None,
+        "Picks of each retriever; one number, or one for each unit. Default: 10 sentences, 1 chunk, 3 "
+        "passages, 1 document.",
+        "NUMBER,...",
+    ),
+    evidence: str | None = option(
+        None, "Characters of the one FILE that answer the question, from 0, END excluded.", "START-END,..."
+    ),
     output: OutputOptions,
-    count_tokens: Annotated[
-        str | None,
-        optional(
-            "What counts tokens: a tiktoken encoding such as o200k_base; default the first scanner, else the "
-            "bundled checkpoint.",
-            "ENCODING",
-        ),
-    ] = None,
+    count_tokens: str | None = option(
+        None,
+        "What counts tokens: a tiktoken encoding such as o200k_base; default the first scanner, else "
+        "the bundled checkpoint.",
+        "ENCODING",
+    ),
     computes: RetrieverOptions,
-    progress: ShowProgress = None,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Show what several retrievers find for a question, side by side.
 

@@ -7,23 +7,17 @@ from enum import StrEnum
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TextIO
 
-import typer
-
-from spscanner_rag.apps.cli.options import optional, tell
+from spscanner_rag.apps.cli.options import argument, option, tell
 from spscanner_rag.checkpoint.whole_file import is_special, write_whole
 from spscanner_rag.files.documents import STANDARD_INPUT, TextFile
 from spscanner_rag.files.output import check_output, write_output
 from spscanner_rag.files.reading import read_all
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...",
-        help="Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.",
-    ),
-]
+FILES = argument(
+    "Text, Markdown, HTML, PDF or DOCX files, or folders of them; - is standard input.", "FILE..."
+)
 
 
 class OutputFormat(StrEnum):
@@ -52,24 +46,16 @@ ENDINGS = {
 class OutputOptions:
     """Where results go, and in which form; ``ValueError`` for an unknown ending."""
 
-    output_format: Annotated[
-        OutputFormat | None,
-        typer.Option(
-            "--format",
-            help="The form of the output; default by the ending of --out, else text.",
-            show_default=False,
-        ),
-    ] = None
-    out: Annotated[
-        Path | None,
-        optional(
-            "File to write instead of standard output; its ending, .txt .json .html .md .csv, says the form."
-        ),
-    ] = None
-    text_out: Annotated[
-        Path | None,
-        optional("File to write the text to that was read from a document; a folder for several documents."),
-    ] = None
+    output_format: OutputFormat | None = option(
+        None, "The form of the output; default by the ending of --out, else text.", names=("--format",)
+    )
+    out: Path | None = option(
+        None,
+        "File to write instead of standard output; its ending, .txt .json .html .md .csv, says the form.",
+    )
+    text_out: Path | None = option(
+        None, "File to write the text to that was read from a document; a folder for several documents."
+    )
 
     @cached_property
     def form(self) -> OutputFormat:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from spscanner_rag.apps.cli.evaluation_options import (
     QuestionOptions,
     Variants,
 )
-from spscanner_rag.apps.cli.options import RetrieverOptions, grouped, tell
+from spscanner_rag.apps.cli.options import RetrieverOptions, argument, grouped, option, tell
 from spscanner_rag.apps.pages.terminal import open_console, progress_bars
 from spscanner_rag.text.escaping import one_line
 
@@ -51,14 +51,11 @@ ENDED_EARLY = 3
 
 @grouped
 def evaluate(
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DATA...",
-            help="Question files, .jsonl or .jsonl.gz, one document a line; or one folder in BEIR's layout.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    data: list[Path] = argument(
+        "Question files, .jsonl or .jsonl.gz, one document a line; or one folder in BEIR's layout.", "DATA..."
+    ),
+    out: Path = option(..., "Folder for the results."),
+    *,
     compared: Compared,
     which: QuestionOptions,
     variants: Variants,
@@ -128,10 +125,10 @@ def _study(
     if judged_folder is not None:
         of_files = {"--among": of_many.among, "--document-characters": of_many.document_characters,
                     "--held-out": which.held_out, "--max-questions": which.max_questions}  # fmt: skip
-        for option, value in of_files.items():
+        for name, value in of_files.items():
             if value is not None:
                 raise ValueError(
-                    f"got {option} with a folder in BEIR's layout; expected it with question files"
+                    f"got {name} with a folder in BEIR's layout; expected it with question files"
                 )
         judged = read_beir(judged_folder, of_many.split)
         return judged_study_of(settings, judged, which.seed, **own), list(judged.documents), 0

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from spscanner_rag.apps.cli.options import at_least, names_in, optional
+from spscanner_rag.apps.cli.options import names_in, option
 
 if TYPE_CHECKING:
     from spscanner_rag.lab.evaluation.settings import Setting
@@ -18,15 +16,12 @@ FORMS = ("phrase", "sentence", "paragraph")
 class Compared:
     """The retrievers and their units."""
 
-    retrievers: Annotated[
-        str, typer.Option(help="Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ...")
-    ] = "scanner,bm25,dense"
-    unit: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated: sentence, chunk, passage, document. The scanner has sentences only."
-        ),
-    ] = "sentence"
+    retrievers: str = option(
+        "scanner,bm25,dense", "Comma-separated: scanner[:MODEL], bm25, dense[:MODEL], hybrid:A+B, ..."
+    )
+    unit: str = option(
+        "sentence", "Comma-separated: sentence, chunk, passage, document. The scanner has sentences only."
+    )
 
     @cached_property
     def units(self) -> list[str]:
@@ -53,85 +48,61 @@ class Compared:
 class QuestionOptions:
     """Which questions are asked."""
 
-    max_questions: Annotated[int | None, at_least(1, "At most this many questions from each source.")] = None
-    seed: Annotated[int, typer.Option(min=0, help="Decides which questions, and the intervals.")] = 0
-    held_out: Annotated[
-        list[str] | None,
-        optional("Only the tenth of these sources' documents that training leaves out.", "SOURCE..."),
-    ] = None
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count bad lines and go on.")] = False
+    max_questions: int | None = option(None, "At most this many questions from each source.", least=1)
+    seed: int = option(0, "Decides which questions, and the intervals.", least=0)
+    held_out: list[str] | None = option(
+        None, "Only the tenth of these sources' documents that training leaves out.", "SOURCE..."
+    )
+    skip_bad: bool = option(False, "Count bad lines and go on.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variants:
     """Runs on single documents that measure something more."""
 
-    context_ablation: Annotated[
-        bool,
-        typer.Option(
-            "--context-ablation",
-            help="Also the bundled scanner on single sentences, on chunks and on windows of 1,024 tokens.",
-        ),
-    ] = False
-    calibration: Annotated[
-        bool,
-        typer.Option(
-            "--calibration",
-            help="Also test whether the scanner's scores are probabilities, and score unanswerable questions.",
-        ),
-    ] = False
-    rotate: Annotated[
-        bool,
-        typer.Option(
-            "--rotate",
-            help="Ask every question with its evidence in the first and in the last tenth of the document.",
-        ),
-    ] = False
+    context_ablation: bool = option(
+        False, "Also the bundled scanner on single sentences, on chunks and on windows of 1,024 tokens."
+    )
+    calibration: bool = option(
+        False, "Also test whether the scanner's scores are probabilities, and score unanswerable questions."
+    )
+    rotate: bool = option(
+        False, "Ask every question with its evidence in the first and in the last tenth of the document."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions:
     """Runs in which a question is asked of many documents."""
 
-    corpus: Annotated[
-        bool,
-        typer.Option(
-            "--corpus",
-            help="Ask every question of all documents of its source together, not of its own alone.",
-        ),
-    ] = False
-    among: Annotated[
-        int | None,
-        at_least(
-            2, "With --corpus, or instead: of the right document and the N - 1 hardest others of its source."
-        ),
-    ] = None
-    first_stage: Annotated[
-        str | None,
-        optional(
-            "With --corpus: comma-separated, what chooses the documents that a retriever without an index reads: "
-            "none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with --among, none."
-        ),
-    ] = None
-    read_documents: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="With a first stage: at most this many documents are read."),
-    ] = 10
-    document_characters: Annotated[
-        int | None,
-        at_least(1, "With --corpus: cut longer documents at sentence ends, so that evidence stays in."),
-    ] = None
-    cutoffs: Annotated[
-        str, typer.Option(metavar="K,...", help="Numbers of units, or of documents of BEIR, to measure at.")
-    ] = ""
-    aggregation: Annotated[
-        str,
-        typer.Option(
-            help="With --corpus or BEIR, what scores a document by its units: max, mean, mean_top, sum, "
-            "logsumexp, first, or long (--unit document)."
-        ),
-    ] = "max"
-    split: Annotated[str, typer.Option(help="With BEIR: which judgements, qrels/SPLIT.tsv.")] = "test"
+    corpus: bool = option(
+        False, "Ask every question of all documents of its source together, not of its own alone."
+    )
+    among: int | None = option(
+        None,
+        "With --corpus, or instead: of the right document and the N - 1 hardest others of its source.",
+        "N",
+        least=2,
+    )
+    first_stage: str | None = option(
+        None,
+        "With --corpus: comma-separated, what chooses the documents that a retriever without an index "
+        "reads: none (all of them), bm25, or a retriever, by its best chunks. Default: bm25; with "
+        "--among, none.",
+    )
+    read_documents: int = option(
+        10, "With a first stage: at most this many documents are read.", "N", least=1
+    )
+    document_characters: int | None = option(
+        None, "With --corpus: cut longer documents at sentence ends, so that evidence stays in.", "N", least=1
+    )
+    cutoffs: str = option("", "Numbers of units, or of documents of BEIR, to measure at.", "K,...")
+    aggregation: str = option(
+        "max",
+        "With --corpus or BEIR, what scores a document by its units: max, mean, mean_top, sum, "
+        "logsumexp, first, or long (--unit document).",
+    )
+    split: str = option("test", "With BEIR: which judgements, qrels/SPLIT.tsv.")
 
     def measured(self) -> tuple[int, ...]:
         """The cut-offs, ascending; default those of the paper."""
@@ -156,14 +127,14 @@ class CorpusOptions:
             needing = {"--aggregation": self.aggregation if self.aggregation != "max" else None,
                        "--first-stage": self.first_stage,
                        "--document-characters": self.document_characters}  # fmt: skip
-            for option, value in needing.items():
+            for name, value in needing.items():
                 if value is not None:
-                    raise ValueError(f"got {option} without --corpus; expected both, or neither")
+                    raise ValueError(f"got {name} without --corpus; expected both, or neither")
             return []
-        for option in ("context_ablation", "calibration", "rotate"):
-            if getattr(variants, option):
+        for name in ("context_ablation", "calibration", "rotate"):
+            if getattr(variants, name):
                 raise ValueError(
-                    f"got --corpus and --{option.replace('_', '-')}; expected one of them: make two runs, each "
+                    f"got --corpus and --{name.replace('_', '-')}; expected one of them: make two runs, each "
                     "with its own --out"
                 )
         return first_stages_of(self.first_stage or (WORDS if self.among is None else NO_STAGE))
@@ -187,46 +158,36 @@ def first_stages_of(value: str) -> list[str]:
 class AnswerOptions:
     """Answers of a language model; ``ValueError`` for options that do not go together."""
 
-    answers: Annotated[
-        str | None,
-        optional(
-            "Language model that answers the questions from the best 50 sentences, or 5 chunks, of each "
-            "retriever: PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
-            "LLM",
-        ),
-    ] = None
-    judge: Annotated[
-        str | None,
-        optional("With --answers: model that compares answers with the right ones. Default: none.", "LLM"),
-    ] = None
-    direct_answers: Annotated[
-        bool,
-        typer.Option(
-            "--direct-answers",
-            help="With --answers: also answer from whole documents; long ones in windows, whose answers are "
-            "merged.",
-        ),
-    ] = False
-    direct_window: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Tokens of these windows; each begins half a window after the last."
-        ),
-    ] = 120_000
-    answer_form: Annotated[str, typer.Option(help="Form of the answers: phrase, sentence or paragraph.")] = (
-        "sentence"
+    answers: str | None = option(
+        None,
+        "Language model that answers the questions from the best 50 sentences, or 5 chunks, of each "
+        "retriever: PROVIDER:MODEL, such as openai:gpt-4o-mini, or FILE.py:NAME.",
+        "LLM",
     )
-    max_requests: Annotated[
-        int | None,
-        at_least(0, "With --answers: most requests to both models, earlier runs in the folder included."),
-    ] = None
+    judge: str | None = option(
+        None, "With --answers: model that compares answers with the right ones. Default: none.", "LLM"
+    )
+    direct_answers: bool = option(
+        False,
+        "With --answers: also answer from whole documents; long ones in windows, whose answers are merged.",
+    )
+    direct_window: int = option(
+        120000, "Tokens of these windows; each begins half a window after the last.", "N", least=1
+    )
+    answer_form: str = option("sentence", "Form of the answers: phrase, sentence or paragraph.")
+    max_requests: int | None = option(
+        None,
+        "With --answers: most requests to both models, earlier runs in the folder included.",
+        "N",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         if self.answers is None:
             needing = {"--judge": self.judge, "--direct-answers": self.direct_answers or None,
                        "--max-requests": self.max_requests}  # fmt: skip
-            for option, value in needing.items():
+            for name, value in needing.items():
                 if value is not None:
-                    raise ValueError(f"got {option} without --answers; expected both, or neither")
+                    raise ValueError(f"got {name} without --answers; expected both, or neither")
         if self.answer_form not in FORMS:
             raise ValueError(f"--answer-form: got {self.answer_form!r}; expected one of {', '.join(FORMS)}")

@@ -4,12 +4,10 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from spscanner_rag import __version__
-from spscanner_rag.apps.cli.options import ScannerOptions, grouped
+from spscanner_rag.apps.cli.options import ScannerOptions, argument, grouped
 
 if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
@@ -22,10 +20,7 @@ Facts = list[tuple[str, str]]
 
 @grouped
 def info(
-    model: Annotated[
-        str | None,
-        typer.Argument(help="Checkpoint: a folder or a Hub id; default the bundled one.", show_default=False),
-    ] = None,
+    model: str | None = argument("Checkpoint: a folder or a Hub id; default the bundled one.", default=None),
     *,
     computes: ScannerOptions,
 ) -> None:

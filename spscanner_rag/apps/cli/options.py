@@ -3,12 +3,13 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 import typer
 import typer.core
+from typer.models import OptionInfo
 
 from spscanner_rag.text.escaping import encodable, one_line
 
@@ -16,14 +17,47 @@ if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
 
 
-def optional(meaning: str, metavar: str | None = None, parser: Callable[[str], object] | None = None) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option that may be left out; its help names the default."""
-    return typer.Option(help=meaning, metavar=metavar, parser=parser, show_default=False)
+def option(
+    default: object,
+    meaning: str,
+    metavar: str | None = None,
+    *,
+    names: Sequence[str] = (),
+    least: float | None = None,
+    most: float | None = None,
+    number: Callable[[str], float] | None = None,
+) -> Any:  # noqa: ANN401 - as typer.Option
+    """An option; ``...`` as the default makes it required.
+
+    Parameters
+    ----------
+    default, meaning, metavar
+        As shown in the help; None and an empty text are not shown.
+    names
+        Default: two dashes and the parameter's name.
+    least, most
+        The range of a number.
+    number
+        ``int`` or ``float``, for a number that may be left out.
+    """
+    return typer.Option(
+        default,
+        *names,
+        help=meaning,
+        metavar=metavar or ("NUMBER" if number else None),
+        min=least,
+        max=most,
+        parser=_parsed(number) if number else None,
+        show_default=default not in (None, ""),
+    )
 
 
-def optional_number(meaning: str, kind: Callable[[str], float] = int) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option for an ``int`` or a ``float`` that may be left out."""
+def argument(meaning: str, metavar: str | None = None, default: object = ...) -> Any:  # noqa: ANN401 - as typer.Argument
+    """What a command takes without a name."""
+    return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
+
+def _parsed(kind: Callable[[str], float]) -> Callable[[str], float]:
     def parsed(value: str) -> float:
         try:
             return kind(value)
@@ -31,61 +65,60 @@ def optional_number(meaning: str, kind: Callable[[str], float] = int) -> Any:  #
             expected = "a whole number" if kind is int else "a number"
             raise typer.BadParameter(f"got {value!r}; expected {expected}") from None
 
-    return optional(meaning, "NUMBER", parsed)
+    return parsed
 
 
-def at_least(least: int, meaning: str, metavar: str = "N") -> Any:  # noqa: ANN401 - as typer.Option
-    """An option for a whole number that may be left out, with a smallest value."""
-    return typer.Option(min=least, metavar=metavar, help=meaning, show_default=False)
-
-
-Query = Annotated[str, typer.Option("--query", "-q", help="The question.")]
-Model = Annotated[str | None, optional("Checkpoint: a folder or a Hub id; default the bundled one.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
-Threads = Annotated[
-    int | None,
-    at_least(
-        1, "Threads that compute on the CPU; default one for each physical core, or OMP_NUM_THREADS if less."
-    ),
-]
-SegmentTokens = Annotated[
-    int | None, optional_number("Tokens the model reads at a time; default the scanner's.")
-]
-ShowProgress = Annotated[
-    bool | None,
-    typer.Option("--progress/--no-progress", help="Progress on standard error; default if a terminal."),
-]
+QUERY = option(..., "The question.", names=("--query", "-q"))
+MODEL = option(None, "Checkpoint: a folder or a Hub id; default the bundled one.")
+DEVICE = option("auto", "auto, cpu, cuda, cuda:N or mps.")
+THREADS = option(
+    None,
+    "Threads that compute on the CPU; default one for each physical core, or OMP_NUM_THREADS if less.",
+    "N",
+    least=1,
+)
+SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.", number=int)
+PROGRESS = option(
+    None,
+    "Progress on standard error; default if a terminal.",
+    names=("--progress/--no-progress",),
+)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses: each of their fields becomes an option, with its default."""
+    """Let a command take dataclasses of options: each of their fields becomes an option of the command.
+
+    A switch that is off by default gets one name, without ``--no-``.
+    """
     signature = inspect.signature(command, eval_str=True)
     groups = {
         name: parameter.annotation
         for name, parameter in signature.parameters.items()
         if is_dataclass(parameter.annotation)
     }
-    flat = []
+    flat: dict[str, inspect.Parameter] = {}
     for name, parameter in signature.parameters.items():
-        if name not in groups:
-            flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        hints = get_type_hints(groups[name], include_extras=True)
-        for own in fields(groups[name]):
-            default = inspect.Parameter.empty if own.default is MISSING else own.default
-            kind = inspect.Parameter.KEYWORD_ONLY
-            flat.append(inspect.Parameter(own.name, kind, default=default, annotation=hints[own.name]))
+        own = {name: parameter}
+        if name in groups:
+            hints = get_type_hints(groups[name])
+            own = {each.name: parameter.replace(name=each.name, default=each.default, annotation=hints[each.name])
+                   for each in fields(groups[name])}  # fmt: skip
+        flat |= {each: taken.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each, taken in own.items()}
+    for name, parameter in flat.items():
+        info = parameter.default
+        if isinstance(info, OptionInfo) and info.default is False and not info.param_decls:
+            info.param_decls = (f"--{name.replace('_', '-')}",)
 
     @wraps(command)
     def called(**options: Any) -> None:  # noqa: ANN401 - what the command line gave
         made = {
-            name: group(**{own.name: options.pop(own.name) for own in fields(group)})
+            name: group(**{each.name: options.pop(each.name) for each in fields(group)})
             for name, group in groups.items()
         }
         command(**options, **made)
 
-    called.__signature__ = signature.replace(parameters=flat)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
+    called.__signature__ = signature.replace(parameters=list(flat.values()))  # type: ignore[attr-defined]
+    called.__annotations__ = {name: parameter.annotation for name, parameter in flat.items()}
     return called
 
 
@@ -93,9 +126,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class ScannerOptions:
     """Where a scanner computes."""
 
-    device: Device = "auto"
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or int8.")] = "auto"
-    threads: Threads = None
+    device: str = DEVICE
+    dtype: str = option("auto", "auto, float32, bfloat16 or int8.")
+    threads: int | None = THREADS
 
     def scanner(self, model: str | None, segment_tokens: int | None = None) -> "Scanner":
         """Load a checkpoint; None is the bundled one."""
@@ -110,12 +143,10 @@ class ScannerOptions:
 class RetrieverOptions:
     """Where retrievers compute, and what they may do."""
 
-    device: Device = "auto"
-    dtype: Annotated[str, typer.Option(help="For scanners: auto, float32, bfloat16 or int8.")] = "auto"
-    threads: Threads = None
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Let models from the Hub run their own code.")
-    ] = False
+    device: str = DEVICE
+    dtype: str = option("auto", "For scanners: auto, float32, bfloat16 or int8.")
+    threads: int | None = THREADS
+    trust_remote_code: bool = option(False, "Let models from the Hub run their own code.")
 
 
 def names_in(option: str, value: str) -> list[str]:

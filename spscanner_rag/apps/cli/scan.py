@@ -3,20 +3,17 @@
 import re
 import sys
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from spscanner_rag.apps.cli.documents import Files, OutputFormat, OutputOptions
+from spscanner_rag.apps.cli.documents import FILES, OutputFormat, OutputOptions
 from spscanner_rag.apps.cli.options import (
-    Model,
-    Query,
+    MODEL,
+    PROGRESS,
+    QUERY,
+    SEGMENT_TOKENS,
     ScannerOptions,
-    SegmentTokens,
-    ShowProgress,
     grouped,
-    optional,
-    optional_number,
+    option,
     shows_progress,
 )
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
@@ -75,43 +72,36 @@ def checked_selection(**options: Any) -> Selection:  # noqa: ANN401 - as `Select
 
 @grouped
 def scan(
-    files: Files,
-    query: Query,
+    files: list[str] = FILES,
+    query: str = QUERY,
     *,
-    top_k: Annotated[
-        str,
-        typer.Option(
-            help="Sentences to show, of all files together: a number, a share below 1 (at least 10), "
-            '"elbow" or "elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".'
-        ),
-    ] = "10",
-    threshold: Annotated[float | None, optional_number("Lowest score, 0 to 1, inclusive.", float)] = None,
-    max_tokens: Annotated[
-        int | None, optional_number("Token budget of all that is shown; the best sentences come first.")
-    ] = None,
-    count_tokens: Annotated[
-        str | None,
-        optional(
-            "What --max-tokens counts: a tiktoken encoding such as o200k_base; default the checkpoint's own "
-            "tokens.",
-            "ENCODING",
-        ),
-    ] = None,
-    context: Annotated[
-        int | None, optional_number("Neighbours on each side of a sentence; default 1 for text, else 0.")
-    ] = None,
-    diversity: Annotated[
-        float | None,
-        optional_number("From 0 to 1; below 1, sentences that repeat better ones are passed over.", float),
-    ] = None,
-    order: Annotated[
-        OutputOrder, typer.Option(help="Best first, or as in the document.")
-    ] = OutputOrder.SCORE,
+    top_k: str = option(
+        "10",
+        'Sentences to show, of all files together: a number, a share below 1 (at least 10), "elbow" or '
+        '"elbow:5-30" (as many as stand above the steepest fall of the scores), or "all".',
+    ),
+    threshold: float | None = option(None, "Lowest score, 0 to 1, inclusive.", number=float),
+    max_tokens: int | None = option(
+        None, "Token budget of all that is shown; the best sentences come first.", number=int
+    ),
+    count_tokens: str | None = option(
+        None,
+        "What --max-tokens counts: a tiktoken encoding such as o200k_base; default the checkpoint's "
+        "own tokens.",
+        "ENCODING",
+    ),
+    context: int | None = option(
+        None, "Neighbours on each side of a sentence; default 1 for text, else 0.", number=int
+    ),
+    diversity: float | None = option(
+        None, "From 0 to 1; below 1, sentences that repeat better ones are passed over.", number=float
+    ),
+    order: OutputOrder = option(OutputOrder.SCORE, "Best first, or as in the document."),
     output: OutputOptions,
-    model: Model = None,
+    model: str | None = MODEL,
     computes: ScannerOptions,
-    segment_tokens: SegmentTokens = None,
-    progress: ShowProgress = None,
+    segment_tokens: int | None = SEGMENT_TOKENS,
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Show the sentences of documents that answer a question.
 

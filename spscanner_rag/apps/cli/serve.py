@@ -6,11 +6,8 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from spscanner_rag.apps.cli.options import Model, ScannerOptions, grouped, optional, optional_number
+from spscanner_rag.apps.cli.options import MODEL, ScannerOptions, grouped, option
 
 TOKEN_VARIABLE = "SPSCANNER_TOKEN"
 
@@ -18,23 +15,16 @@ TOKEN_VARIABLE = "SPSCANNER_TOKEN"
 @grouped
 def serve(
     *,
-    model: Model = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; another than this machine's own needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    token_file: Annotated[
-        Path | None,
-        optional(
-            f"File with the token that clients must send; default the variable {TOKEN_VARIABLE}, if set."
-        ),
-    ] = None,
-    max_seconds: Annotated[
-        float | None, optional_number("Time to answer a request; default 120.", float)
-    ] = None,
-    max_body_mb: Annotated[int | None, optional_number("Size of a request in MiB; default 16.")] = None,
-    max_documents: Annotated[int | None, optional_number("Texts of a request; default 2000.")] = None,
-    max_waiting: Annotated[int | None, optional_number("Requests that may wait; default 256.")] = None,
+    model: str | None = MODEL,
+    host: str = option("127.0.0.1", "Address to listen at; another than this machine's own needs a token."),
+    port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535),
+    token_file: Path | None = option(
+        None, f"File with the token that clients must send; default the variable {TOKEN_VARIABLE}, if set."
+    ),
+    max_seconds: float | None = option(None, "Time to answer a request; default 120.", number=float),
+    max_body_mb: int | None = option(None, "Size of a request in MiB; default 16.", number=int),
+    max_documents: int | None = option(None, "Texts of a request; default 2000.", number=int),
+    max_waiting: int | None = option(None, "Requests that may wait; default 256.", number=int),
     computes: ScannerOptions,
 ) -> None:
     """Answer HTTP requests: rerank as Cohere's and TEI's clients ask, and scan.

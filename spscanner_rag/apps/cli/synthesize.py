@@ -3,19 +3,19 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 import typer.core
 
-from spscanner_rag.apps.cli.options import SeveralValues, grouped, optional, tell
+from spscanner_rag.apps.cli.options import SeveralValues, argument, grouped, option, tell
 from spscanner_rag.apps.cli.synthesize_make import (
     ENDED_EARLY,
+    MAX_SHARE,
+    MIN_WORDS,
     NOTHING_USABLE,
     RESULTS,
     AskingOptions,
-    MaxShare,
-    MinWords,
     make,
 )
 from spscanner_rag.text.escaping import one_line
@@ -46,23 +46,16 @@ synthesize.command(cls=SeveralValues, epilog=RESULTS, short_help="Make examples 
     short_help="Drop examples that share text with tests.",
 )
 def decontaminate(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Training or question files, .jsonl or .jsonl.gz."),
-    ],
-    against: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="TEST...", help="Test documents: question files, text files, or folders of them."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="File for the lines that are kept, .jsonl.")],
-    report: Annotated[
-        Path | None,
-        optional("File for one line about each dropped document: its share, and a shared sentence.", "FILE"),
-    ] = None,
-    min_words: MinWords = 10,
-    max_share: MaxShare = 0.01,
+    files: list[Path] = argument("Training or question files, .jsonl or .jsonl.gz.", "FILE..."),
+    against: list[Path] = option(
+        ..., "Test documents: question files, text files, or folders of them.", "TEST..."
+    ),
+    out: Path = option(..., "File for the lines that are kept, .jsonl."),
+    report: Path | None = option(
+        None, "File for one line about each dropped document: its share, and a shared sentence.", "FILE"
+    ),
+    min_words: int = MIN_WORDS,
+    max_share: float = MAX_SHARE,
 ) -> None:
     """Copy the examples whose documents share no text with test documents."""
     from spscanner_rag.files.output import check_output
@@ -97,11 +90,9 @@ def decontaminate(
 
 @synthesize.command("inspect", short_help="Write a page that shows examples.")
 def inspect_examples(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="train.jsonl or test.jsonl of a run.")],
-    out: Annotated[
-        Path | None, optional("Page to write; default: FILE with the ending .html.", "PAGE")
-    ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="How many examples the page shows.")] = 100,
+    file: Path = argument("train.jsonl or test.jsonl of a run.", "FILE"),
+    out: Path | None = option(None, "Page to write; default: FILE with the ending .html.", "PAGE"),
+    examples: int = option(100, "How many examples the page shows.", least=0),
 ) -> None:
     """Write a page with examples and statistics, to judge them before training."""
     from itertools import islice
@@ -137,31 +128,22 @@ def inspect_examples(
 )
 @grouped
 def annotate(
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA...", help="Question files with answers; evidence is not read."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the results; a run found there resumes.")],
-    llm: Annotated[
-        str,
-        typer.Option(
-            help="Model that labels sentences: PROVIDER:MODEL or FILE.py:NAME, as for `spscanner synthesize make`."
-        ),
-    ],
-    checker: Annotated[
-        str, typer.Option(help="Model that must find the answer in the labelled sentences alone.")
-    ],
+    data: list[Path] = argument("Question files with answers; evidence is not read.", "DATA..."),
+    out: Path = option(..., "Folder for the results; a run found there resumes."),
+    llm: str = option(
+        ...,
+        "Model that labels sentences: PROVIDER:MODEL or FILE.py:NAME, as for `spscanner synthesize make`.",
+    ),
+    checker: str = option(..., "Model that must find the answer in the labelled sentences alone."),
     *,
-    stronger: Annotated[
-        str | None, optional("Model that labels again in wide windows; default: the one of --llm.", "LLM")
-    ] = None,
-    mode: Annotated[
-        str,
-        typer.Option(
-            help="windows: 20 sentences at a time, and 200 with --stronger if the checker fails (the paper's "
-            "section 8); selection: 200 at a time, then a choice among the candidates (appendix E.6)."
-        ),
-    ] = "windows",
+    stronger: str | None = option(
+        None, "Model that labels again in wide windows; default: the one of --llm.", "LLM"
+    ),
+    mode: str = option(
+        "windows",
+        "windows: 20 sentences at a time, and 200 with --stronger if the checker fails (the paper's "
+        "section 8); selection: 200 at a time, then a choice among the candidates (appendix E.6).",
+    ),
     asking: AskingOptions,
 ) -> None:
     """Label the sentences that questions need, and keep the questions whose answer follows from them."""
@@ -197,11 +179,9 @@ def annotate(
 
 @synthesize.command("from-released", short_help="Convert the authors' training files.")
 def from_released(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Released training files, JSONL.")],
-    out: Annotated[Path, typer.Option(help="Question file to write, .jsonl.")],
-    tokenizer: Annotated[
-        Path, typer.Option(help="tokenizer.json of EleutherAI/gpt-neox-20b, whose tokens the files hold.")
-    ],
+    files: list[Path] = argument("Released training files, JSONL.", "FILE..."),
+    out: Path = option(..., "Question file to write, .jsonl."),
+    tokenizer: Path = option(..., "tokenizer.json of EleutherAI/gpt-neox-20b, whose tokens the files hold."),
 ) -> None:
     """Convert the training files that the paper's authors released, for people who have them."""
     from spscanner_rag.checkpoint.tokenizer_file import read_tokenizer

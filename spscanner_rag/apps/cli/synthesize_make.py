@@ -5,19 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from spscanner_rag.apps.cli.options import (
-    ShowProgress,
-    at_least,
-    grouped,
-    optional,
-    optional_number,
-    shows_progress,
-    tell,
-)
+from spscanner_rag.apps.cli.options import PROGRESS, argument, grouped, option, shows_progress, tell
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
@@ -34,47 +26,35 @@ for bad input.
 NOTHING_USABLE, ENDED_EARLY = 1, 3
 """Exit codes of runs without a result, and of runs that ended before all was asked."""
 
-MinWords = Annotated[
-    int, typer.Option(min=1, help="Sentences with fewer words do not count as shared; 1 counts all.")
-]
-MaxShare = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        help="Share of a document's sentences that may be shared, below 1; a document with more is dropped.",
-    ),
-]
+MIN_WORDS = option(10, "Sentences with fewer words do not count as shared; 1 counts all.", least=1)
+MAX_SHARE = option(
+    0.01,
+    "Share of a document's sentences that may be shared, below 1; a document with more is dropped.",
+    least=0,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskingOptions:
     """How a language model is asked, and what that may cost."""
 
-    prompts: Annotated[
-        Path | None,
-        optional("Folder of prompts; they replace those of the package that have the same names.", "DIR"),
-    ] = None
-    reply_form: Annotated[
-        str,
-        typer.Option(
-            help="Form of replies: json; keywords, lines that begin with one; auto, json where the model's "
-            "framework can hold it to a schema."
-        ),
-    ] = "auto"
-    workers: Annotated[
-        int, typer.Option(min=1, help="Documents, or sub-documents, worked on at the same time.")
-    ] = 8
-    max_requests: Annotated[
-        int | None, optional_number("Most requests, those of earlier runs in the folder included.")
-    ] = None
-    max_cost: Annotated[
-        float | None,
-        optional_number("Most that all of these may cost, in the currency of the prices.", float),
-    ] = None
-    price_prompt: Annotated[
-        float, typer.Option(min=0, help="Price of a million prompt tokens, in your currency.")
-    ] = 0.0
-    price_reply: Annotated[float, typer.Option(min=0, help="Price of a million reply tokens.")] = 0.0
+    prompts: Path | None = option(
+        None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
+    )
+    reply_form: str = option(
+        "auto",
+        "Form of replies: json; keywords, lines that begin with one; auto, json where the model's "
+        "framework can hold it to a schema.",
+    )
+    workers: int = option(8, "Documents, or sub-documents, worked on at the same time.", least=1)
+    max_requests: int | None = option(
+        None, "Most requests, those of earlier runs in the folder included.", number=int
+    )
+    max_cost: float | None = option(
+        None, "Most that all of these may cost, in the currency of the prices.", number=float
+    )
+    price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0)
+    price_reply: float = option(0.0, "Price of a million reply tokens.", least=0)
 
     def of_run(self, sources: Sequence[Path] = (), **others: Any) -> "RunOptions":  # noqa: ANN401 - of `RunOptions`
         """The options of a run on these sources, with others that only this run has."""
@@ -94,102 +74,71 @@ class AskingOptions:
 
 @grouped
 def make(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the results; a run found there resumes.")],
+    sources: list[Path] = argument(
+        "Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
+        "FILE...",
+    ),
+    out: Path = option(..., "Folder for the results; a run found there resumes."),
     *,
-    llm: Annotated[
-        str,
-        typer.Option(
-            help="Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through LlamaIndex "
-            "or LangChain, whichever is installed; FILE.py:NAME, a model or a function of yours; or scripted, a "
-            "stand-in that costs nothing, to try this out."
-        ),
-    ] = "scripted",
-    strategy: Annotated[
-        str,
-        typer.Option(
-            help="What a question is made from: link, two parts of a document that are far apart; chunk, 20 "
-            "sentences in a row; pair, 20 sentences and the 20 most similar ones."
-        ),
-    ] = "link",
-    sizes: Annotated[
-        str,
-        typer.Option(
-            help="Lengths, in tokens, of the stretches of documents (sub-documents) that questions are made from. "
-            "They come equally often, or by weights: 2000:1,10000:2."
-        ),
-    ] = "2000,5000,10000",
-    positions: Annotated[
-        str,
-        typer.Option(
-            help="For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
-            "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
-            show_default=False,
-        ),
-    ] = "",
-    per_document: Annotated[int, typer.Option(min=1, help="Most sub-documents of one document.")] = 1,
-    most: Annotated[int | None, at_least(1, "Most sub-documents in all; default: no limit.")] = None,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
-    language: Annotated[
-        str, typer.Option(help="Language of the documents and questions, as a code of two letters.")
-    ] = "en",
-    language_probability: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Documents are left out if the language is less probable than this; 0 takes every document.",
-        ),
-    ] = 0.8,
-    keep_boilerplate: Annotated[
-        bool,
-        typer.Option("--keep-boilerplate", help="Also make questions from licences and copyright notices."),
-    ] = False,
-    against: Annotated[
-        list[Path] | None,
-        optional("Test documents; source documents that share text with them are left out.", "FILE..."),
-    ] = None,
-    min_words: MinWords = 10,
-    max_share: MaxShare = 0.01,
-    test_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of documents for test.jsonl instead of train.jsonl.")
-    ] = 0.0,
-    embedder: Annotated[
-        str,
-        typer.Option(help="For --strategy pair: sentence-transformers model that finds similar sentences."),
-    ] = "sentence-transformers/all-MiniLM-L6-v2",
+    llm: str = option(
+        "scripted",
+        "Model that makes the questions: PROVIDER:MODEL, such as openai:gpt-4o-mini, through "
+        "LlamaIndex or LangChain, whichever is installed; FILE.py:NAME, a model or a function of "
+        "yours; or scripted, a stand-in that costs nothing, to try this out.",
+    ),
+    strategy: str = option(
+        "link",
+        "What a question is made from: link, two parts of a document that are far apart; chunk, 20 "
+        "sentences in a row; pair, 20 sentences and the 20 most similar ones.",
+    ),
+    sizes: str = option(
+        "2000,5000,10000",
+        "Lengths, in tokens, of the stretches of documents (sub-documents) that questions are made "
+        "from. They come equally often, or by weights: 2000:1,10000:2.",
+    ),
+    positions: str = option(
+        "",
+        "For --strategy link: where in the sub-document the two parts may stand, by turns: pairs of "
+        "start, middle, end and anywhere, such as start-end,middle-end. Default: anywhere.",
+    ),
+    per_document: int = option(1, "Most sub-documents of one document.", least=1),
+    most: int | None = option(None, "Most sub-documents in all; default: no limit.", least=1),
+    seed: int = option(0, "Decides every random choice."),
+    language: str = option("en", "Language of the documents and questions, as a code of two letters."),
+    language_probability: float = option(
+        0.8,
+        "Documents are left out if the language is less probable than this; 0 takes every document.",
+        least=0,
+        most=1,
+    ),
+    keep_boilerplate: bool = option(False, "Also make questions from licences and copyright notices."),
+    against: list[Path] | None = option(
+        None, "Test documents; source documents that share text with them are left out.", "FILE..."
+    ),
+    min_words: int = MIN_WORDS,
+    max_share: float = MAX_SHARE,
+    test_share: float = option(
+        0.0, "Share of documents for test.jsonl instead of train.jsonl.", least=0, most=1
+    ),
+    embedder: str = option(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "For --strategy pair: sentence-transformers model that finds similar sentences.",
+    ),
     asking: AskingOptions,
-    requests_per_minute: Annotated[
-        float | None, optional_number("Most requests a minute; default: no limit.", float)
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Estimate requests, tokens and, with prices, the cost; ask nothing."),
-    ] = False,
-    write_batch: Annotated[
-        Path | None,
-        optional(
-            "Write the requests to this file, to be sent to a provider as a batch; ask nothing.", "FILE"
-        ),
-    ] = None,
-    batch_format: Annotated[
-        str, typer.Option(help="Form of the file of --write-batch: openai or anthropic.")
-    ] = "openai",
-    read_batch: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="REQUESTS RESULTS",
-            help="Take in the results of a batch first: the file of --write-batch, and the provider's.",
-            show_default=False,
-        ),
-    ] = None,
-    progress: ShowProgress = None,
+    requests_per_minute: float | None = option(
+        None, "Most requests a minute; default: no limit.", number=float
+    ),
+    dry_run: bool = option(False, "Estimate requests, tokens and, with prices, the cost; ask nothing."),
+    write_batch: Path | None = option(
+        None, "Write the requests to this file, to be sent to a provider as a batch; ask nothing.", "FILE"
+    ),
+    batch_format: str = option("openai", "Form of the file of --write-batch: openai or anthropic."),
+    read_batch: tuple[Path, Path] | None = option(
+        None,
+        "Take in the results of a batch first: the file of --write-batch, and the provider's.",
+        "REQUESTS RESULTS",
+    ),
+    progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.files.folder_lock import folder_lock

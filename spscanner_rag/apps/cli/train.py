@@ -2,11 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from spscanner_rag.apps.cli.options import Device, Threads
+from spscanner_rag.apps.cli.options import DEVICE, THREADS, argument, option
 
 if TYPE_CHECKING:
     from spscanner_rag.lab.training.loop import StepReport
@@ -16,51 +14,30 @@ STEPS_PER_LINE = 20  # without a terminal
 
 
 def train(
-    out: Annotated[
-        Path, typer.Option(help="Folder for state, log and checkpoint; a run found there resumes.")
-    ],
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE...", help="Files to train on: questions in JSONL (.gz allowed)."),
-    ] = None,
-    text: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE...", help="Plain text to make pseudo-questions from, with or without --data."
-        ),
-    ] = None,
-    recipe: Annotated[
-        Path | None,
-        typer.Argument(metavar="[CONFIG.toml]", help="Recipe; default: nearly the paper's fine-tuning."),
-    ] = None,
-    base: Annotated[str | None, typer.Option(help="Checkpoint to fine-tune: a folder or a Hub id.")] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Shape of a model to train from nothing: mamba-ssm's config.json.")
-    ] = None,
-    validation: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE...", help="Files to validate on, never trained on."),
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            help="Teacher instead of the recipe's: minilm, a name or folder for sentence-transformers, or "
-            "cross-encoder:NAME."
-        ),
-    ] = None,
-    teacher_cache: Annotated[
-        Path | None, typer.Option(help="Folder of teacher scores; default OUT/teacher.")
-    ] = None,
-    word_vectors: Annotated[
-        Path | None,
-        typer.Option(help="Table of `spscanner word-vectors`, for lexical_soft and embedding_start."),
-    ] = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    workers: Annotated[
-        int, typer.Option(help="Processes that draw coming steps, so that a GPU does not wait for them.")
-    ] = 0,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    out: Path = option(..., "Folder for state, log and checkpoint; a run found there resumes."),
+    data: list[Path] | None = option(None, "Files to train on: questions in JSONL (.gz allowed).", "FILE..."),
+    text: list[Path] | None = option(
+        None, "Plain text to make pseudo-questions from, with or without --data.", "FILE..."
+    ),
+    recipe: Path | None = argument(
+        "Recipe; default: nearly the paper's fine-tuning.", "[CONFIG.toml]", default=None
+    ),
+    base: str | None = option(None, "Checkpoint to fine-tune: a folder or a Hub id."),
+    config: Path | None = option(None, "Shape of a model to train from nothing: mamba-ssm's config.json."),
+    validation: list[Path] | None = option(None, "Files to validate on, never trained on.", "FILE..."),
+    teacher: str | None = option(
+        None,
+        "Teacher instead of the recipe's: minilm, a name or folder for sentence-transformers, or "
+        "cross-encoder:NAME.",
+    ),
+    teacher_cache: Path | None = option(None, "Folder of teacher scores; default OUT/teacher."),
+    word_vectors: Path | None = option(
+        None, "Table of `spscanner word-vectors`, for lexical_soft and embedding_start."
+    ),
+    device: str = DEVICE,
+    threads: int | None = THREADS,
+    workers: int = option(0, "Processes that draw coming steps, so that a GPU does not wait for them."),
+    progress: bool = option(True, "Show a progress bar."),
 ) -> None:
     """Train the stage that the recipe names, then validate and write checkpoint and model card.
 
@@ -110,24 +87,19 @@ def train(
 
 
 def word_vectors(
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Embedding model: minilm (all-MiniLM-L6-v2), a name or folder for sentence-transformers."
-        ),
-    ],
-    text: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE...",
-            help="Files whose frequent words the table holds: plain text (.txt, .txt.gz, .txt.xz) or questions "
-            "(.jsonl, .jsonl.gz).",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="File to write: word_vectors.safetensors.")],
-    words: Annotated[int, typer.Option(help="Words, at most.")] = 44_000,
-    dimensions: Annotated[int, typer.Option(help="Length of a vector, at most 128.")] = 96,
-    progress: Annotated[bool, typer.Option(help="Say what is done.")] = True,
+    model: str = option(
+        ..., "Embedding model: minilm (all-MiniLM-L6-v2), a name or folder for sentence-transformers."
+    ),
+    text: list[Path] = option(
+        ...,
+        "Files whose frequent words the table holds: plain text (.txt, .txt.gz, .txt.xz) or questions "
+        "(.jsonl, .jsonl.gz).",
+        "FILE...",
+    ),
+    out: Path = option(..., "File to write: word_vectors.safetensors."),
+    words: int = option(44_000, "Words, at most."),
+    dimensions: int = option(96, "Length of a vector, at most 128."),
+    progress: bool = option(True, "Say what is done."),
 ) -> None:
     """Embed frequent words one by one, and write their vectors for `spscanner train --word-vectors`."""
     from spscanner_rag.apps.pages.terminal import line_of, open_console
