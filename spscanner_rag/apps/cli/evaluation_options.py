@@ -172,7 +172,7 @@ class AnswerOptions:
         "With --answers: also answer from whole documents; long ones in windows, whose answers are merged.",
     )
     direct_window: int = option(
-        120000, "Tokens of these windows; each begins half a window after the last.", "N", least=1
+        120_000, "Tokens of these windows; each begins half a window after the last.", "N", least=1
     )
     answer_form: str = option("sentence", "Form of the answers: phrase, sentence or paragraph.")
     max_requests: int | None = option(
