@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
-from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
+from spscanner_rag.lab.evidence.questions import DataError
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage, usage_of
 from spscanner_rag.lab.llm.replies import ReplyFile, digest_of
+from spscanner_rag.lab.synthesis.sources import json_objects
 from spscanner_rag.text.units import readable
 
 BatchFormat = Literal["openai", "anthropic"]
 BATCH_FORMATS: tuple[str, ...] = get_args(BatchFormat)
 _REPLY_TOKENS = 2_000
+_EXPECTED = "a JSON object of a batch file"
 
 
 class PendingError(Exception):
@@ -55,15 +57,13 @@ class BatchCollector:
                 body["temperature"] = 0
                 request = {"custom_id": digest, "method": "POST", "url": "/v1/chat/completions", "body": body}
             else:
-                request = {
-                    "custom_id": digest,
-                    "params": body | {"max_tokens": _REPLY_TOKENS, "temperature": 0},
-                }
+                body |= {"max_tokens": _REPLY_TOKENS, "temperature": 0}
+                request = {"custom_id": digest, "params": body}
             yield json.dumps(request) + "\n"
 
 
 def read_batch(requests: Path, results: Path, model: str, replies: ReplyFile) -> tuple[int, int]:
-    """Take the replies of a provider's results into the file of replies; give how many came, and how many failed.
+    """Take the replies of a provider's results into the file of replies, and return how many came and failed.
 
     Parameters
     ----------
@@ -82,18 +82,16 @@ def read_batch(requests: Path, results: Path, model: str, replies: ReplyFile) ->
         For a line in another form, and for a result whose request is not in the file.
     """
     prompts = {}
-    for number, line in numbered_lines(requests):
-        record = _record(line, f"{requests}, line {number}")
+    for _, _, record in json_objects(requests, _EXPECTED):
         body = record.get("body") or record.get("params") or {}
         prompts[record.get("custom_id")] = body["messages"][0]["content"]
     came = failed = 0
-    for number, line in numbered_lines(results):
-        record = _record(line, where := f"{results}, line {number}")
+    for number, _, record in json_objects(results, _EXPECTED):
         prompt = prompts.get(record.get("custom_id"))
         if prompt is None:
             raise DataError(
-                f"{where}: got the id {record.get('custom_id')!r:.80}, expected one of {requests}: give the "
-                "results of this batch"
+                f"{results}, line {number}: got the id {record.get('custom_id')!r:.80}, expected one of "
+                f"{requests}: give the results of this batch"
             )
         text, usage = _reply(record)
         if text is None:
@@ -104,20 +102,8 @@ def read_batch(requests: Path, results: Path, model: str, replies: ReplyFile) ->
     return came, failed
 
 
-def _record(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        record = parse_json(line)
-        if not isinstance(record, dict):
-            raise ValueError("not an object")
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{where}: expected a JSON object of a batch file, got {line[:60]!r} ({error})"
-        ) from None
-    return record
-
-
 def _reply(record: dict[str, Any]) -> tuple[str | None, Usage | None]:
-    """The text of a result and its usage; None for a request that failed."""
+    """Return the text of a result and its usage; None for a request that failed."""
     try:
         if "result" in record:  # Anthropic
             message = record["result"]["message"]
@@ -129,10 +115,4 @@ def _reply(record: dict[str, Any]) -> tuple[str | None, Usage | None]:
         return None, None
     if not isinstance(text, str) or not text.strip():
         return None, None
-    usage = message.get("usage")
-    return text, usage_of(_Raw(usage)) if isinstance(usage, dict) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    raw: dict[str, Any]
+    return text, usage_of(SimpleNamespace(raw=message.get("usage")))

@@ -13,8 +13,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
+from spscanner_rag.lab.evidence.questions import DataError
+from spscanner_rag.lab.synthesis.sources import json_objects
 
 KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels")
 
@@ -39,13 +39,12 @@ def read_released(
         For a record that lacks a key, has labels or indices for another number of sentences, or whose tokens are
         not those of its sentences.
     """
-    lines = ((path, number, line) for path in paths for number, line in numbered_lines(path) if line.strip())
-    for count, (path, number, line) in enumerate(lines):
-        where = f"{path}, line {number}"
-        try:
-            record = parse_json(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: expected a JSON object, got {line[:60]!r} ({error})") from None
+    records = (
+        (f"{path}, line {number}", record)
+        for path in paths
+        for number, _, record in json_objects(path, "a JSON object")
+    )
+    for count, (where, record) in enumerate(records):
         text, question, evidence = _read(record, tokenizer, where)
         name = f"{source}-{count}"
         asked = {"qid": f"{name}-0", "question": question, "evidence": evidence, "answerable": bool(evidence)}
@@ -63,10 +62,9 @@ def _read(
     record: Mapping[str, Any], tokenizer: Tokenizer, where: str
 ) -> tuple[str, str, list[tuple[int, int]]]:
     """Return the text of a record, its question, which stands before the sentences, and the relevant spans."""
-    lists = [isinstance(record, Mapping) and isinstance(record.get(key), list) for key in KEYS]
-    if not all(lists):
-        missing = KEYS[lists.index(False)]
-        raise DataError(f"{where}: expected a list under {missing!r} and the keys {', '.join(KEYS)}")
+    missing = [key for key in KEYS if not isinstance(record.get(key), list)]
+    if missing:
+        raise DataError(f"{where}: expected a list under {missing[0]!r} and the keys {', '.join(KEYS)}")
     ids, sentences, indices, labels = (record[key] for key in KEYS)
     if not len(sentences) == len(labels) == len(indices):
         raise DataError(

@@ -17,6 +17,7 @@ _REFUSAL = re.compile(
     r"am not able)|as an ai\b|unfortunately,? i\b)",
     re.IGNORECASE,
 )
+_LACKING = "the reply lacks a part"
 _FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
 _LINE = re.compile(r"^[\s*_`>-]*([A-Z][A-Z ]*?)(?:\s+(\d+))?[*_`]*\s*:[*_`]*\s*(.*?)\s*$")
 _JSON = {
@@ -71,7 +72,7 @@ class MalformedReplyError(ValueError):
 
 
 def stated(fields: Sequence[Field], form: Form) -> str:
-    """The end of a prompt: the form of the reply."""
+    """Return the end of a prompt: the form of the reply."""
     if form == "json":
         keys = "; ".join(f'"{field.name}": {_JSON[field.kind]}' for field in fields)
         return f"Reply with one JSON object with these keys and nothing else: {keys}."
@@ -80,7 +81,7 @@ def stated(fields: Sequence[Field], form: Form) -> str:
 
 
 def schema(fields: Sequence[Field], title: str) -> dict[str, Any]:
-    """The JSON schema of a reply."""
+    """Return the JSON schema of a reply."""
     return {
         "title": title,
         "description": "The reply.",
@@ -92,7 +93,7 @@ def schema(fields: Sequence[Field], title: str) -> dict[str, Any]:
 
 
 def read(reply: str, fields: Sequence[Field], form: Form) -> dict[str, Any]:
-    """The values of a reply by their names: ``str``, ``bool``, a list of ``int`` or a list of `Link`.
+    """Return the values of a reply by their names: ``str``, ``bool``, a list of ``int`` or a list of `Link`.
 
     Raises `MalformedReplyError` for a refusal, another form, a missing value and an index out of range.
     """
@@ -112,9 +113,7 @@ def _json_values(reply: str, fields: Sequence[Field]) -> dict[str, Any]:
     names = {field.name for field in fields}
     if not isinstance(record, dict) or set(record) != names:
         got = ", ".join(map(str, record))[:100] if isinstance(record, dict) else type(record).__name__
-        raise MalformedReplyError(
-            "the reply lacks a part", f"expected the keys {', '.join(names)}, got {got}"
-        )
+        raise MalformedReplyError(_LACKING, f"expected the keys {', '.join(names)}, got {got}")
     return record
 
 
@@ -124,29 +123,26 @@ def _keyword_values(reply: str, fields: Sequence[Field]) -> dict[str, Any]:
     for field in fields:
         own = [(match[2], match[3]) for match in lines if match[1] == field.name.upper()]
         if not own or (len(own) > 1 and field.kind != "links"):
-            raise MalformedReplyError(
-                "the reply lacks a part", f"expected one line {field.name.upper()}: got {len(own)}"
-            )
+            raise MalformedReplyError(_LACKING, f"expected one line {field.name.upper()}: got {len(own)}")
         values[field.name] = _keyword_value(own, field)
     return values
 
 
 def _keyword_value(lines: list[tuple[str | None, str]], field: Field) -> object:
     first = lines[0][1]
+    if field.kind == "text":
+        return first
+    word = first.strip(" .").upper()
+    if field.kind == "yes or no":
+        return word
+    if len(lines) == 1 and word == "NONE":
+        return []
     if field.kind == "links":
-        if len(lines) == 1 and first.strip(" .").upper() == "NONE":
-            return []
         return [{"index": int(number) if number else number, "connection": how} for number, how in lines]
-    if field.kind == "indices":
-        if first.strip(" .").upper() == "NONE":
-            return []
-        try:
-            return [int(number) for number in re.split(r"[,\s]+", first.strip(" .[]"))]
-        except ValueError:
-            raise MalformedReplyError(
-                "an index is no number", f"expected numbers, got {first[:60]}"
-            ) from None
-    return first.strip(" .").lower() if field.kind == "yes or no" else first
+    try:
+        return [int(number) for number in re.split(r"[,\s]+", first.strip(" .[]"))]
+    except ValueError:
+        raise MalformedReplyError("an index is no number", f"expected numbers, got {first[:60]}") from None
 
 
 def _checked(value: object, field: Field) -> object:
@@ -159,17 +155,14 @@ def _checked(value: object, field: Field) -> object:
             raise MalformedReplyError("neither yes nor no", f"expected yes or no under {field.name}")
         return value.strip().lower() == "yes"
     if not isinstance(value, list):
-        raise MalformedReplyError("the reply lacks a part", f"expected a list under {field.name}")
+        raise MalformedReplyError(_LACKING, f"expected a list under {field.name}")
     if field.kind == "indices":
         return sorted({_index(number, field) for number in value})
     links = []
     for entry in value:
-        if (
-            not isinstance(entry, dict)
-            or not isinstance(how := entry.get("connection"), str)
-            or not how.strip()
-        ):
-            raise MalformedReplyError("the reply lacks a part", "expected a connection for each link")
+        how = entry.get("connection") if isinstance(entry, dict) else None
+        if not isinstance(how, str) or not how.strip():
+            raise MalformedReplyError(_LACKING, "expected a connection for each link")
         links.append(Link(_index(entry.get("index"), field), " ".join(how.split())))
     return links
 

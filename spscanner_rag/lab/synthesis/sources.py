@@ -7,6 +7,7 @@ or ``"id"``, and perhaps a ``"title"`` and a ``"source"``. Any other file is one
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.files.reading import read
@@ -22,7 +23,7 @@ _IN_FOLDERS = (*TEXT_SUFFIXES, *QUESTION_SUFFIXES, ".md", ".rst", ".text")
 
 
 def source_files(paths: Sequence[Path]) -> list[Path]:
-    """The files among these paths and, in order of their names, in these folders.
+    """Return the files among these paths and, in order of their names, in these folders.
 
     Raises ``ValueError`` for a path that does not exist and for a folder without a file of text.
     """
@@ -43,7 +44,7 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
-    """The documents of files, in order, one at a time.
+    """Yield the documents of files, in order, one at a time.
 
     Raises `DataError` for a line that is not an object with a text, with file and line, and ``ValueError`` for a
     file that is not UTF-8 text.
@@ -59,7 +60,7 @@ def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
 
 
 def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
-    """Documents of LlamaIndex (``Document``, ``TextNode``) or LangChain (``Document``), told by their methods.
+    """Yield documents of LlamaIndex (``Document``, ``TextNode``) or LangChain (``Document``), by their methods.
 
     Raises ``TypeError`` for an object that is neither.
     """
@@ -80,24 +81,34 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
-    """The lines of a ``.jsonl`` or ``.jsonl.gz`` file, each with its number and its document; not blank ones.
+    """Yield the lines of a ``.jsonl`` or ``.jsonl.gz`` file, each with its number and its document.
 
     Raises `DataError` for a line that is not an object with a text, with file and line.
+    """
+    expected = "a JSON object with a document under 'text'"
+    for number, line, record in json_objects(path, expected):
+        text, title = record.get("text"), record.get("title")
+        if not isinstance(text, str):
+            raise DataError(f"{path}, line {number}: expected {expected}, got {line[:60]!r}")
+        name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
+        source = str(record.get("source") or source_of(path))
+        yield number, line, Document(str(name), source, str(title) if title else "", text, ())
+
+
+def json_objects(path: Path, expected: str) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
+    """Yield number, line and object of the lines of a file, without blank ones.
+
+    Raises `DataError` for a line that is no object; it names file, line and what is expected.
     """
     for number, line in numbered_lines(path):
         if not line.strip():
             continue
-        where = f"{path}, line {number}"
         try:
-            record = parse_json(line.decode("utf-8"))
-            text = record["text"]
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            record = parse_json(line)
+            if not isinstance(record, dict):
+                raise ValueError("not an object")
+        except (ValueError, RecursionError) as error:
             raise DataError(
-                f"{where}: expected a JSON object with a document under 'text', got {line[:60]!r} ({error!r:.80})"
+                f"{path}, line {number}: expected {expected}, got {line[:60]!r} ({error})"
             ) from None
-        if not isinstance(text, str):
-            raise DataError(f"{where}: expected a string under 'text', got {type(text).__name__}")
-        name = record.get("doc_id") or record.get("id") or f"{source_of(path)}-{number}"
-        title = record.get("title")
-        source = str(record.get("source") or source_of(path))
-        yield number, line, Document(str(name), source, str(title) if title else "", text, ())
+        yield number, line, record

@@ -8,26 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from spscanner_rag.files.json_files import parse_json
-from spscanner_rag.lab.evidence.questions import DataError, numbered_lines
+from spscanner_rag.lab.evidence.questions import DataError
+from spscanner_rag.lab.synthesis.sources import json_objects
 
 BINS = 10
 
 
 def example_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a file of examples; raises `DataError` for one that is none, with its number."""
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
+    """Yield the lines of a file of examples; raises `DataError` for one that is none, with its number."""
+    expected = "a document with its questions"
+    for number, line, record in json_objects(path, expected):
         try:
-            record = parse_json(line)
             text, questions = record["text"], record["questions"]
             for question in questions:
                 if not all(0 <= start < end <= len(text) for start, end in question.get("evidence", [])):
                     raise ValueError("evidence outside the text")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
-                f"{path}, line {number}: expected a document with its questions, got {line[:60]!r} ({error!r:.60})"
+                f"{path}, line {number}: expected {expected}, got {line[:60]!r} ({error!r:.60})"
             ) from None
         yield record
 

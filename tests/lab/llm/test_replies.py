@@ -1,16 +1,14 @@
-"""The file of prompts and replies, above all after a kill."""
+"""The file of prompts and replies."""
 
 import json
 import os
-import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from spscanner_rag.lab.llm.language_models import Usage
 from spscanner_rag.lab.llm.replies import ReplyFile, ReplyFileError, digest_of
 
 PROMPT = "Wer? \ud800 🚢\u2028\n"
@@ -65,44 +63,18 @@ def test_model_and_prompt_do_not_run_together() -> None:
     assert digest_of("ab", "c") != digest_of("a", "bc")
 
 
-@given(cut=st.integers(1, 200))
-def test_a_half_written_line_is_dropped(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    path = tmp_path_factory.mktemp("cut") / "replies.jsonl"
+@pytest.mark.parametrize("cut", [1, 9, 100])
+def test_a_half_written_line_is_dropped(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "replies.jsonl"
     with ReplyFile(path) as replies:
         replies.add("m", "first", reply="one")
-        whole = path.stat().st_size
         replies.add("m", "second", reply="two")
-    size = path.stat().st_size
-    os.truncate(path, max(whole, size - cut))
+    os.truncate(path, path.stat().st_size - cut)
     with ReplyFile(path) as replies:
         assert replies.get(digest_of("m", "first")) == "one"
         assert replies.get(digest_of("m", "second")) is None
         replies.add("m", "second", reply="two again")
-    assert path.read_bytes().count(b"\n") == 2
-    with ReplyFile(path) as replies:
-        assert replies.get(digest_of("m", "second")) == "two again"
-
-
-def test_killed_while_writing(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    code = f"""
-from spscanner_rag.lab.llm.replies import ReplyFile
-from pathlib import Path
-replies = ReplyFile(Path({str(path)!r}))
-print("ready", flush=True)
-for number in range(10**9):
-    replies.add("m", str(number) + "x" * 100_000, reply="r" * 1000)
-    if number == 20:
-        print("written", flush=True)
-"""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(2)] == [b"ready\n", b"written\n"]
-        process.kill()
-    with ReplyFile(path) as replies:
-        assert len(replies) >= 21
-        assert all(replies.get(digest_of("m", f"{n}" + "x" * 100_000)) for n in range(len(replies)))
-        assert path.read_bytes().count(b"\n") == len(replies)
+    assert [record["reply"] for record in records(path)] == ["one", "two again"]
 
 
 @pytest.mark.parametrize(
@@ -140,41 +112,8 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     ReplyFile(path).close()
 
 
-@pytest.mark.skipif(not hasattr(os, "pread"), reason="no resource limits")
-def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    code = f"""
-import resource, signal
-from spscanner_rag.lab.llm.replies import ReplyFile
-from pathlib import Path
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-replies = ReplyFile(Path({str(path)!r}))
-replies.add("m", "first", reply="one")
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
-try:
-    replies.add("m", "second" * 1000, reply="two")
-except OSError:
-    print("full", flush=True)
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-replies.add("m", "third", reply="three")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("full\n", "")
-    assert [record["reply"] for record in records(path)] == ["one", "three"]
-
-
-def test_threads_do_not_mix_lines(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    with ReplyFile(path) as replies:
-
-        def write(thread: int) -> None:
-            for number in range(50):
-                replies.add("m", f"{thread} {number} " + "x" * 20_000, reply="r")
-
-        threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    with ReplyFile(path) as replies:
-        assert len(replies) == 200
+def test_several_threads_write_and_find(tmp_path: Path) -> None:
+    with ReplyFile(tmp_path / "replies.jsonl") as replies, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: replies.add("m", str(n), reply=f"r{n}" * 500, usage=Usage(1, n)), range(100)))
+        assert all(replies.get(digest_of("m", str(n))) == f"r{n}" * 500 for n in range(100))
+        assert (replies.attempts, replies.usage) == (100, Usage(100, 4950))
