@@ -207,7 +207,7 @@ def least_work(
     """
     import torch
 
-    from spscanner_rag.lab.evaluation.flops import scan_flops
+    from spscanner_rag.lab.evaluation.costs import scan_flops
     from spscanner_rag.scan.devices import default_segment_tokens
 
     itemsize = (dtype if dtype.is_floating_point else torch.float32).itemsize

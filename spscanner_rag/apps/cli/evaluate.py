@@ -29,7 +29,6 @@ from spscanner_rag.text.escaping import one_line
 if TYPE_CHECKING:
     from spscanner_rag.lab.answers.prompts import AnswerLength
     from spscanner_rag.lab.evaluation.answer_run import AnswerSet, AnswerSource
-    from spscanner_rag.lab.evaluation.corpus_study import CorpusStudy
     from spscanner_rag.lab.evaluation.records import RecordFile
     from spscanner_rag.lab.evaluation.report.result import Result
     from spscanner_rag.lab.evaluation.settings import Setting
@@ -66,9 +65,8 @@ def evaluate(
     """Measure how well retrievers find the evidence of questions, in long documents or in many."""
     from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
     from spscanner_rag.files.folder_lock import folder_lock, refuse_in_use
-    from spscanner_rag.lab.evaluation.records import RecordFile
+    from spscanner_rag.lab.evaluation.records import RecordFile, check_arguments
     from spscanner_rag.lab.evaluation.retriever_identity import identity_of
-    from spscanner_rag.lab.evaluation.run_file import check_arguments
 
     study, documents, bad = _study(data, compared, which, variants, of_many)
     answering = _Answering(answers, study) if answers.answers is not None else None
@@ -108,13 +106,11 @@ def _study(
     which: QuestionOptions,
     variants: Variants,
     of_many: CorpusOptions,
-) -> "tuple[Study | CorpusStudy, list[Document], int]":
+) -> "tuple[Study, list[Document], int]":
     """What is asked of whom, the documents, and how many bad lines of theirs were left out."""
     from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS
-    from spscanner_rag.lab.evaluation.corpus_study import corpus_study_of
-    from spscanner_rag.lab.evaluation.judged.beir import is_beir, read_beir
-    from spscanner_rag.lab.evaluation.judged.study import judged_study_of
-    from spscanner_rag.lab.evaluation.study import study_of
+    from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir
+    from spscanner_rag.lab.evaluation.study import corpus_study_of, study_of
 
     settings, measured = compared.settings, of_many.measured()
     judged_folder = data[0] if len(data) == 1 and is_beir(data[0]) else None
@@ -157,7 +153,7 @@ def _study(
 
 
 def _scorers(
-    study: "Study | CorpusStudy",
+    study: "Study",
     compared: Compared,
     documents: int,
     variants: Variants,
@@ -166,13 +162,12 @@ def _scorers(
 ) -> "tuple[dict[str, Scorer], dict[Setting, Scorer]]":
     """The scorers by name and by setting; a missing one is reported before any work."""
     from spscanner_rag.lab.evaluation.ablation import ablated
-    from spscanner_rag.lab.evaluation.corpus_study import CorpusStudy
     from spscanner_rag.lab.retriever_names import Options, scorer_of
     from spscanner_rag.scan.threads import use_threads
 
     options = Options("sentence", computes.device, computes.dtype, computes.trust_remote_code, titles)
     asked = list(compared.settings)
-    if isinstance(study, CorpusStudy):
+    if study.kind in ("corpora", "judged"):
         # a text is one of many, and comes back with the next question
         options = replace(options, keep_texts=documents * len({*compared.units, "sentence", "chunk"}))
         asked += study.stages
@@ -237,7 +232,7 @@ def _replies_kept(scorers: Mapping[str, "Scorer"], path: Path) -> Iterator[None]
 
 
 def _run_study(
-    study: "Study | CorpusStudy",
+    study: "Study",
     scorers: dict["Setting", "Scorer"],
     file: "RecordFile",
     titles: dict[str, str],
@@ -267,13 +262,12 @@ class _Answering:
         not there.
     """
 
-    def __init__(self, options: AnswerOptions, study: object) -> None:
+    def __init__(self, options: AnswerOptions, study: "Study") -> None:
         from spscanner_rag.lab.evaluation.answer_run import questions_with_answers
-        from spscanner_rag.lab.evaluation.study import RotatedStudy, Study
         from spscanner_rag.lab.llm.language_models import named_model
         from spscanner_rag.text.token_counts import resolve_counter
 
-        if not isinstance(study, Study) or isinstance(study, RotatedStudy):
+        if study.kind != "documents":
             raise ValueError(
                 "got --answers with --corpus, --among, --rotate or a folder in BEIR's layout; expected questions "
                 "on single documents: make two runs, each with its own --out"

@@ -119,7 +119,7 @@ class CorpusOptions:
 
     def stages(self, is_corpus: bool, variants: Variants) -> list[str]:
         """The first stages; ``ValueError`` for options that do not go together."""
-        from spscanner_rag.lab.evaluation.corpus_study import NO_STAGE, WORDS
+        from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
         from spscanner_rag.results.document_score import check_aggregation
 
         check_aggregation(self.aggregation)
@@ -142,7 +142,7 @@ class CorpusOptions:
 
 def first_stages_of(value: str) -> list[str]:
     """The names in --first-stage; ``ValueError`` for a retriever that cannot be one."""
-    from spscanner_rag.lab.evaluation.corpus_study import NO_STAGE, WORDS
+    from spscanner_rag.lab.evaluation.study import NO_STAGE, WORDS
     from spscanner_rag.lab.retriever_names import NameParts, check_name
 
     names = names_in("--first-stage", value)

@@ -1,7 +1,12 @@
-"""Answers of a language model: from the best sentences, or from a whole document read in windows."""
+"""Answers of a language model to questions on documents, and how good they are.
+
+The model answers from the best sentences, or from a whole document read in windows. The answers are compared with
+reference answers, in words and by a language model as the judge.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 
@@ -10,10 +15,13 @@ from spscanner_rag.lab.answers.prompts import (
     aggregation_prompt,
     answer_in,
     answer_prompt,
+    decision_in,
+    judge_prompt,
     window_prompt,
 )
+from spscanner_rag.lab.answers.scores import choice_in, exact_match, token_f1
 from spscanner_rag.lab.llm.asking import Asker, Reply
-from spscanner_rag.lab.llm.language_models import LanguageModel
+from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.lab.llm.prompts import without_thoughts
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Scorer, score_batch, segment
@@ -27,40 +35,207 @@ WINDOW_TOKENS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRequest:
-    """A question and the texts to answer it from.
+class AnswerTask:
+    """A question with its reference answers and the texts to answer it from.
 
     Attributes
     ----------
+    qid : str
+        Id of the question in the result.
     question : str
-        The question.
     contexts : tuple of str
-        A single text is answered from at once. Several are windows of a document: each is answered from, and one
-        answer is made from the replies.
+        ``(retrieved_context(...),)``, ``(document,)`` or ``document_windows(document)``. A single text is answered
+        from at once; of several windows, each is answered from, and one answer is made from the replies.
+    references : tuple of str
+        Right answers; it is enough to agree with one of them. A question whose references are all blank is left
+        out and counted.
     choices : tuple of str
-        The options of a multiple-choice question, empty for others.
+        The options of a multiple-choice question, which include the references; empty for other questions.
     """
 
+    qid: str
     question: str
     contexts: tuple[str, ...]
+    references: tuple[str, ...]
     choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Reply):
-    """The answer of a language model.
+    """The answer of a language model; ``marked`` is False if the whole reply is taken, for want of a mark."""
+
+    marked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The decision of the judge.
 
     Attributes
     ----------
-    text : str or None
-        The answer; None if the model failed, for a single window of several too.
-    error : str or None
-        Why the model failed; None if it did not.
-    marked : bool
-        False if the reply did not mark its answer as asked, so that all of it is the answer.
+    correct
+        True if any reply says YES, False if all say NO; None if neither, as a reply is missing or unreadable.
+    replies
+        The judge's replies, one for each reference; None for a missing one.
+    unparsable
+        Number of replies without a clear decision.
+    errors
+        Why replies are missing.
     """
 
-    marked: bool = True
+    correct: bool | None
+    replies: tuple[str | None, ...]
+    unparsable: int = 0
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerScore:
+    """The scores of one question.
+
+    Attributes
+    ----------
+    qid : str
+        Id of the question.
+    answer : str or None
+        The answer; None if the model failed, for a single window of several too. Then all scores are None.
+    error : str or None
+        Why the model failed.
+    marked : bool
+        False if the reply did not mark its answer as asked, so that all of it is the answer.
+    token_f1 : float or None
+        0 to 1; None for a multiple-choice question.
+    exact_match : float or None
+        0 or 1; for a multiple-choice question, whether the right option was picked.
+    correct : bool or None
+        The judge's decision; None without a judge, or if its reply is missing or unreadable.
+    verdict : Verdict or None
+        The judge's replies; None if it was not asked.
+    """
+
+    qid: str
+    answer: str | None
+    error: str | None
+    marked: bool
+    token_f1: float | None
+    exact_match: float | None
+    correct: bool | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuality:
+    """The scores of many questions; failures are counted, and no mean includes them.
+
+    Attributes
+    ----------
+    scores : tuple of AnswerScore
+        In the order of the tasks.
+    without_reference : int
+        Questions that were left out because they have no reference answer.
+    """
+
+    scores: tuple[AnswerScore, ...]
+    without_reference: int = 0
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the judged answers that are correct, 0 to 1; None if none was judged."""
+        return _mean(score.correct for score in self.scores)
+
+    @property
+    def token_f1(self) -> float | None:
+        """Mean token F1 of the answers in words, 0 to 1; None if there are none."""
+        return _mean(score.token_f1 for score in self.scores)
+
+    @property
+    def exact_match(self) -> float | None:
+        """Share of the answers that match exactly or pick the right option, 0 to 1; None without answers."""
+        return _mean(score.exact_match for score in self.scores)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of the questions behind the means.
+
+        ``questions`` were asked; ``failed`` of them got no answer; ``unmarked`` answers are whole replies.
+        ``judged`` answers have a decision. Of the others, ``unparsable`` counts those with an unreadable reply of
+        the judge and ``judge_failed`` those with a missing one (an answer can be in both).
+        ``without_reference`` questions were not asked.
+        """
+        undecided = [each.verdict for each in self.scores if each.verdict and each.correct is None]
+        return {
+            "questions": len(self.scores),
+            "failed": sum(score.answer is None for score in self.scores),
+            "unmarked": sum(not score.marked for score in self.scores),
+            "judged": sum(score.correct is not None for score in self.scores),
+            "unparsable": sum(verdict.unparsable > 0 for verdict in undecided),
+            "judge_failed": sum(bool(verdict.errors) for verdict in undecided),
+            "without_reference": self.without_reference,
+        }
+
+
+def answer_quality(
+    generator: object,
+    tasks: Iterable[AnswerTask],
+    *,
+    judge: object | None = None,
+    asker: Asker | None = None,
+    length: AnswerLength = "sentence",
+) -> AnswerQuality:
+    """Let a language model answer questions, and score the answers.
+
+    Parameters
+    ----------
+    generator, judge
+        A LlamaIndex LLM, a LangChain chat model or a function; see `language_model_of`. Without a judge there are
+        only token F1 and exact match. The paper's script sets the judge's temperature to 0.
+    tasks : iterable of AnswerTask
+        Consumed as needed, so that a generator need not hold all documents in memory.
+    asker : Asker, optional
+        How the models are asked and where replies are kept. With the same file of replies, an interrupted run
+        resumes, and a finished one gives the same result without asking. Default: no reply is kept.
+    length : {"phrase", "sentence", "paragraph"}, default "sentence"
+        The form of the answer. The paper asks for a sentence or a paragraph, depending on the benchmark; "phrase"
+        suits token F1 and exact match against short answers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a model that cannot be asked or has no name, and for a task without a context, with more than 26
+        choices, or with a reference that is not among its choices.
+    """
+    model = language_model_of(generator)
+    judging_model = None if judge is None else language_model_of(judge)
+    asker = asker or Asker()
+    kept: list[AnswerTask] = []  # in the order of the answers; without their contexts, which may be large
+    windows: list[int] = []  # contexts of each
+    without_reference = 0
+
+    def prompts() -> Iterator[str]:
+        nonlocal without_reference
+        for task in tasks:
+            references = references_of(task.references)
+            if not references:
+                without_reference += 1
+                continue
+            _check(task, references)
+            kept.append(replace(task, contexts=(), references=references))
+            windows.append(len(task.contexts))
+            yield from _prompts(task, length)
+
+    answers = _joined(iter(asker.ask(model, prompts())), kept, windows, model, asker, length)
+    verdicts: dict[int, Verdict] = {}
+    if judging_model is not None:
+        answered = [(i, answer.text) for i, answer in enumerate(answers) if answer.text is not None]
+        found = _verdicts(judging_model, [(kept[i], text) for i, text in answered], asker)
+        verdicts = {i: verdict for (i, _), verdict in zip(answered, found, strict=True)}
+    scores = (_score(kept[i], answer, verdicts.get(i)) for i, answer in enumerate(answers))
+    return AnswerQuality(tuple(scores), without_reference)
+
+
+def references_of(answers: Iterable[str]) -> tuple[str, ...]:
+    """The different answers among these, in order, without blank ones."""
+    return tuple(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
 
 
 def retrieved_context(
@@ -131,56 +306,45 @@ def document_windows(
     return tuple(text[starts[first] : ends[last]] for first, last in ranges)
 
 
-def answer_questions(
+def _check(task: AnswerTask, references: Sequence[str]) -> None:
+    if not task.contexts:
+        raise ValueError(f"question {task.question!r:.80} has no context; expected at least one text")
+    if task.choices and not set(references) <= {choice.strip() for choice in task.choices}:
+        raise ValueError(
+            f"question {task.qid!r}: got the references {references!r:.80}; expected each to be one of the "
+            "choices, in words"
+        )
+
+
+def _prompts(task: AnswerTask, length: AnswerLength) -> Iterator[str]:
+    """A prompt for each of the contexts."""
+    if len(task.contexts) == 1:
+        yield answer_prompt(task.question, task.contexts[0], task.choices, length)
+        return
+    for number, window in enumerate(task.contexts, 1):
+        yield window_prompt(task.question, window, number, len(task.contexts), task.choices, length)
+
+
+def _joined(
+    replies: Iterator[Reply],
+    tasks: Sequence[AnswerTask],
+    windows: Sequence[int],
     model: LanguageModel,
-    requests: Iterable[AnswerRequest],
-    asker: Asker | None = None,
-    length: AnswerLength = "sentence",
+    asker: Asker,
+    length: AnswerLength,
 ) -> list[Answer]:
-    """Answers to questions, in their order.
-
-    Parameters
-    ----------
-    model : LanguageModel
-        From `language_model_of`.
-    requests : iterable of AnswerRequest
-        Consumed as needed, so that a generator need not hold all documents in memory.
-    asker : Asker, optional
-        How the model is asked. Default: `Asker()`, which stores nothing.
-    length : {"phrase", "sentence", "paragraph"}, default "sentence"
-        The form of the answer. The paper asks for a sentence or a paragraph, depending on the benchmark; "phrase"
-        suits token F1 and exact match against short answers.
-
-    Raises
-    ------
-    ValueError
-        For a request without a context, or more than 26 choices.
-    """
-    asker = asker or Asker()
-    asked: list[tuple[str, tuple[str, ...], int]] = []  # without the contexts, which may be large
-
-    def first_prompts() -> Iterator[str]:
-        for request in requests:
-            question, contexts, choices = request.question, request.contexts, request.choices
-            if not contexts:
-                raise ValueError(f"question {question!r:.80} has no context; expected at least one text")
-            asked.append((question, choices, len(contexts)))
-            if len(contexts) == 1:
-                yield answer_prompt(question, contexts[0], choices, length)
-                continue
-            for number, window in enumerate(contexts, 1):
-                yield window_prompt(question, window, number, len(contexts), choices, length)
-
-    replies = iter(asker.ask(model, first_prompts()))
-    parts = [[next(replies) for _ in range(windows)] for _, _, windows in asked]
+    """The answer to each task; those from several windows are joined by one more prompt."""
+    parts = [[next(replies) for _ in range(number)] for number in windows]
     whole = [_first_failure(each) if len(each) > 1 else each[0] for each in parts]
     to_join = [i for i, reply in enumerate(whole) if reply is None]
     joining = (
         aggregation_prompt(
-            question, [without_thoughts(part.text or "") for part in parts[i]], choices, length
+            tasks[i].question,
+            [without_thoughts(part.text or "") for part in parts[i]],
+            tasks[i].choices,
+            length,
         )
-        for i, (question, choices, _) in enumerate(asked)
-        if whole[i] is None
+        for i in to_join
     )
     for i, reply in zip(to_join, asker.ask(model, joining), strict=True):
         whole[i] = reply
@@ -200,3 +364,44 @@ def _answer(reply: Reply) -> Answer:
         return Answer(None, reply.error)
     text, marked = answer_in(reply.text)
     return Answer(text, marked=marked)
+
+
+def _verdicts(
+    judge: LanguageModel, answered: Sequence[tuple[AnswerTask, str]], asker: Asker
+) -> list[Verdict]:
+    """Ask the judge about every answer, once for each of its references, as the paper does."""
+    prompts = (
+        judge_prompt(task.question, reference, answer, task.choices)
+        for task, answer in answered
+        for reference in task.references
+    )
+    replies = iter(asker.ask(judge, prompts))
+    return [_verdict([next(replies) for _ in task.references]) for task, _ in answered]
+
+
+def _verdict(replies: Sequence[Reply]) -> Verdict:
+    decisions = [None if reply.text is None else decision_in(reply.text) for reply in replies]
+    unknown = decisions.count(None)
+    errors = tuple(reply.error for reply in replies if reply.error is not None)
+    return Verdict(
+        correct=True if True in decisions else None if unknown else False,
+        replies=tuple(reply.text for reply in replies),
+        unparsable=unknown - len(errors),
+        errors=errors,
+    )
+
+
+def _score(task: AnswerTask, answer: Answer, verdict: Verdict | None) -> AnswerScore:
+    f1 = match = None
+    if answer.text is not None and task.choices:
+        picked = choice_in(answer.text, task.choices)
+        match = float(picked is not None and task.choices[picked].strip() in task.references)
+    elif answer.text is not None:
+        f1, match = (score(answer.text, task.references) for score in (token_f1, exact_match))
+    correct = None if verdict is None else verdict.correct
+    return AnswerScore(task.qid, answer.text, answer.error, answer.marked, f1, match, correct, verdict)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return fmean(known) if known else None

@@ -1,4 +1,4 @@
-"""Prompts for answers, and the answer in a reply."""
+"""The prompts for answers and for their judge, and what the replies say."""
 
 import re
 from collections.abc import Sequence
@@ -15,6 +15,32 @@ _KINDS = {
     "sentence": "one short sentence",
     "paragraph": "one short paragraph, without line breaks",
 }
+
+_FREEFORM_RULES = """\
+Judge whether a candidate answer to a question says what the reference answer says. The rules:
+1. Most of what the candidate says is also in the reference. What it merely repeats from the question does not \
+count against it.
+2. It may say more than the reference, as long as all that the reference says is there and nothing contradicts it.
+3. A number in the reference must be in the candidate too: the same once it is rounded to the precision of the \
+reference. What counts is the number as written: for the reference 40, "40 thousand" agrees; for the reference \
+2150, "2.15 thousand" does not."""
+_CHOICE_RULES = """\
+Judge whether a candidate answer to a multiple-choice question picks the option that the reference answer gives. \
+The rules:
+1. It must be that option, by its letter or by its words.
+2. It must not pick any other option besides. Words that it repeats from the question do not matter."""
+_CLOSING = """\
+Compare the two answers step by step: write your reasons after the word REASON and a colon. Then write, on the \
+last line, the word DECISION, a colon and one word: YES if the candidate is right by the rules, otherwise NO."""
+
+_DECISION = re.compile(
+    r"\bdecision\b[\s*_`\"']*(?::+|：|=|-+|–|is\b)[\s*_`\"'(\[]*(yes|no)\b"  # noqa: RUF001
+    r"(?=[*_`\"')\]}\s]*(?:$|[.,;:!(–—-]|because\b))",  # noqa: RUF001
+    re.IGNORECASE | re.MULTILINE,
+)
+_EITHER = re.compile(r"\b(yes\W+or\W+(decision\W+)?no|no\W+or\W+(decision\W+)?yes)\b", re.IGNORECASE)
+_BARE = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
+_NOTHING_MORE = re.compile(r"\W*\Z")
 
 
 def question_sections(question: str, choices: Sequence[str]) -> dict[str, str]:
@@ -82,6 +108,34 @@ def answer_in(reply: str) -> tuple[str, bool]:
     if not marks:
         return reply, False
     return reply[marks[-1].end() :].strip().partition("\n")[0].strip(" \t\r*_`"), True
+
+
+def judge_prompt(question: str, reference: str, answer: str, choices: Sequence[str] = ()) -> str:
+    """The prompt for the judge; question, options and both answers are fenced as documents are."""
+    answers = {"REFERENCE ANSWER": reference, "CANDIDATE ANSWER": answer}
+    sections = {**question_sections(question, choices), **answers}
+    return fenced_prompt(_CHOICE_RULES if choices else _FREEFORM_RULES, sections, _CLOSING)
+
+
+def decision_in(reply: str) -> bool | None:
+    """The judge's decision: True for YES, False for NO, None if there is none or it is not clear.
+
+    A decision is the word DECISION, a colon (or dash, or "is"), and YES or NO as a word of its own. If a reply
+    contains both, as when the judge quotes the candidate, only a decision that ends the reply counts. A reply of
+    only YES or NO counts too.
+    """
+    reply = without_thoughts(reply)
+    if bare := _BARE.fullmatch(reply):
+        return bare[1].lower() == "yes"
+    found = list(_DECISION.finditer(reply))
+    if not found:
+        return None
+    last = found[-1]
+    if _EITHER.search(reply, reply.rfind("\n", 0, last.start()) + 1):
+        return None
+    if len({match[1].lower() for match in found}) > 1 and not _NOTHING_MORE.match(reply, last.end()):
+        return None
+    return last[1].lower() == "yes"
 
 
 def _closing(source: str, choices: Sequence[str], length: AnswerLength, or_none: bool = False) -> str:

@@ -4,9 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spscanner_rag.baselines.units import segmenter_of
-from spscanner_rag.lab.answers.answer_quality import AnswerScore, AnswerTask, answer_quality
-from spscanner_rag.lab.answers.answering import WINDOW_TOKENS, document_windows, retrieved_context
-from spscanner_rag.lab.answers.judging import references_of
+from spscanner_rag.lab.answers.answering import (
+    WINDOW_TOKENS,
+    AnswerScore,
+    AnswerTask,
+    answer_quality,
+    document_windows,
+    references_of,
+    retrieved_context,
+)
 from spscanner_rag.lab.answers.prompts import AnswerLength
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question

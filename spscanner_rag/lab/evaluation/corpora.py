@@ -1,17 +1,115 @@
-"""The documents of a source as one corpus, and the questions that are asked of all of them together."""
+"""Corpora: the documents that a question is asked of together, cut into units. One document is a corpus of one."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
-from spscanner_rag.lab.evaluation.shortening import shortened
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.lab.evidence.questions import Document, Question, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.results.coverage import Spans
+from spscanner_rag.results.document_score import rank_documents
+from spscanner_rag.scorers import Scorer, score_batch
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.text.units import Unit
 
 
-@dataclass(frozen=True)
-class SourceCorpus:
-    """The documents of a source, and the questions asked of them.
+class Pool(NamedTuple):
+    """The units of several documents, ranked together."""
+
+    spans: Spans  # where the documents of the corpus are laid end to end
+    tokens: NDArray[np.int64]  # (units,)
+
+
+class CorpusUnits:
+    """The documents of a corpus, each cut into units when it is first asked for.
+
+    Documents go by their numbers in ``documents``; ``cut`` has those that are cut already.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        unit: str = "sentence",
+        cut: Mapping[int, Sequence[Unit]] | None = None,
+    ) -> None:
+        kind: UnitKind = unit  # type: ignore[assignment]  # checked by `segmenter_of`
+        self.documents, self._segmenter = documents, segmenter_of(kind)
+        self.every = range(len(documents))
+        self._starts = np.cumsum([0, *(len(document.text) for document in documents)])
+        self._cut: dict[int, Sequence[Unit]] = dict(cut or {})
+        self._pools: dict[int, Pool] = {}
+
+    def units(self, number: int) -> Sequence[Unit]:
+        """The units of one document."""
+        if number not in self._cut:
+            self._cut[number] = self._segmenter.segment(self.documents[number].text)
+        return self._cut[number]
+
+    def scores(
+        self,
+        scorer: Scorer,
+        queries: Sequence[str],
+        numbers: Sequence[int],
+        collection: Sequence[int] | None = None,
+    ) -> list[list[NDArray[np.float32]]]:
+        """Logits of the units of these documents, (units,) each, for each query.
+
+        A scorer whose logits depend on the collection gets the word counts of ``collection``, the numbers of the
+        documents that the question is asked of; None if each is asked alone.
+        """
+        requests = [
+            (query, self.documents[number].text, self.units(number))
+            for query in queries
+            for number in numbers
+        ]
+        index = None
+        if collection is not None and getattr(scorer, "uses_collection", False):
+            index = self.index(collection)
+        logits = iter(score_batch(scorer, requests, collection=index))
+        return [[next(logits) for _ in numbers] for _ in queries]
+
+    def index(self, numbers: Sequence[int]) -> CollectionIndex:
+        """The words of these documents; the key of each is its place among ``numbers``, such as "0"."""
+        return self._whole_index if numbers == self.every else self._index(numbers)
+
+    def pool(self, numbers: Sequence[int], count_tokens: CountTokens) -> Pool:
+        """The units of these documents together; the function that counts tokens must always be the same."""
+        none = Pool(Spans.of([]), np.zeros(0, np.int64))
+        pools = [none, *(self._pool(number, count_tokens) for number in numbers)]
+        starts, ends = map(np.concatenate, zip(*(pool.spans for pool in pools), strict=True))
+        return Pool(Spans(starts, ends), np.concatenate([pool.tokens for pool in pools]))
+
+    def place(self, number: int, spans: Spans) -> Spans:
+        """Spans of one document where the documents are laid end to end."""
+        start = self._starts[number]
+        return Spans(spans.starts + start, spans.ends + start)
+
+    @cached_property
+    def _whole_index(self) -> CollectionIndex:
+        return self._index(self.every)
+
+    def _index(self, numbers: Sequence[int]) -> CollectionIndex:
+        return CollectionIndex.of([unit.model_text for unit in self.units(number)] for number in numbers)
+
+    def _pool(self, number: int, count_tokens: CountTokens) -> Pool:
+        if number not in self._pools:
+            text, units = self.documents[number].text, self.units(number)
+            tokens = np.array([count_tokens(text[unit.start : unit.end]) for unit in units], np.int64)
+            self._pools[number] = Pool(self.place(number, Spans.of(units)), tokens)
+        return self._pools[number]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents of a source, and the questions asked of them.
 
     Attributes
     ----------
@@ -19,22 +117,38 @@ class SourceCorpus:
     documents
         Sorted by their ids. The order decides between documents of equal score.
     asked
-        Questions with their right document, one of ``documents``, in the seeded order.
+        Questions with their right document, one of ``documents``.
     repeated
         Number of questions left out because another document has a question of the same words.
     cut_off
         Number of questions left out because their evidence is not in the part of the document that is read.
+    sentences
+        The sentences of documents that are cut already, by number.
     """
 
     source: str
-    documents: tuple[Document, ...]
-    asked: Sequence[Asked]
-    repeated: int
-    cut_off: int
+    documents: Sequence[Document]
+    asked: Sequence[Asked] = ()
+    repeated: int = 0
+    cut_off: int = 0
+    sentences: Mapping[int, Sequence[Unit]] = field(default_factory=dict)
+    _kept: dict[str, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
+
+    def units(self, unit: str) -> CorpusUnits:
+        """The documents cut into units of this kind; kept for the next setting."""
+        if unit not in self._kept:
+            cut = self.sentences if unit == "sentence" else None
+            self._kept[unit] = CorpusUnits(self.documents, unit, cut)
+        return self._kept[unit]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each document by its id."""
+        return {document.doc_id: number for number, document in enumerate(self.documents)}
 
     @property
     def digest(self) -> str:
-        """Identifies the documents."""
+        """SHA-256 of the documents."""
         digest = hashlib.sha256()
         for document in self.documents:
             digest.update(document_digest(document).encode())
@@ -48,8 +162,8 @@ def corpora_of(
     *,
     least: int = 2,
     characters: int | None = None,
-) -> list[SourceCorpus]:
-    """The corpus of each source.
+) -> list[Corpus]:
+    """Return the corpus of each source.
 
     A question is asked if no other document of its source has a question of the same words, answerable or not:
     "Who signed the contract?" asked of every contract has no right document. Letter case and white space make no
@@ -67,7 +181,7 @@ def corpora_of(
 
     Returns
     -------
-    list of SourceCorpus
+    list of Corpus
         Sources in alphabetical order; those without a question to ask are left out.
 
     Raises
@@ -104,7 +218,7 @@ def corpora_of(
 
 def _corpus(
     source: str, documents: list[Document], per_source: int | None, seed: int, characters: int | None
-) -> SourceCorpus:
+) -> Corpus:
     askers: dict[str, set[str]] = {}
     for document in documents:
         for question in document.questions:
@@ -118,7 +232,7 @@ def _corpus(
     read = unique if characters is None else [shortened(document, characters) for document in unique]
     every, own, left = map(_answerable, (documents, unique, read))
     asked = sample_questions(read, per_source, seed).get(source, [])
-    return SourceCorpus(source, tuple(read), asked, every - own, own - left)
+    return Corpus(source, read, asked, every - own, own - left)
 
 
 def _words(question: Question) -> str:
@@ -127,3 +241,100 @@ def _words(question: Question) -> str:
 
 def _answerable(documents: Sequence[Document]) -> int:
     return sum(bool(q.evidence) and q.answerable for document in documents for q in document.questions)
+
+
+def shortened(document: Document, characters: int) -> Document:
+    """Return the stretch of whole sentences of a document that holds the evidence of the most questions.
+
+    Parameters
+    ----------
+    document : Document
+    characters : int
+        The most characters of the stretch, at least 1. A sentence that is longer is a stretch of its own.
+
+    Returns
+    -------
+    Document
+        The document itself if it is short enough. Else the first such stretch, with the questions whose evidence
+        lies within it, at its new place; the other questions are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``characters`` is below 1.
+    """
+    if characters < 1:
+        raise ValueError(f"got documents of {characters} characters; expected at least 1")
+    if len(document.text) <= characters or not document.text.strip():
+        return document
+    sentences = Spans.of(SentenceSegmenter().segment(document.text))
+    start, stop = _stretch(sentences, document.questions, characters)
+    questions = tuple(
+        replace(question, evidence=tuple((first - start, end - start) for first, end in question.evidence))
+        for question in document.questions
+        if all(start <= first and end <= stop for first, end in question.evidence)
+    )
+    return replace(document, text=document.text[start:stop], questions=questions)
+
+
+def _stretch(sentences: Spans, questions: Sequence[Question], characters: int) -> tuple[int, int]:
+    starts, ends = sentences
+    last = np.searchsorted(ends, starts + characters, side="right") - 1
+    stops = ends[np.maximum(last, np.arange(len(starts)))]  # (sentences,) of the stretch that each begins
+    held = np.zeros(len(starts), np.int64)
+    for question in questions:
+        if question.evidence:
+            first, end = min(question.evidence)[0], max(end for _, end in question.evidence)
+            held += (starts <= first) & (end <= stops)
+    best = int(np.argmax(held))
+    return int(starts[best]), int(stops[best])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the documents of a corpus that are read for a question are chosen.
+
+    Attributes
+    ----------
+    among
+        Ask the right document and the hardest others, this many together; None for the whole corpus.
+    first_stage
+        What ranks the documents: None to read all of them, "bm25" for the index of the framework retrievers
+        (BM25 of sentences and their surroundings), or a retriever, by its best chunk of each document, as in a
+        vector store that finds chunks.
+    documents
+        The most documents that are read after a first stage.
+    """
+
+    among: int | None = None
+    first_stage: Scorer | str | None = None
+    documents: int = 10
+
+    def asked_of(self, corpus: Corpus, query: str, right: int) -> Sequence[int]:
+        """The numbers of the documents that a question is asked of, in the order of the corpus.
+
+        The hardest documents are the nearest to the question by BM25 over whole documents; where fewer share a
+        word with it, others follow in the order of the corpus. ``right`` is the number of the right one.
+        """
+        documents = corpus.units("document")
+        if self.among is None:
+            return documents.every
+        near = documents.index(documents.every).best_texts(query, self.among)
+        others = dict.fromkeys([*(int(key) for key, _ in near), *documents.every])
+        others.pop(right)
+        return sorted([right, *list(others)[: self.among - 1]])
+
+    def read_of(self, corpus: Corpus, query: str, asked: Sequence[int]) -> Sequence[int]:
+        """Those of the documents asked that are read, in the order of the corpus.
+
+        BM25 leaves out documents that share no word with the question, however few are left.
+        """
+        if self.first_stage is None or len(asked) <= self.documents:
+            return asked
+        if isinstance(self.first_stage, str):
+            found = corpus.units("sentence").index(asked).best_texts(query, self.documents)
+            places = [int(key) for key, _ in found]
+        else:
+            (scores,) = corpus.units("chunk").scores(self.first_stage, [query], asked, asked)
+            places = [ranked.number for ranked in rank_documents(scores)[: self.documents]]
+        return sorted(asked[place] for place in places)

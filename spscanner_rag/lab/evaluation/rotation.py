@@ -6,12 +6,17 @@ kept once, and no evidence is split.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evaluation.run import LaidOut, Layout
+from spscanner_rag.lab.evaluation.corpora import Corpus
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.report.rows import Row, finder, paired_samples, row_of, sources_of
+from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.statistics import Average, Estimate, paired_ratio
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked, by_document
 from spscanner_rag.results.coverage import Spans, evidence_sentences
@@ -23,6 +28,11 @@ JOINER = "\n\n"
 
 PARTS = 10
 """Evidence is moved into the first or the last of this many equal parts of the text."""
+
+TENTHS = ("first tenth", "last tenth")
+"""The variants of a setting."""
+
+METRIC, RATIO, LEFT_OUT = "recall@10", "recall_last_over_first", "left_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +122,20 @@ def cuts_for(
     return None if first is None or last is None else (int(cuts[first]), int(cuts[last]))
 
 
-def rotate(document: Document, question: Question, sentences: Sequence[Unit], cut: int) -> LaidOut:
+def rotate(document: Document, question: Question, sentences: Sequence[Unit], cut: int) -> Corpus:
     """Rotate a document, its sentences and a question's evidence; raises ``ValueError`` if the cut splits one."""
     rotation = Rotation(document.text, cut)
     moved = replace(question, evidence=tuple(rotation.span(*span) for span in question.evidence))
-    return LaidOut(replace(document, text=rotation.rotated), rotation.units(sentences), [moved])
+    document = replace(document, text=rotation.rotated)
+    return Corpus(document.source, (document,), [(document, moved)], sentences={0: rotation.units(sentences)})
 
 
 def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]]:
     """The questions, by source, that both rotations of their document allow; ``ValueError`` for none."""
-    segmenter = SentenceSegmenter()
-    found = {}
-    for source, asked in questions.items():
-        sentences = {
-            id(document): Spans.of(segmenter.segment(document.text)) for document, _ in by_document(asked)
-        }
-        found[source] = [pair for pair in asked if _cuts(*pair, sentences[id(pair[0])]) is not None]
+    found = {
+        source: [(document, question) for document, question, *_ in _with_cuts(asked)]
+        for source, asked in questions.items()
+    }
     if not any(found.values()):
         raise ValueError(
             f"none of {sum(map(len, questions.values()))} questions has all of its evidence within a tenth of "
@@ -136,21 +144,73 @@ def rotatable(questions: Mapping[str, Sequence[Asked]]) -> dict[str, list[Asked]
     return {source: kept for source, kept in found.items() if kept}
 
 
-def _lay(
-    document: Document, questions: Sequence[Question], sentences: Sequence[Unit], *, last: bool
-) -> Iterator[LaidOut]:
-    spans = Spans.of(sentences)
-    for question in questions:
-        cuts = _cuts(document, question, spans)
-        if cuts is not None:
-            yield rotate(document, question, sentences, cuts[last])
+def rotated(questions: Mapping[str, Sequence[Asked]], tenth: str) -> Iterator[Corpus]:
+    """A rotated document for each question of `rotatable`, with its evidence in the first or in the last tenth."""
+    for asked in questions.values():
+        for document, question, sentences, cuts in _with_cuts(asked):
+            yield rotate(document, question, sentences, cuts[TENTHS.index(tenth)])
 
 
-LAYOUTS: Mapping[str, Layout] = {
-    "first tenth": partial(_lay, last=False),
-    "last tenth": partial(_lay, last=True),
-}
-"""Layouts for `run_setting` by variant: a rotated document for each question, with its evidence in that tenth."""
+def _with_cuts(
+    asked: Sequence[Asked],
+) -> Iterator[tuple[Document, Question, Sequence[Unit], tuple[int, int]]]:
+    """The questions that both rotations allow, with the sentences of their document and the two cuts."""
+    segmenter = SentenceSegmenter()
+    for document, questions in by_document(asked):
+        sentences = segmenter.segment(document.text)
+        for question in questions:
+            cuts = _cuts(document, question, Spans.of(sentences))
+            if cuts is not None:
+                yield document, question, sentences, cuts
+
+
+def rotation_rows(
+    records: Sequence[Record],
+    settings: Sequence[Setting],
+    asked: Mapping[str, Sequence[Asked]],
+    kept: Mapping[str, Sequence[Asked]],
+    seed: int = 0,
+) -> list[Row]:
+    """The ratios of recall@10, and the shares of the questions left out.
+
+    For each plain setting there are "recall_last_over_first" for each source, "macro" and "micro", except where
+    recall in the first tenth is 0; then "left_out" for each source and "micro". ``asked`` and ``kept`` are the
+    questions by source before and after `rotatable`; the bootstrap uses ``seed``.
+    """
+    rows: list[Row] = []
+    for setting in settings:
+        rows += _ratios(records, setting, seed)
+        left = {**kept, "micro": list(chain(*kept.values()))}
+        for source, pairs in {**asked, "micro": list(chain(*asked.values()))}.items():
+            left_out = 1 - len(left.get(source, ())) / len(pairs)
+            documents = len({(document.source, document.doc_id) for document, _ in pairs})
+            share = Estimate(left_out, None, None, len(pairs), documents)
+            splits = (document.split for document, _ in pairs)
+            rows.append(row_of(setting, source, splits, LEFT_OUT, None, share))
+    return rows
+
+
+def rotation_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
+    """The table of a result, from the rows of `rows_of` and `rotation_rows`, for the plain settings."""
+    find = finder(rows)
+    body = []
+    for source in [*sorted(sources_of(rows)), "macro", "micro"]:
+        for setting in settings:
+            recalls = [find(setting.varied(variant), "recall", 10, source) for variant in TENTHS]
+            questions = f"{recalls[0]['questions'] if recalls[0] else 0:,}"
+            left_out = find(setting, LEFT_OUT, None, "micro" if source == "macro" else source)
+            if left_out:
+                questions += f" ({round(left_out['value'] * left_out['questions']):,})"
+            ratio = shown(find(setting, RATIO, 10, source))
+            body.append([source, setting.label, questions, *map(percent, recalls), ratio])
+    return Table(
+        "Evidence in the first and in the last tenth",
+        "Every question on its document twice, rotated at sentence ends so that all of its evidence stands "
+        "once in the first and once in the last tenth. Recall@10 and last / first (with its 95 % interval) "
+        "in percent; questions whose evidence spreads over more than a tenth are left out.",
+        ["source", "retriever", "asked (left out)", *TENTHS, "last / first"],
+        body,
+    )
 
 
 def _cuts(document: Document, question: Question, sentences: Spans) -> tuple[int, int] | None:
@@ -170,3 +230,19 @@ def _shifts(starts: NDArray[np.int64], cuts: NDArray[np.int64], characters: int)
 def _nearest(possible: NDArray[np.bool_], distances: NDArray[np.int64]) -> int | None:
     places = np.flatnonzero(possible)
     return int(places[np.argmin(distances[places])]) if len(places) else None
+
+
+def _ratios(records: Sequence[Record], setting: Setting, seed: int) -> Iterator[Row]:
+    tenths = [setting.varied(variant) for variant in TENTHS]
+    first, last = paired_samples(records, tenths[0], tenths[1], METRIC)
+    splits: dict[str, set[str]] = {}
+    for record in records:
+        splits.setdefault(record.source, set()).add(record.split)
+    parts: list[tuple[str, Average, list[str]]] = [(source, "macro", [source]) for source in first]
+    if first:
+        parts += [("macro", "macro", list(first)), ("micro", "micro", list(first))]
+    for name, average, sources in parts:
+        below, above = ({source: samples[source] for source in sources} for samples in (first, last))
+        found = paired_ratio(below, above, average, seed=seed)
+        if found is not None:
+            yield row_of(setting, name, chain(*(splits[source] for source in sources)), RATIO, 10, found)

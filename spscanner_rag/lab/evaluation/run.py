@@ -1,23 +1,30 @@
-"""Asks a retriever questions and records how well it did on each question."""
+"""Asks a retriever questions, of one document or of a whole corpus, and records how well it did on each."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.baselines.cascade import Staged
 from spscanner_rag.baselines.propositions import Propositions
-from spscanner_rag.baselines.units import segmenter_of
-from spscanner_rag.lab.evaluation.budget import BUDGETS, recall_at_budgets, tokens_at
-from spscanner_rag.lab.evaluation.costs import PeakMemory, cost_of
-from spscanner_rag.lab.evaluation.positions import recall_by_position
+from spscanner_rag.lab.evaluation.corpora import Corpus, Pool, Reading
+from spscanner_rag.lab.evaluation.costs import PeakMemory, cost_of, index_megabytes
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.word_budget import answer_recall_at_words
 from spscanner_rag.lab.evidence.calibration import Bins
-from spscanner_rag.lab.evidence.metrics import CUTOFFS, best_first, ranking_metrics
+from spscanner_rag.lab.evidence.metrics import (
+    BUDGETS,
+    CUTOFFS,
+    Measure,
+    answer_recall_at_words,
+    best_first,
+    ranking_metrics,
+    recall_at_budgets,
+    tokens_at,
+)
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked, by_document
 from spscanner_rag.results.coverage import (
@@ -27,190 +34,250 @@ from spscanner_rag.results.coverage import (
     evidence_sentences,
     relevant_units,
 )
+from spscanner_rag.results.document_score import Aggregation, document_score
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.scorers import Progress, Scorer, score_batch
-from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
-from spscanner_rag.text.units import Unit
 
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 """Ranks at which recall by place in the document is recorded; the last of each is the paper's setting."""
 
+POSITION_BINS = 10
+"""Equal parts of a document."""
 
-class LaidOut(NamedTuple):
-    """A document, its sentences, and the questions asked on it."""
+DOCUMENT_CUTOFFS = (1, 5, 10)
+"""Ranks at which the right document of a corpus is looked for."""
 
-    document: Document
-    sentences: Sequence[Unit]
-    questions: Sequence[Question]
-
-
-Layout = Callable[[Document, Sequence[Question], Sequence[Unit]], Iterator[LaidOut]]
-"""Gives the versions of a document, such as rotations, on which its questions are asked."""
+Corpora = Callable[[], Iterable[Corpus]]
+"""Gives the corpora of a run; those of single documents are made one by one, so that few are held."""
 
 
-def as_it_is(
-    document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
-) -> Iterator[LaidOut]:
-    """The unchanged document, with all of its questions."""
-    yield LaidOut(document, sentences, questions)
+def documents_alone(questions: Mapping[str, Sequence[Asked]]) -> Iterator[Corpus]:
+    """Each document with its questions, from `sample_questions`, as a corpus of one."""
+    for source, asked in questions.items():
+        for document, own in by_document(asked):
+            yield Corpus(source, (document,), [(document, question) for question in own])
 
 
-def titled(layout: Layout, titles: dict[str, str]) -> Layout:
-    """The same layout, which also makes ``titles`` map the text being read to the title of its document.
+class Scored(NamedTuple):
+    """The documents that were scored for a question, the logits, and what they cost."""
 
-    A layout may change the text, so titles cannot be looked up by the texts of the data.
-    """
-
-    def lay(
-        document: Document, questions: Sequence[Question], sentences: Sequence[Unit]
-    ) -> Iterator[LaidOut]:
-        for laid in layout(document, questions, sentences):
-            titles.clear()
-            titles[laid.document.text] = laid.document.title
-            yield laid
-
-    return lay
+    read: Sequence[int]  # numbers of the documents that were read
+    logits: list[NDArray[np.float32]]  # (units,) of each
+    seconds: float
+    peak_megabytes: float | None
+    index_megabytes: float | None  # None for a document alone
 
 
-def run_setting(
-    setting: Setting,
-    scorer: Scorer,
-    questions: Mapping[str, Sequence[Asked]],
-    count_tokens: CountTokens,
-    file: RecordFile,
-    progress: Progress | None = None,
-    layout: Layout = as_it_is,
-    calibrate: bool = False,
-    cutoffs: Sequence[int] = CUTOFFS,
-) -> None:
-    """Ask a retriever all questions that have no record in the file, document by document.
+@dataclass(frozen=True)
+class Ask:
+    """All questions of a run that one setting is asked.
 
-    Parameters
+    Attributes
     ----------
-    setting, scorer
-        The setting that the records name, and its loaded retriever.
+    setting
+        The setting that the records name.
+    scorer
+        The plain setting, whose scorer is asked.
+    corpora
+        The documents and their questions.
     questions
-        By source, from `sample_questions`.
-    count_tokens
-        Counts the tokens of a text; use the same function for all settings.
-    file
-        Receives the records.
-    progress
-        Called with the number of questions done and of all questions.
-    layout
-        Gives what the retriever reads instead of the document. Default: the document itself.
+        Number of the questions.
+    reading
+        How the documents that are read are chosen; None if questions are asked of corpora of one document, all
+        questions of a document in one call.
+    stage
+        The setting whose scorer is the first stage, if a retriever is.
     calibrate
-        Treat the sigmoids of the scores as probabilities and record what their calibration needs; then
-        ``questions`` may include unanswerable ones.
+        Treat the sigmoids of the scores as probabilities, and record what their calibration needs; then the
+        questions may include unanswerable ones.
     cutoffs
-        Numbers of units for the metrics.
+        Numbers of units for the metrics of evidence.
+    aggregation
+        How a document is scored by its units.
     """
-    total = sum(len(asked) for asked in questions.values())
-    done = 0
-    sentences, ranked = SentenceSegmenter(), segmenter_of(setting.unit)  # type: ignore[arg-type]
-    for asked in questions.values():
-        for document, its_questions in by_document(asked):
-            name = (*setting.key, document.source, document.doc_id)
-            waiting = [question for question in its_questions if (*name, question.qid) not in file.records]
-            if waiting:
-                for laid in layout(document, waiting, sentences.segment(document.text)):
-                    is_sentence = setting.unit == "sentence"
-                    units = laid.sentences if is_sentence else ranked.segment(laid.document.text)
-                    cut = Cut(laid.document, units, Spans.of(laid.sentences), count_tokens)
-                    file.add(_records(setting, scorer, cut, laid.questions, calibrate, cutoffs))
-            done += len(its_questions)
-            if progress is not None:
-                progress(done, total)
 
+    setting: Setting
+    scorer: Setting
+    corpora: Corpora
+    questions: int
+    reading: Reading | None = None
+    stage: Setting | None = None
+    calibrate: bool = False
+    cutoffs: Sequence[int] = CUTOFFS
+    aggregation: Aggregation = "max"
 
-class Ranked(Protocol):
-    """Units that are ranked."""
-
-    @property
-    def spans(self) -> Spans:
-        """Their spans."""
-        ...
-
-    @property
-    def tokens(self) -> NDArray[np.int64]:
-        """Their numbers of tokens: (units,)."""
-        ...
-
-
-class Cut:
-    """A document, the units that are ranked, and the sentences that evidence is measured in."""
-
-    def __init__(
-        self, document: Document, units: Sequence[Unit], sentences: Spans, count_tokens: CountTokens
+    def run(
+        self,
+        scorers: Mapping[Setting, Scorer],
+        titles: dict[str, str],
+        count_tokens: CountTokens,
+        file: RecordFile,
+        progress: Progress | None = None,
     ) -> None:
-        self.document, self.units, self.sentences = document, units, sentences
-        self.spans = Spans.of(units)
-        # once for each document: the counts do not depend on the question
-        self.tokens = np.array([count_tokens(document.text[u.start : u.end]) for u in units], np.int64)
+        """Ask all questions that have no record in the file.
 
+        Parameters
+        ----------
+        scorers
+            The loaded retrievers.
+        titles
+            Gets the titles of the documents being read, by their texts, for scorers that read them.
+        count_tokens
+            Counts the tokens of a text; use the same function for all settings.
+        file
+            Receives the records.
+        progress
+            Called with the number of questions done and of all questions.
+        """
+        done = 0
+        for corpus in self.corpora():
+            titles.clear()
+            titles.update((document.text, document.title) for document in corpus.documents)
+            for group in [corpus.asked] if self.reading is None else [[asked] for asked in corpus.asked]:
+                waiting = [asked for asked in group if self._key(*asked) not in file.records]
+                if waiting:
+                    file.add(self._records(scorers, corpus, waiting, count_tokens))
+                done += len(group)
+                if progress is not None:
+                    progress(done, self.questions)
 
-def _records(
-    setting: Setting,
-    scorer: Scorer,
-    cut: Cut,
-    questions: Sequence[Question],
-    calibrate: bool,
-    cutoffs: Sequence[int],
-) -> Iterator[Record]:
-    text = cut.document.text
-    memory, begun = PeakMemory(), time.perf_counter()
-    requests = [(question.text, text, cut.units) for question in questions]
-    scores = list(score_batch(scorer, requests))
-    seconds, megabytes = (time.perf_counter() - begun) / len(questions), memory.megabytes()
-    for question, values in zip(questions, scores, strict=True):
-        record = Record(
-            *setting.key,
-            source=cut.document.source,
-            split=cut.document.split,
-            doc_id=cut.document.doc_id,
-            qid=question.qid,
-            characters=len(text),
-            metrics={},
-            seconds=seconds,
-            peak_megabytes=megabytes,
-            answerable=question.answerable,
-        )
-        probabilities = sigmoid(values)
-        if calibrate:
-            record = replace(record, highest=float(probabilities.max(initial=0.0)))
-        if not question.answerable:
-            yield record
-            continue
-        if calibrate:
-            relevant = relevant_units(*cut.spans, question.evidence)
-            record = replace(record, bins=Bins.of(probabilities, relevant).filled())
-        evidence = evidence_sentences(cut.sentences, question.evidence)
-        if len(evidence.starts):  # evidence that is only white space has no sentence
-            cost = cost_of(scorer, question.text, text, cut.units)
-            yield replace(
-                record,
-                metrics=measure(cut, values, evidence, cutoffs) | _answers(scorer, cut, question, values),
-                tokens={str(k): n for k, n in tokens_at(values, cut.tokens, cutoffs).items()},
-                positions=_positions(setting.unit, cut, values, evidence),
-                gigaflops=cost and cost.gigaflops,
-                gigaflops_padded=cost and cost.padded,
+    def score(
+        self, scorers: Mapping[Setting, Scorer], corpus: Corpus, queries: Sequence[str], right: int = 0
+    ) -> list[Scored]:
+        """Score the documents that are read for each query; ``right`` is the number of the right one, if known.
+
+        The queries share their time equally. Indexes of a corpus are made before the clock starts.
+        """
+        scorer, reading = scorers[self.scorer], self.reading
+        units, memory = corpus.units(self.setting.unit), PeakMemory()
+        if reading is None:
+            begun = time.perf_counter()
+            logits = units.scores(scorer, queries, [0])
+            seconds, peak = (time.perf_counter() - begun) / len(queries), memory.megabytes()
+            return [Scored([0], own, seconds, peak, None) for own in logits]
+        if self.stage is not None:
+            reading = replace(reading, first_stage=scorers[self.stage])
+        (query,) = queries
+        collection = reading.asked_of(corpus, query, right)
+        reading.read_of(corpus, query, collection)
+        if self.setting.has_index:
+            indexed = scorer.scorers[0] if isinstance(scorer, Staged) else scorer
+            units.scores(indexed, queries, collection, collection)
+        begun = time.perf_counter()
+        read = reading.read_of(corpus, query, collection)
+        (own,) = units.scores(scorer, queries, read, collection)
+        seconds = time.perf_counter() - begun
+        megabytes = index_megabytes(scorer, units, collection)
+        return [Scored(read, own, seconds, memory.megabytes(), megabytes)]
+
+    def _key(self, document: Document, question: Question) -> tuple[str, ...]:
+        return *self.setting.key, document.source, document.doc_id, question.qid
+
+    def _records(
+        self,
+        scorers: Mapping[Setting, Scorer],
+        corpus: Corpus,
+        asked: Sequence[Asked],
+        count_tokens: CountTokens,
+    ) -> Iterator[Record]:
+        """The records of questions on one document; none for evidence without a sentence, only white space."""
+        document = asked[0][0]
+        right = corpus.numbers[document.doc_id]
+        sentences = Spans.of(corpus.units("sentence").units(right))
+        found = [(question, evidence_sentences(sentences, question.evidence)) for _, question in asked]
+        questions = [(q, evidence) for q, evidence in found if len(evidence.starts) or not q.answerable]
+        if not questions:
+            return
+        units = corpus.units(self.setting.unit)
+        scores = self.score(scorers, corpus, [question.text for question, _ in questions], right)
+        for (question, evidence), scored in zip(questions, scores, strict=True):
+            pool = units.pool(scored.read, count_tokens)
+            values = np.concatenate([np.zeros(0, np.float32), *scored.logits])
+            record = Record(
+                *self.setting.key,
+                source=corpus.source,
+                split=document.split,
+                doc_id=document.doc_id,
+                qid=question.qid,
+                characters=len(document.text),
+                metrics={},
+                seconds=scored.seconds,
+                peak_megabytes=scored.peak_megabytes,
+                index_megabytes=scored.index_megabytes,
+                answerable=question.answerable,
             )
+            if self.calibrate:
+                record = _calibrated(record, pool, values, question)
+            if question.answerable:
+                own = units.place(right, evidence)
+                record = replace(
+                    record,
+                    metrics=measure(pool, values, own, self.cutoffs),
+                    tokens={str(k): n for k, n in tokens_at(values, pool.tokens, self.cutoffs).items()},
+                )
+                if self.reading is None:
+                    record = self._in_one_document(record, scorers, corpus, question, pool, values, own)
+                else:
+                    record = self._in_a_corpus(record, scored, pool, right)
+            yield record
+
+    def _in_one_document(
+        self,
+        record: Record,
+        scorers: Mapping[Setting, Scorer],
+        corpus: Corpus,
+        question: Question,
+        pool: Pool,
+        scores: NDArray[np.floating],
+        evidence: Spans,
+    ) -> Record:
+        """The record with answers in the best units, recall by place, and operations."""
+        scorer, text = scorers[self.scorer], corpus.documents[0].text
+        units = corpus.units(self.setting.unit).units(0)
+        ranks = evidence_ranks(pool.spans, scores, evidence)
+        positions = {
+            str(k): recall_by_position(evidence, ranks <= k, len(text))
+            for k in POSITION_CUTOFFS.get(self.setting.unit, (10,))
+        }
+        ranked = (text[units[i].start : units[i].end] for i in best_first(scores, len(scores)))
+        answers = {"answer_recall_at_words": answer_recall_at_words(ranked, question.answers)}
+        if isinstance(scorer, Propositions) and question.answers:
+            best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
+            answers["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
+        named = {f"{name}@{words}": value for name, own in answers.items() for words, value in own.items()}
+        cost = cost_of(scorer, question.text, text, units)
+        return replace(
+            record,
+            metrics=record.metrics | named,
+            positions=positions,
+            gigaflops=cost and cost.gigaflops,
+            gigaflops_padded=cost and cost.padded,
+        )
+
+    def _in_a_corpus(self, record: Record, scored: Scored, pool: Pool, right: int) -> Record:
+        """The record with the rank of the right document, and how much was read."""
+        is_right = [number == right for number in scored.read]
+        return replace(
+            record,
+            metrics=record.metrics | document_metrics(scored.logits, is_right, self.aggregation),
+            documents_read=len(scored.read),
+            tokens_read=int(pool.tokens.sum()),
+        )
 
 
-def _answers(scorer: Scorer, cut: Cut, question: Question, scores: NDArray[np.floating]) -> dict[str, float]:
-    """Whether the answers are in the best units, and in the best propositions where the scorer has them."""
-    text = cut.document.text
-    ranked = (text[cut.units[i].start : cut.units[i].end] for i in best_first(scores, len(scores)))
-    found = {"answer_recall_at_words": answer_recall_at_words(ranked, question.answers)}
-    if isinstance(scorer, Propositions) and question.answers:
-        best = (proposition.text for proposition in scorer.best_propositions(question.text, text))
-        found["answer_recall_in_propositions"] = answer_recall_at_words(best, question.answers)
-    return {f"{name}@{words}": value for name, own in found.items() for words, value in own.items()}
+def _calibrated(record: Record, pool: Pool, scores: NDArray[np.floating], question: Question) -> Record:
+    """The record with its highest probability and, if there is evidence, the bins of all probabilities."""
+    probabilities = sigmoid(scores)
+    record = replace(record, highest=float(probabilities.max(initial=0.0)))
+    if not question.answerable:
+        return record
+    relevant = relevant_units(*pool.spans, question.evidence)
+    return replace(record, bins=Bins.of(probabilities, relevant).filled())
 
 
 def measure(
-    cut: Ranked, scores: NDArray[np.floating], evidence: Spans, cutoffs: Sequence[int] = CUTOFFS
+    units: Pool, scores: NDArray[np.floating], evidence: Spans, cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[str, float]:
     """All metrics of one question, such as "recall@10", from 0 to 1.
 
@@ -218,30 +285,69 @@ def measure(
     recall of the k units that hold most of them. A unit counts as relevant for precision, nDCG, success and MRR
     if it holds at least half of an evidence sentence.
     """
-    held = np.zeros(len(cut.spans.starts), np.int64)  # evidence sentences in each unit
+    held = np.zeros(len(units.spans.starts), np.int64)  # evidence sentences in each unit
     for start, end in zip(*evidence, strict=True):
-        inside = np.minimum(cut.spans.ends, end) - np.maximum(cut.spans.starts, start)
+        inside = np.minimum(units.spans.ends, end) - np.maximum(units.spans.starts, start)
         held += 2 * inside >= end - start
     metrics = {
         f"{name}@{k}": value
         for name, order in (("recall", scores), ("best_recall", held.astype(np.float64)))
-        for k, value in coverage_recall_at(cut.spans, order, evidence, cutoffs).items()
+        for k, value in coverage_recall_at(units.spans, order, evidence, cutoffs).items()
     }
     relevant = held > 0
     if relevant.any():
         for (metric, k), value in ranking_metrics(scores, relevant, cutoffs).items():
             if metric != "recall":
                 metrics[f"{metric}@{k}" if k is not None else metric] = value
-    budgets = recall_at_budgets(cut.spans, scores, cut.tokens, evidence, BUDGETS)
+    budgets = recall_at_budgets(units.spans, scores, units.tokens, evidence, BUDGETS)
     return metrics | {f"recall_at_tokens@{budget}": value for budget, value in budgets.items()}
 
 
-def _positions(
-    unit: str, cut: Cut, scores: NDArray[np.floating], evidence: Spans
-) -> dict[str, list[float | None]]:
-    ranks = evidence_ranks(cut.spans, scores, evidence)
-    found: dict[str, list[float | None]] = {}
-    for k in POSITION_CUTOFFS.get(unit, (10,)):
-        recalls = recall_by_position(evidence, ranks <= k, len(cut.document.text))
-        found[str(k)] = [None if np.isnan(recall) else recall for recall in recalls.tolist()]
-    return found
+def document_metrics(
+    scores: Sequence[NDArray[np.floating]], right: Sequence[bool], aggregation: Aggregation = "max"
+) -> dict[str, float]:
+    """Reciprocal rank of the right document, and its recall@1, 5 and 10.
+
+    Parameters
+    ----------
+    scores : sequence of (units,)
+        Of each document that was read. Among documents of equal score the earlier comes first.
+    right : sequence of bool
+        True for the right one. If none is, since it was not read, all metrics are 0.
+    aggregation : str, default "max"
+        How a document is scored by its units; see `document_score`.
+    """
+    names = {"document_mrr": Measure("mrr", None)}
+    names |= {f"document_recall@{k}": Measure("recall", k) for k in DOCUMENT_CUTOFFS}
+    if not any(right):
+        return dict.fromkeys(names, 0.0)
+    best = np.array([document_score(values, aggregation) for values in scores])
+    found = ranking_metrics(best, np.array(right), DOCUMENT_CUTOFFS)
+    return {name: found[measured] for name, measured in names.items()}
+
+
+def recall_by_position(
+    sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
+) -> list[float | None]:
+    """The share of a question's evidence sentences that were found, in each part of the document (Figure 13).
+
+    Parameters
+    ----------
+    sentences : Spans
+        The evidence sentences; each counts in the part that its middle is in.
+    found : (sentences,)
+        True for those that were found, such as ``evidence_ranks(...) <= k``.
+    characters : int
+        Length of the document.
+    bins : int, default 10
+        Number of equal parts of the document (10: deciles).
+
+    Returns
+    -------
+    list of float or None
+        None where the question has no evidence.
+    """
+    places = (sentences.starts + sentences.ends) * bins // (2 * characters)
+    there = np.bincount(places, minlength=bins).tolist()
+    seen = np.bincount(places, weights=found, minlength=bins).tolist()
+    return [hits / all_there if all_there else None for hits, all_there in zip(seen, there, strict=True)]

@@ -1,158 +1,91 @@
-"""The kinds of run: which questions each asks, and how it turns records into a result."""
+"""Studies: which questions a run asks of each setting, and how it turns the records into a result."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
 
-from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.report.calibration_table import calibration_rows, calibration_tables
+from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
+from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.report.corpus_table import corpora_table, documents_table
 from spscanner_rag.lab.evaluation.report.result import Result
-from spscanner_rag.lab.evaluation.report.rotation_table import rotation_rows, rotation_table
-from spscanner_rag.lab.evaluation.report.rows import differences_of, rows_of
-from spscanner_rag.lab.evaluation.rotation import LAYOUTS, rotatable
-from spscanner_rag.lab.evaluation.run import Layout, as_it_is, run_setting, titled
+from spscanner_rag.lab.evaluation.report.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
+from spscanner_rag.lab.evaluation.rotation import TENTHS, rotatable, rotated, rotation_rows, rotation_table
+from spscanner_rag.lab.evaluation.run import Ask, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.calibration import THRESHOLD
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 from spscanner_rag.lab.evidence.questions import Document, QuestionPlaces, document_digest
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
-from spscanner_rag.scorers import Progress, Scorer
-from spscanner_rag.text.token_counts import CountTokens
+from spscanner_rag.results.document_score import Aggregation
 
 Questions = Mapping[str, Sequence[Asked]]
 """By source, from `sample_questions`."""
 
+NO_STAGE, WORDS = "none", "bm25"
+"""First stages that are no retriever: all documents are read; those that the index of words ranks first are."""
 
-@dataclass(frozen=True)
-class Ask:
-    """The arguments of one call of `run_setting`."""
+DOCUMENT_TESTED = ("document_mrr", "recall@10"), ("document_mrr", "recall_at_tokens@1000")
+"""Metrics of the paired tests on corpora, between retrievers of the same unit and across units."""
 
-    setting: Setting
-    scorer: Setting  # the plain setting, whose scorer is asked
-    questions: Questions
-    layout: Layout = as_it_is
-    calibrate: bool = False
-    cutoffs: Sequence[int] = CUTOFFS
 
-    def run(
-        self,
-        scorers: Mapping[Setting, Scorer],
-        titles: dict[str, str],
-        count_tokens: CountTokens,
-        file: RecordFile,
-        progress: Progress | None = None,
-    ) -> None:
-        """Ask all questions that have no record; ``titles`` maps the text being read to its document's title."""
-        scorer, layout = scorers[self.scorer], titled(self.layout, titles)
-        run_setting(
-            self.setting,
-            scorer,
-            self.questions,
-            count_tokens,
-            file,
-            progress,
-            layout,
-            self.calibrate,
-            self.cutoffs,
-        )
+def _unchanged(result: Result, records: Sequence[Record]) -> Result:
+    return result
 
 
 @dataclass(frozen=True)
 class Study:
-    """A plain run: every setting is asked all questions."""
+    """A run: what each setting is asked, and what is made of the records.
 
+    Attributes
+    ----------
+    kind
+        What questions are asked of: documents, their rotations, corpora, or corpora whose documents were judged.
+    settings
+        Plain settings, in the order of the tables.
+    questions
+        By source.
+    seed
+        Of the intervals.
+    asks
+        What is asked, in order.
+    arguments
+        What must not change before the run resumes.
+    pairs
+        The settings that are compared.
+    tested
+        Metrics of the paired tests, between retrievers of the same unit and across units.
+    cutoffs
+        Numbers of units for the metrics of evidence.
+    stages
+        The settings whose scorers are first stages.
+    completed
+        Adds tables and files to the result, from the records.
+    """
+
+    kind: Literal["documents", "rotations", "corpora", "judged"]
     settings: Sequence[Setting]
     questions: Questions
     seed: int
-    cutoffs: Sequence[int] = field(default=CUTOFFS, kw_only=True)
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """What must not change before the run resumes: a digest of the questions and of their texts."""
-        changed = {} if tuple(self.cutoffs) == CUTOFFS else {"cutoffs": list(self.cutoffs)}
-        return {"questions": digest_of(self.questions), **changed}
-
-    @property
-    def asks(self) -> list[Ask]:
-        """What is asked of each setting, in order."""
-        return [Ask(setting, setting, self.questions, cutoffs=self.cutoffs) for setting in self.settings]
+    asks: Sequence[Ask]
+    arguments: Mapping[str, object]
+    pairs: Sequence[tuple[Setting, Setting]]
+    tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)
+    cutoffs: Sequence[int] = CUTOFFS
+    stages: Sequence[Setting] = ()
+    completed: Callable[[Result, Sequence[Record]], Result] = field(default=_unchanged)
 
     def result(self, records: Sequence[Record]) -> Result:
-        """Tables of metrics, and the first setting against the others."""
-        return Result(
-            rows_of(records, self.settings, self.seed),
-            differences_of(records, [(self.settings[0], other) for other in self.settings[1:]], self.seed),
-            self.settings,
-            cutoffs=self.cutoffs,
-        )
-
-
-@dataclass(frozen=True)
-class CalibratedStudy(Study):
-    """Settings whose scores are probabilities are also asked unanswerable questions."""
-
-    unanswerable: Questions = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """Digests of both kinds of questions."""
-        return super().arguments | {"calibration": digest_of(self.unanswerable)}
-
-    @property
-    def asks(self) -> list[Ask]:
-        """One for each setting, with both kinds of questions together, so that a document is read once."""
-        sources = sorted({*self.questions, *self.unanswerable})
-        both = {s: [*self.questions.get(s, ()), *self.unanswerable.get(s, ())] for s in sources}
-        return [
-            replace(ask, questions=both, calibrate=True) if ask.setting.has_probabilities else ask
-            for ask in super().asks
-        ]
-
-    def result(self, records: Sequence[Record]) -> Result:
-        """The plain result, and the calibration."""
-        result = super().result([record for record in records if record.answerable])
-        calibrated = [setting for setting in self.settings if setting.has_probabilities]
-        left_out = [setting.label for setting in self.settings if not setting.has_probabilities]
-        rows = calibration_rows(records, calibrated, self.seed)
-        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rows}
-        return replace(result, tables=calibration_tables(rows, left_out), files={"calibration.json": content})
-
-
-@dataclass(frozen=True)
-class RotatedStudy(Study):
-    """Every setting is asked the questions that fit, on both rotations of their documents."""
-
-    rotatable: Questions = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """The digest of the questions, and that documents are rotated."""
-        return super().arguments | {"rotate": True}
-
-    @property
-    def asks(self) -> list[Ask]:
-        """Two for each setting."""
-        return [
-            Ask(setting.varied(variant), setting, self.rotatable, layout, cutoffs=self.cutoffs)
-            for setting in self.settings
-            for variant, layout in LAYOUTS.items()
-        ]
-
-    def result(self, records: Sequence[Record]) -> Result:
-        """Tables of metrics, the first tenth against the last, and the share of the first left in the last."""
+        """Tables of metrics, paired tests, and what the kind of the study adds."""
         settings = [ask.setting for ask in self.asks]
-        rows = rows_of(records, settings, self.seed)
-        pairs = list(zip(settings[::2], settings[1::2], strict=True))
-        ratios = rotation_rows(records, self.settings, self.questions, self.rotatable, self.seed)
-        return Result(
-            rows,
-            differences_of(records, pairs, self.seed),
-            settings,
-            ratios,
-            [rotation_table([*rows, *ratios], self.settings)],
-            cutoffs=self.cutoffs,
-        )
+        answerable = [record for record in records if record.answerable]
+        rows = rows_of(answerable, settings, self.seed)
+        same_unit, across = self.tested
+        differences = differences_of(answerable, self.pairs, self.seed, same_unit=same_unit, across=across)
+        return self.completed(Result(rows, differences, settings, cutoffs=self.cutoffs), records)
 
 
 def study_of(
@@ -165,7 +98,7 @@ def study_of(
     rotate: bool = False,
     cutoffs: Sequence[int] = CUTOFFS,
 ) -> Study:
-    """The run that a command line asks for.
+    """The run that a command line asks for, on single documents.
 
     Settings are in the order of the tables; for ``per_source`` and ``seed`` see `sample_questions`.
 
@@ -188,16 +121,227 @@ def study_of(
     questions = sample_questions(documents, per_source, seed)
     if not questions:
         raise ValueError("the data have no answerable question with evidence; expected at least one")
+    changed = {} if tuple(cutoffs) == CUTOFFS else {"cutoffs": list(cutoffs)}
+    plain = Study(
+        "documents",
+        settings,
+        questions,
+        seed,
+        asks=[_ask(setting, setting, questions, cutoffs) for setting in settings],
+        arguments={"questions": digest_of(questions), **changed},
+        pairs=first_against_others(settings),
+        cutoffs=cutoffs,
+    )
     if rotate:
-        return RotatedStudy(settings, questions, seed, rotatable(questions), cutoffs=cutoffs)
+        return _rotated(plain)
     if calibration:
         unanswerable = sample_questions(documents, per_source, seed, answerable=False)
-        return CalibratedStudy(settings, questions, seed, unanswerable, cutoffs=cutoffs)
-    return Study(settings, questions, seed, cutoffs=cutoffs)
+        return _calibrated(plain, unanswerable)
+    return plain
+
+
+def first_against_others(settings: Sequence[Setting]) -> list[tuple[Setting, Setting]]:
+    """The pairs of settings that are compared."""
+    return [(settings[0], other) for other in settings[1:]]
+
+
+def _ask(
+    setting: Setting, scorer: Setting, questions: Questions, cutoffs: Sequence[int], calibrate: bool = False
+) -> Ask:
+    corpora = partial(documents_alone, questions)
+    return Ask(setting, scorer, corpora, _number(questions), calibrate=calibrate, cutoffs=cutoffs)
+
+
+def _number(questions: Questions) -> int:
+    return sum(map(len, questions.values()))
+
+
+def _calibrated(plain: Study, unanswerable: Questions) -> Study:
+    """A study whose settings with probabilities are also asked questions that their document does not answer.
+
+    They get both kinds of questions together, so that a document is read once.
+    """
+    sources = sorted({*plain.questions, *unanswerable})
+    both = {s: [*plain.questions.get(s, ()), *unanswerable.get(s, ())] for s in sources}
+    calibrated = [setting for setting in plain.settings if setting.has_probabilities]
+    left_out = [setting.label for setting in plain.settings if not setting.has_probabilities]
+
+    def completed(result: Result, records: Sequence[Record]) -> Result:
+        rows = calibration_rows(records, calibrated, plain.seed)
+        content = {"threshold": THRESHOLD, "left_out": left_out, "rows": rows}
+        tables = calibration_tables(rows, left_out)
+        return replace(result, tables=tables, files={"calibration.json": content})
+
+    asks = [
+        _ask(setting, setting, both, plain.cutoffs, calibrate=True) if setting in calibrated else ask
+        for setting, ask in zip(plain.settings, plain.asks, strict=True)
+    ]
+    arguments = {**plain.arguments, "calibration": digest_of(unanswerable)}
+    return replace(plain, asks=asks, arguments=arguments, completed=completed)
+
+
+def _rotated(plain: Study) -> Study:
+    """A study whose settings are asked the questions that fit, on both rotations of their documents."""
+    kept = rotatable(plain.questions)
+    asks = [
+        Ask(
+            setting.varied(tenth),
+            setting,
+            partial(rotated, kept, tenth),
+            _number(kept),
+            cutoffs=plain.cutoffs,
+        )
+        for setting in plain.settings
+        for tenth in TENTHS
+    ]
+    settings = [ask.setting for ask in asks]
+
+    def completed(result: Result, records: Sequence[Record]) -> Result:
+        ratios = rotation_rows(records, plain.settings, plain.questions, kept, plain.seed)
+        table = rotation_table([*result.rows, *ratios], plain.settings)
+        return replace(result, more_rows=ratios, tables=[table])
+
+    return replace(
+        plain,
+        kind="rotations",
+        asks=asks,
+        arguments={**plain.arguments, "rotate": True},
+        pairs=list(zip(settings[::2], settings[1::2], strict=True)),
+        completed=completed,
+    )
+
+
+def corpus_study_of(
+    settings: Sequence[Setting],
+    documents: Sequence[Document],
+    per_source: int | None = None,
+    seed: int = 0,
+    *,
+    first_stages: Sequence[str] = (NO_STAGE,),
+    read_documents: int = 10,
+    among: int | None = None,
+    characters: int | None = None,
+    cutoffs: Sequence[int] = CUTOFFS,
+    aggregation: Aggregation = "max",
+) -> Study:
+    """The run that asks each question of all documents of its source, or of the hardest of them.
+
+    Parameters
+    ----------
+    settings
+        Plain settings, in the order of the tables.
+    documents, per_source, seed, characters
+        See `corpora_of`.
+    first_stages
+        Each is "none" (read everything), "bm25" or the name of a retriever. Retrievers that have an index read
+        everything.
+    read_documents
+        The most documents that are read after a first stage.
+    among
+        See `Reading`.
+    cutoffs
+        Numbers of units for the metrics of evidence.
+    aggregation
+        How a document is scored by its units; see `document_score`.
+
+    Raises
+    ------
+    ValueError
+        For an ``among`` below 2 or larger than a source, for `check_long`, and the errors of `corpora_of`.
+    """
+    if among is not None and among < 2:
+        raise ValueError(f"--among: got {among} documents; expected at least 2, the right one and another")
+    check_long(settings, aggregation)
+    check_distinct(documents)
+    corpora = corpora_of(documents, per_source, seed, least=among or 2, characters=characters)
+    questions = {corpus.source: corpus.asked for corpus in corpora}
+    asks = list(asks_of_corpora(
+        settings, corpora, first_stages, read_documents, among, cutoffs=cutoffs, aggregation=aggregation
+    ))  # fmt: skip
+    asked = [ask.setting for ask in asks]
+
+    def completed(result: Result, records: Sequence[Record]) -> Result:
+        return replace(result, tables=[documents_table(result.rows, asked), corpora_table(corpora)])
+
+    return Study(
+        "corpora",
+        settings,
+        questions,
+        seed,
+        asks=asks,
+        arguments=arguments_of(corpora, among, characters, cutoffs, aggregation),
+        pairs=first_against_others(asked),
+        tested=DOCUMENT_TESTED,
+        cutoffs=cutoffs,
+        stages=stages_of(first_stages),
+        completed=completed,
+    )
+
+
+def asks_of_corpora(
+    settings: Sequence[Setting],
+    corpora: Sequence[Corpus],
+    first_stages: Sequence[str],
+    read_documents: int,
+    among: int | None = None,
+    *,
+    cutoffs: Sequence[int] = CUTOFFS,
+    aggregation: Aggregation = "max",
+) -> Iterator[Ask]:
+    """One for each setting and first stage."""
+    questions = sum(len(corpus.asked) for corpus in corpora)
+    for setting in settings:
+        for name in [NO_STAGE] if setting.has_index else first_stages:
+            asked, reading = setting, Reading(among)
+            if name != NO_STAGE:
+                asked = setting.varied(f"{read_documents} documents by {name}")
+                reading = Reading(among, WORDS, read_documents)
+            yield Ask(
+                asked,
+                setting,
+                lambda: corpora,
+                questions,
+                reading,
+                stage=next(iter(stages_of([name])), None),
+                cutoffs=cutoffs,
+                aggregation=aggregation,
+            )
+
+
+def stages_of(first_stages: Sequence[str]) -> list[Setting]:
+    """The settings whose scorers are first stages."""
+    return [Setting(name, "chunk") for name in first_stages if name not in (NO_STAGE, WORDS)]
+
+
+def arguments_of(
+    corpora: Sequence[Corpus],
+    among: int | None,
+    characters: int | None,
+    cutoffs: Sequence[int],
+    aggregation: Aggregation,
+) -> dict[str, object]:
+    """What must not change before a run on corpora resumes."""
+    return {
+        "questions": digest_of({corpus.source: corpus.asked for corpus in corpora}),
+        "corpora": {corpus.source: corpus.digest for corpus in corpora},
+        "among": among,
+        "document_characters": characters,
+        "aggregation": None if aggregation == "max" else aggregation,
+        "cutoffs": None if tuple(cutoffs) == CUTOFFS else list(cutoffs),
+    }
+
+
+def check_long(settings: Sequence[Setting], aggregation: Aggregation) -> None:
+    """Raise ``ValueError`` for the aggregation "long" of units that are not whole documents."""
+    if aggregation == "long" and any(setting.unit != "document" for setting in settings):
+        raise ValueError(
+            '--aggregation: got "long" for units that are parts of documents; expected --unit document, and a '
+            "retriever that reads them whole"
+        )
 
 
 def check_distinct(documents: Iterable[Document]) -> None:
-    """Raise ``ValueError`` for two questions whose records could not be told apart: one would count for both."""
+    """Raise ``ValueError`` for two questions whose records have the same key: one would count for both."""
     places = QuestionPlaces()
     for number, document in enumerate(documents, 1):
         if repeated := places.add(document, f"document {number}"):
@@ -208,13 +352,13 @@ def check_distinct(documents: Iterable[Document]) -> None:
 
 
 def digest_of(questions: Questions) -> str:
-    """Identifies the questions of a run, and the documents that they are asked on."""
+    """SHA-256 of the questions of a run, and of the documents that they are asked on."""
     digest = hashlib.sha256()
     documents: dict[int, str] = {}  # their digests by `id`: each is asked many questions
     for source, asked in questions.items():
         for document, question in asked:
             if id(document) not in documents:
                 documents[id(document)] = document_digest(document)
-            told = [source, document.doc_id, question.qid, question.text, question.evidence]
-            digest.update(json.dumps([*told, documents[id(document)]]).encode())
+            content = [source, document.doc_id, question.qid, question.text, question.evidence]
+            digest.update(json.dumps([*content, documents[id(document)]]).encode())
     return digest.hexdigest()

@@ -1,13 +1,22 @@
-"""Metrics of one question's ranking of units, each of them relevant or not."""
+"""Metrics of one question's ranking: how much of it is relevant, what it costs to read, if it holds an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spscanner_rag.lab.answers.scores import normalized
+from spscanner_rag.results.coverage import NEVER, Spans, check_evidence, evidence_ranks
+
 CUTOFFS = (1, 5, 10, 50)
 """The paper's cut-offs (Table 5)."""
+
+BUDGETS = (250, 500, 1000, 2000)
+"""Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""
+
+WORD_BUDGETS = (50, 100, 200, 300, 400, 500)
+"""Numbers of words l from 0 to 500, as in "Dense X Retrieval" (Chen et al., 2024); 0 words hold no answer."""
 
 
 class Measure(NamedTuple):
@@ -112,3 +121,102 @@ def check_cutoffs(cutoffs: Sequence[int]) -> None:
     """Raise ``ValueError`` for a cut-off below 1."""
     if min(cutoffs, default=1) < 1:
         raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
+
+
+def tokens_at(
+    scores: NDArray[np.floating], tokens: NDArray[np.integer], cutoffs: Sequence[int] = CUTOFFS
+) -> dict[int, int]:
+    """Tokens of the best k units together, for each k.
+
+    Parameters
+    ----------
+    scores : (units,)
+        Higher is better; among equal scores the earlier unit comes first.
+    tokens : (units,)
+        Tokens of each unit; the tokens that overlapping units share are counted for each of them.
+    cutoffs : sequence of int, default (1, 5, 10, 50)
+    """
+    ranked = tokens[best_first(scores, len(tokens))]
+    return {k: int(ranked[:k].sum()) for k in cutoffs}
+
+
+def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
+    """Indices of the units that fit into a budget of tokens, best first.
+
+    Units are taken whole, in the order of the ranking. One that no longer fits is skipped and the next one is
+    tried, as `ScanResult.select` does. ``scores`` and ``tokens`` are those of `tokens_at`.
+    """
+    order = best_first(scores, len(tokens))
+    smallest = int(tokens.min(initial=budget))
+    kept, left = [], budget
+    for place, cost in enumerate(tokens[order].tolist()):
+        if left < smallest:
+            break
+        if cost <= left:
+            kept.append(place)
+            left -= cost
+    return order[np.array(kept, np.int64)]
+
+
+def recall_at_budgets(
+    units: Spans,
+    scores: NDArray[np.floating],
+    tokens: NDArray[np.integer],
+    sentences: Spans,
+    budgets: Sequence[int] = BUDGETS,
+) -> dict[int, float]:
+    """For each budget of tokens, the share of evidence sentences that lie at least half inside the units that fit.
+
+    Parameters
+    ----------
+    units : Spans
+        Sentences, chunks or windows; the evidence sentences are the same for all of them.
+    scores, tokens : (units,)
+        As for `tokens_at`. Count the tokens of all settings with one tokenizer.
+    sentences : Spans
+        The evidence sentences, from `spscanner_rag.results.coverage.evidence_sentences`.
+    budgets : sequence of int, default (250, 500, 1000, 2000)
+
+    Raises
+    ------
+    ValueError
+        If there is no evidence sentence; see also `evidence_ranks`.
+    """
+    check_evidence(sentences)
+    recalls = {}
+    for budget in budgets:
+        kept = units_within(scores, tokens, budget)
+        bought = Spans(units.starts[kept], units.ends[kept])
+        recalls[budget] = float((evidence_ranks(bought, scores[kept], sentences) < NEVER).mean())
+    return recalls
+
+
+def answer_recall_at_words(
+    texts: Iterable[str], answers: Sequence[str], budgets: Sequence[int] = WORD_BUDGETS
+) -> dict[int, float]:
+    """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The units, the best first; no more of them are taken than the largest budget needs.
+    answers : sequence of str
+        Right answers, compared as `normalized` makes them, as whole words.
+    budgets : sequence of int
+        Numbers of words, which white space separates.
+
+    Returns
+    -------
+    dict
+        Empty if no answer has a word.
+    """
+    wanted = [f" {own} " for answer in answers if (own := normalized(answer))]
+    if not wanted:
+        return {}
+    words: list[str] = []
+    for text in texts:
+        words += text.split()
+        if len(words) >= max(budgets):
+            break
+    cut = {budget: f" {normalized(' '.join(words[:budget]))} " for budget in budgets}
+    return {budget: float(any(answer in held for answer in wanted)) for budget, held in cut.items()}

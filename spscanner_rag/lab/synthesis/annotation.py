@@ -15,8 +15,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from spscanner_rag.lab.answers.answer_scores import exact_match, token_f1
-from spscanner_rag.lab.answers.judging import decision_in, judge_prompt, references_of
+from spscanner_rag.lab.answers.answering import references_of
+from spscanner_rag.lab.answers.prompts import decision_in, judge_prompt
+from spscanner_rag.lab.answers.scores import exact_match, token_f1
 from spscanner_rag.lab.evidence.questions import Document, read_documents
 from spscanner_rag.lab.llm.asking import RunEndedError, in_order
 from spscanner_rag.lab.llm.replies import ReplyFile

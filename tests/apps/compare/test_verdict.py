@@ -2,7 +2,7 @@
 
 import pytest
 
-from spscanner_rag.apps.compare.retrievals import Retrievals, Pick, Retrieval
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.verdict import leaders, verdict
 
 

@@ -13,7 +13,7 @@ import pytest
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.train import TrainingView
 from spscanner_rag.apps.compare.page import render_comparisons
-from spscanner_rag.apps.compare.retrievals import Retrievals, Pick, Retrieval
+from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.report import render_report
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument

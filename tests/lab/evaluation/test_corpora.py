@@ -1,102 +1,288 @@
-"""Which documents are a corpus, and which questions are asked of it."""
+"""Corpora: their questions, their units, the documents that are read, and documents cut to a length."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from spscanner_rag.lab.evaluation.corpora import corpora_of
+from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of, shortened
 from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.results.coverage import Spans
+from spscanner_rag.scorers import Request
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Unit
+from tests.lab.evaluation.tiny_study import words
 
 TEXT = "The otter swims. A heron flies. Rain fell all day."
 
 
-def document(doc_id: str, *questions: str, source: str = "wild", text: str = TEXT) -> Document:
-    asked = (Question(f"{doc_id}-{number}", words, ((4, 9),)) for number, words in enumerate(questions))
-    return Document(doc_id, source, "", text, tuple(asked))
+def asked(doc_id: str, *questions: str, source: str = "wild", text: str = TEXT) -> Document:
+    own = (Question(f"{doc_id}-{number}", query, ((4, 9),)) for number, query in enumerate(questions))
+    return Document(doc_id, source, "", text, tuple(own))
+
+
+def corpus_of(texts: Sequence[str]) -> Corpus:
+    return Corpus("wild", [Document(str(number), "wild", "", text, ()) for number, text in enumerate(texts)])
+
+
+# Which questions
 
 
 def test_sources_are_apart_and_in_order() -> None:
-    documents = [
-        document("b", "B?"),
-        document("a", "A?"),
-        document("y", "A?", source="a"),
-        document("x", source="a"),
-    ]
-    first, second = corpora_of(documents)
-    assert [(corpus.source, [d.doc_id for d in corpus.documents]) for corpus in (first, second)] == [
+    given = [asked("b", "B?"), asked("a", "A?"), asked("y", "A?", source="a"), asked("x", source="a")]
+    corpora = corpora_of(given)
+    assert [(corpus.source, [d.doc_id for d in corpus.documents]) for corpus in corpora] == [
         ("a", ["x", "y"]),
         ("wild", ["a", "b"]),
     ]
-    assert {q.text for _, q in second.asked} == {"A?", "B?"}
-    assert all(d in second.documents for d, _ in second.asked)
+    assert {q.text for _, q in corpora[1].asked} == {"A?", "B?"}
+    assert all(d in corpora[1].documents for d, _ in corpora[1].asked)
 
 
 def test_a_question_of_two_documents_is_not_asked() -> None:
     absent = Question("absent", "who  LEFT?", (), answerable=False)
+    other = asked("b", "who signed? ")
     given = [
-        document("a", "Who signed?", "Who left?", "Who swims?"),
-        replace(
-            document("b", "who signed? ", "Who flies?"),
-            questions=(*document("b", "who signed? ").questions, absent),
-        ),
-        document("c", "Who swims twice?", "Who swims twice?"),
+        asked("a", "Who signed?", "Who left?", "Who swims?"),
+        replace(other, questions=(*other.questions, absent)),
+        asked("c", "Who swims twice?", "Who swims twice?"),
     ]
     (corpus,) = corpora_of(given)
     assert sorted(q.text for _, q in corpus.asked) == ["Who swims twice?", "Who swims twice?", "Who swims?"]
-    assert corpus.repeated == 3
-    assert corpus.cut_off == 0
+    assert (corpus.repeated, corpus.cut_off) == (3, 0)
 
 
 def test_the_sample_is_of_what_can_be_asked() -> None:
-    given = [
-        document("a", "Who signed?", *(f"Question {n}?" for n in range(20))),
-        document("b", "Who signed?"),
-    ]
+    given = [asked("a", "Who signed?", *(f"Question {n}?" for n in range(20))), asked("b", "Who signed?")]
     (few,), (more,) = (corpora_of(given, n) for n in (3, 10))
     assert len(few.asked) == 3
     assert list(more.asked[:3]) == list(few.asked)
 
 
-def test_cut_documents() -> None:
+def test_a_source_without_a_question_is_left_out() -> None:
+    given = [asked("a", "A?"), asked("b", "A?"), asked("c", "A?", source="x"), asked("d", source="x")]
+    assert [corpus.source for corpus in corpora_of(given)] == ["x"]
+
+
+def test_questions_whose_evidence_is_cut_off() -> None:
     long = " ".join(f"On day {n} an otter crossed the road." for n in range(50))
     far = Question("far", "When?", ((0, 5), (len(long) - 5, len(long))))
     near = Question("near", "Where?", ((len(long) - 5, len(long)),))
-    given = [Document("a", "wild", "", long, (far, near)), document("b")]
-    (corpus,) = corpora_of(given, characters=200)
+    (corpus,) = corpora_of([Document("a", "wild", "", long, (far, near)), asked("b")], characters=200)
     assert all(len(d.text) <= 200 for d in corpus.documents)
     ((right, question),) = corpus.asked
     (span,) = question.evidence
-    assert (right.text[slice(*span)], question.qid) == ("road.", "near")
-    assert corpus.cut_off == 1
+    assert (right.text[slice(*span)], question.qid, corpus.cut_off) == ("road.", "near", 1)
 
 
-def test_the_digest_tells_corpora_apart() -> None:
-    given = [document("a", "A?"), document("b", "B?")]
+def test_the_digest_differs_with_the_documents() -> None:
+    given = [asked("a", "A?"), asked("b", "B?")]
     (plain,) = corpora_of(given)
     assert corpora_of(given[::-1])[0].digest == plain.digest
-    assert corpora_of([*given, document("c")])[0].digest != plain.digest
-    assert corpora_of([given[0], document("b", "B?", text=TEXT + " The end.")])[0].digest != plain.digest
-    assert corpora_of([document("a\ud800", "A?"), given[1]])[0].digest != plain.digest
+    for others in (
+        [*given, asked("c")],
+        [given[0], asked("b", "B?", text=TEXT + " The end.")],
+        [asked("a\ud800", "A?"), given[1]],
+    ):
+        assert corpora_of(others)[0].digest != plain.digest
 
 
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="source 'wild' has 1 document; expected at least 2: give more"):
-        corpora_of([document("a", "A?")])
-    with pytest.raises(ValueError, match=r"has 2 documents; expected at least 3: .* or a smaller --among"):
-        corpora_of([document("a", "A?"), document("b")], least=3)
-    with pytest.raises(ValueError, match="two documents with the id 'a'"):
-        corpora_of([document("a", "A?"), document("a", "B?")])
-    with pytest.raises(ValueError, match=r"expected at least one \(2 have the words of another"):
-        corpora_of([document("a", "A?"), document("b", "A?")])
-    with pytest.raises(ValueError, match="no answerable question with evidence"):
-        corpora_of([document("a"), document("b")])
+@pytest.mark.parametrize(
+    ("documents", "least", "message"),
+    [
+        ([asked("a", "A?")], 2, "source 'wild' has 1 document; expected at least 2: give more"),
+        ([asked("a", "A?"), asked("b")], 3, "has 2 documents; expected at least 3: .* or a smaller --among"),
+        ([asked("a", "A?"), asked("a", "B?")], 2, "two documents with the id 'a'"),
+        ([asked("a", "A?"), asked("b", "A?")], 2, r"expected at least one \(2 have the words of another"),
+        ([asked("a"), asked("b")], 2, "no answerable question with evidence"),
+    ],
+)
+def test_refusals(documents: list[Document], least: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        corpora_of(documents, least=least)
 
 
-def test_a_source_without_a_question_is_left_out() -> None:
-    given = [
-        document("a", "A?"),
-        document("b", "A?"),
-        document("c", "A?", source="x"),
-        document("d", source="x"),
+# Units
+
+PLACES = ["The otter swims. A heron flies.", "", "Rain fell. Otters rest. The end came."]
+
+
+class Counting:
+    """Keeps the numbers of texts that it is asked, and of units of the collection's index."""
+
+    uses_collection = True
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int | None]] = []
+
+    def score_units_many(
+        self, requests: Sequence[Request], *, cancelled: object, collection: CollectionIndex | None = None
+    ) -> list[NDArray[np.float32]]:
+        self.asked.append((len(requests), None if collection is None else collection.n_units))
+        return [np.zeros(len(units), np.float32) for _, _, units in requests]
+
+    score_units = None
+
+
+def test_a_pool_lies_end_to_end() -> None:
+    units = corpus_of(PLACES).units("sentence")
+    pool, joined = units.pool([0, 1, 2], words), "".join(PLACES)
+    texts = [joined[start:end] for start, end in zip(*pool.spans, strict=True)]
+    assert texts == ["The otter swims.", "A heron flies.", "Rain fell.", "Otters rest.", "The end came."]
+    assert pool.tokens.tolist() == [3, 3, 2, 2, 3]
+    assert units.pool([2], words).spans.starts.tolist() == pool.spans.starts[2:].tolist()
+    place = units.place(2, Spans.of(units.units(2)[1:2]))
+    assert joined[place.starts[0] : place.ends[0]] == "Otters rest."
+    for numbers in ([], [1]):
+        empty = units.pool(numbers, words)
+        assert len(empty.spans.starts) == len(empty.spans.ends) == len(empty.tokens) == 0
+        assert empty.tokens.dtype == np.int64
+
+
+def test_scores_know_the_collection() -> None:
+    units, scorer = corpus_of(PLACES).units("sentence"), Counting()
+    scores = units.scores(scorer, ["Which otter?", "Which heron?"], [0, 1], units.every)  # type: ignore[arg-type]
+    assert [[len(values) for values in own] for own in scores] == [[2, 0], [2, 0]]
+    units.scores(scorer, ["Which otter?"], [0], [0, 1])  # type: ignore[arg-type]
+    units.scores(scorer, ["Which otter?"], [0])  # type: ignore[arg-type]
+    assert scorer.asked == [(2, 5), (1, 2), (1, None)]  # a text without units is not passed on
+
+
+def test_units_and_their_index_are_made_once() -> None:
+    corpus = corpus_of(PLACES)
+    sentences = corpus.units("sentence")
+    assert corpus.units("sentence") is sentences
+    assert sentences.index(sentences.every) is sentences.index(sentences.every)
+    assert (sentences.index(sentences.every).n_units, sentences.index([2]).n_units) == (5, 3)
+    assert (len(sentences.units(0)), len(corpus.units("document").units(0))) == (2, 1)
+    cut = replace(corpus, sentences={0: sentences.units(0)[::-1]})
+    assert list(cut.units("sentence").units(0)) == list(sentences.units(0)[::-1])
+    assert len(cut.units("document").units(0)) == 1
+
+
+# Which documents are read
+
+CREATURES = corpus_of(
+    [
+        "A heron flies. Nothing else moves.",
+        "The otter swims in the river.",
+        "An otter sleeps. The otter swims where an otter swam.",
+        "Rain fell all day.",
+        "Snow fell all night.",
+        "An otter rests.",
     ]
-    assert [corpus.source for corpus in corpora_of(given)] == ["x"]
+)
+QUERY = "Which otter swims?"
+
+
+class Snow:
+    """Likes long texts about snow."""
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        return np.array([100 * ("Snow" in text) + len(text)] * len(units), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("right", "among", "expected"),
+    [
+        (3, None, [0, 1, 2, 3, 4, 5]),
+        (1, 2, [1, 2]),
+        (1, 3, [1, 2, 5]),
+        (3, 3, [1, 2, 3]),  # the right one need not be near
+        (1, 5, [0, 1, 2, 3, 5]),  # where words do not decide, the order of the corpus does
+        (1, 6, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_the_hardest(right: int, among: int | None, expected: list[int]) -> None:
+    assert list(Reading(among).asked_of(CREATURES, QUERY, right)) == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "most", "asked_of", "expected"),
+    [
+        (None, 1, [1, 3, 4], [1, 3, 4]),
+        ("bm25", 3, [1, 3, 4], [1, 3, 4]),  # no more than may be read
+        (Snow(), 10, [1, 3, 4], [1, 3, 4]),
+        ("bm25", 1, range(6), [2]),
+        ("bm25", 2, range(6), [1, 2]),
+        ("bm25", 4, range(6), [1, 2, 5]),  # no other shares a word
+        ("bm25", 1, [0, 1, 3, 5], [1]),
+        ("bm25", 1, [0, 3, 4], []),
+        (Snow(), 2, range(6), [2, 4]),
+        (Snow(), 2, [0, 1, 3], [0, 1]),
+    ],
+)
+def test_what_is_read(
+    stage: Snow | str | None, most: int, asked_of: Sequence[int], expected: list[int]
+) -> None:
+    reading = Reading(first_stage=stage, documents=most)  # type: ignore[arg-type]
+    assert reading.read_of(CREATURES, QUERY, asked_of) == expected
+
+
+# Documents cut to a length
+
+SENTENCES = [f"On day {number} of the walk an otter crossed the road." for number in range(30)]
+WALK = " ".join(SENTENCES)
+
+
+def about(*sentences: int, qid: str = "q") -> Question:
+    spans = ((WALK.index(SENTENCES[number]), len(SENTENCES[number])) for number in sentences)
+    return Question(qid, "Which day?", tuple((start, start + length) for start, length in spans))
+
+
+def walk(*questions: Question) -> Document:
+    return Document("d", "walks", "", WALK, questions)
+
+
+def quoted(cut: Document) -> list[list[str]]:
+    return [[cut.text[start:end] for start, end in question.evidence] for question in cut.questions]
+
+
+@pytest.mark.parametrize("given", [walk(about(3)), Document("d", "walks", "", " \n" * 20, ())])
+def test_a_short_document_and_white_space_are_left_as_they_are(given: Document) -> None:
+    assert shortened(given, len(WALK) if given.text.strip() else 10) is given
+
+
+def test_the_first_stretch_with_the_evidence_of_the_most_questions() -> None:
+    cut = shortened(walk(about(20)), 160)
+    assert cut.text == " ".join(SENTENCES[18:21])
+    assert quoted(cut) == [[SENTENCES[20]]]
+    assert shortened(walk(), 160).text == " ".join(SENTENCES[:3])
+    assert shortened(walk(about(5)), 10).text == SENTENCES[5]  # a long sentence stays whole
+    cut = shortened(walk(about(2, qid="one"), about(10, qid="two"), about(11, qid="three")), 160)
+    assert [q.qid for q in cut.questions] == ["two", "three"]
+    assert quoted(cut) == [[SENTENCES[10]], [SENTENCES[11]]]
+    absent = Question("absent", "Who paid?", (), answerable=False)
+    assert shortened(walk(about(0, 29), absent), 160).questions == (absent,)  # too far apart
+    with pytest.raises(ValueError, match="documents of 0 characters"):
+        shortened(walk(), 0)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["It rained.", "Herons rest, and otters swim! ", "Why?", "\n\n", "One. "]),
+        max_size=30,
+    ),
+    st.data(),
+)
+def test_whole_sentences_and_exact_evidence(parts: list[str], data: st.DataObject) -> None:
+    text = " ".join(parts)
+    spans = [(unit.start, unit.end) for unit in SentenceSegmenter().segment(text)]
+    picks = data.draw(st.lists(st.sampled_from(spans), max_size=5)) if spans else []
+    questions = tuple(Question(str(number), "?", (span,)) for number, span in enumerate(picks))
+    characters = data.draw(st.integers(1, 200))
+    cut = shortened(Document("d", "s", "", text, questions), characters)
+    if spans:  # white space has no sentence, and stays as it is
+        assert len(cut.text) <= max([characters, *(end - start for start, end in spans)])
+    assert cut.text in text
+    if len(text) > characters and spans:
+        assert any(text[start:].startswith(cut.text) for start, _ in spans)
+    by_id = {q.qid: q for q in questions}
+    for kept in cut.questions:
+        before = by_id[kept.qid].evidence
+        assert [cut.text[s:e] for s, e in kept.evidence] == [text[s:e] for s, e in before]

@@ -1,11 +1,174 @@
+"""Costs: our count of operations against PyTorch's own of a forward pass, and peak memory."""
+
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Dense
-from spscanner_rag.lab.evaluation.costs import PeakMemory, cost_of
-from spscanner_rag.lab.evaluation.flops import MINILM, encoder_flops, scan_flops
+from spscanner_rag.lab.evaluation.costs import (
+    EncoderShape,
+    Flops,
+    PeakMemory,
+    cost_of,
+    encoder_flops,
+    flops_per_token,
+    flops_per_unit,
+    padded_lengths,
+    scan_flops,
+)
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.text.segmentation import SentenceSegmenter
+
+MINILM = EncoderShape(layers=6, d_model=384, feed_forward=1536, heads=12)  # all-MiniLM-L6-v2
+SMALL = Mamba2Config(d_model=32, n_layer=3, vocab_size=40, d_state=16, headdim=8)
+PAPER = {
+    "130m": Mamba2Config(d_model=768, n_layer=24, vocab_size=50277, pad_vocab_size_multiple=16),
+    "1.3b": Mamba2Config(d_model=2048, n_layer=48, vocab_size=50277, pad_vocab_size_multiple=16),
+}
+
+
+def products(flops: Flops) -> float:
+    return flops.projections + flops.convolution + flops.mixing
+
+
+def counted(model: torch.nn.Module, *inputs: torch.Tensor, **options: object) -> int:
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(*inputs, **options)
+    return counter.get_total_flops()
+
+
+# Mamba-2
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("chunks", [1, 3])
+@pytest.mark.parametrize(
+    "config",
+    [
+        SMALL,
+        replace(SMALL, ngroups=2, d_conv=3, expand=1),
+        replace(SMALL, d_state=64, headdim=32, bias=True, rmsnorm=False),
+    ],
+)
+def test_equals_a_forward_pass(config: Mamba2Config, chunks: int, batch: int) -> None:
+    tokens = chunks * CHUNK_TOKENS
+    model, input_ids = ScannerModel(config), torch.zeros(batch, tokens, dtype=torch.long)
+    for units in (0, 5):
+        at = (torch.zeros(units, dtype=torch.long), torch.arange(units))
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            model.score(model(input_ids, at=at)[0])
+        assert products(scan_flops(config, batch * tokens, units)) == counter.get_total_flops()
+    # without `at` the last layer is computed in full
+    head = Flops(2 * config.d_model, 0, 0, 0)
+    full = products(scan_flops(config, batch * tokens, batch * tokens)) - batch * tokens * head.total
+    assert full == counted(model, input_ids)
+
+
+def test_other_blocks() -> None:
+    small, large = flops_per_token(SMALL, 64), flops_per_token(SMALL, 256)
+    assert large.projections == small.projections
+    # each token meets 192 tokens more: one product of d_state, one of d_inner
+    assert large.mixing - small.mixing == 3 * 2 * 192 * (16 + 64)
+    assert large.elementwise != small.elementwise
+
+
+@pytest.mark.parametrize(
+    ("name", "paper", "ours", "with_head"), [("130m", 275, 203, 283), ("1.3b", 2860, 2595, 2818)]
+)
+def test_the_papers_table(name: str, paper: float, ours: int, with_head: int) -> None:
+    config = PAPER[name]
+    total = flops_per_token(config).total
+    published = total + flops_per_unit(config).total + 2 * config.d_model * config.padded_vocab_size
+    assert (round(total / 1e6), round(published / 1e6)) == (ours, with_head)
+    assert 0.73 < total / 1e6 / paper < 0.92
+    assert published / 1e6 == pytest.approx(paper, rel=0.03)
+
+
+def test_elementwise_is_a_small_share() -> None:
+    for config in PAPER.values():
+        flops = flops_per_token(config)
+        assert 0.001 < flops.elementwise / flops.total < 0.01
+
+
+def test_a_scan_grows_with_its_tokens() -> None:
+    token, unit = flops_per_token(SMALL).total, flops_per_unit(SMALL).total
+    assert flops_per_unit(SMALL).projections == 2 * SMALL.d_model * (SMALL.d_inner + 1)
+    assert scan_flops(SMALL, 1000, 30).total == pytest.approx(1000 * token + 30 * unit)
+    assert scan_flops(SMALL, 0, 0).total == 0
+
+
+# Encoders
+
+
+def bert(shape: EncoderShape) -> torch.nn.Module:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        vocab_size=50,
+        hidden_size=shape.d_model,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.feed_forward,
+        attn_implementation="eager",
+    )
+    model: torch.nn.Module = transformers.BertModel(config, add_pooling_layer=False).eval()
+    return model
+
+
+@pytest.mark.parametrize("shape", [EncoderShape(2, 16, 40, 4), EncoderShape(3, 24, 96, 2)])
+def test_equals_a_forward_pass_of_bert(shape: EncoderShape) -> None:
+    model = bert(shape)
+    for sequences, tokens in ((1, 1), (1, 9), (3, 12)):
+        found = counted(model, torch.zeros(sequences, tokens, dtype=torch.long))
+        assert products(encoder_flops(shape, [tokens] * sequences)) == found
+
+
+def test_a_padded_batch_costs_what_is_computed() -> None:
+    shape, lengths = EncoderShape(2, 16, 40, 4), [9, 7, 3, 8, 1]
+    model = bert(shape)
+    found = sum(
+        counted(model, torch.zeros(len(batch), max(batch), dtype=torch.long))
+        for batch in ([9, 7], [3, 8], [1])
+    )
+    assert products(encoder_flops(shape, padded_lengths(lengths, 2))) == found
+    assert products(encoder_flops(shape, lengths)) < found
+
+
+def test_minilm() -> None:
+    # 2 operations for each of the 10.6 million weights in matrices, and attention
+    flops = encoder_flops(MINILM, [256])
+    assert flops.projections == 256 * 2 * 6 * (4 * 384**2 + 2 * 384 * 1536)
+    assert flops.mixing == 6 * 4 * 256**2 * 384
+    assert flops.total / 256 == pytest.approx(23.8e6, rel=0.01)
+
+
+def test_padding() -> None:
+    assert padded_lengths([3, 1, 2, 5, 4], 2).tolist() == [3, 3, 5, 5, 4]
+    assert padded_lengths([3, 1, 2], 10).tolist() == [3, 3, 3]
+    assert padded_lengths([], 2).tolist() == []
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 300), max_size=40), st.integers(1, 10))
+def test_padding_only_adds(lengths: list[int], batch_size: int) -> None:
+    padded = padded_lengths(lengths, batch_size).tolist()
+    batches = [lengths[n : n + batch_size] for n in range(0, len(lengths), batch_size)]
+    assert padded == [max(batch) for batch in batches for _ in batch]
+    if len(lengths) % batch_size == 0:  # else a short last batch may happen to hold the long ones
+        assert padded_lengths(sorted(lengths), batch_size).sum() <= sum(padded)
+    bare, full = encoder_flops(MINILM, lengths), encoder_flops(MINILM, padded)
+    assert bare.total <= full.total
+    assert padded_lengths(lengths, 1).tolist() == lengths
+
+
+# What a scorer costs
 
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. " * 20
 UNITS = SentenceSegmenter().segment(TEXT)

@@ -1,22 +1,28 @@
-"""Documents rotated at sentence ends: nothing is lost, and the evidence stands where it should."""
+"""Documents rotated at sentence ends: nothing is lost, and the evidence is where it should be; rows and table."""
 
 import itertools
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from spscanner_rag.lab.evaluation.records import Record
+from spscanner_rag.lab.evaluation.report.rows import rows_of
 from spscanner_rag.lab.evaluation.rotation import (
     JOINER,
-    LAYOUTS,
+    TENTHS,
     Rotation,
     cuts_for,
     rotatable,
     rotate,
+    rotated,
+    rotation_rows,
+    rotation_table,
 )
+from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.lab.evidence.sampling import Asked
 from spscanner_rag.results.coverage import Spans
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
@@ -205,25 +211,25 @@ def test_errors() -> None:
 
 def test_a_document_is_rotated_with_its_question() -> None:
     asked = question((UNITS[4].start, UNITS[4].end), (UNITS[6].start, UNITS[6].start + 2))
-    laid = rotate(document(asked), asked, UNITS, UNITS[5].start)
-    (moved,) = laid.questions
-    text = laid.document.text
+    corpus = rotate(document(asked), asked, UNITS, UNITS[5].start)
+    ((turned, moved),) = corpus.asked
+    text = turned.text
     assert [text[start:end] for start, end in moved.evidence] == [PROSE[4], "On"]
-    assert (moved.qid, moved.text, laid.document.doc_id) == ("q", "Where?", "d")
-    assert [text[unit.start : unit.end] for unit in laid.sentences] == PROSE[5:] + PROSE[:5]
+    assert (moved.qid, moved.text, turned.doc_id) == ("q", "Where?", "d")
+    assert [text[unit.start : unit.end] for unit in corpus.units("sentence").units(0)] == PROSE[5:] + PROSE[
+        :5
+    ]
 
 
-def test_both_layouts() -> None:
+def test_both_tenths() -> None:
     near, far = question((10, 20), qid="near"), question((UNITS[30].start, UNITS[30].end), qid="far")
-    wide = question((0, len(TEXT)), qid="wide")
-    given = document(near, far, wide)
-    for layout, tenth in zip(LAYOUTS.values(), (0, 9), strict=True):
-        found = list(layout(given, [near, far, wide], UNITS))
-        assert [[q.qid for q in laid.questions] for laid in found] == [["near"], ["far"]]
-        for laid in found:
-            length = len(laid.document.text)
-            ((start, end),) = laid.questions[0].evidence
-            assert start * 10 // length == (end - 1) * 10 // length == tenth
+    given = document(near, far)
+    for tenth, part in zip(TENTHS, (0, 9), strict=True):
+        found = [corpus.asked[0] for corpus in rotated({"walks": [(given, near), (given, far)]}, tenth)]
+        assert [asked.qid for _, asked in found] == ["near", "far"]
+        for turned, asked in found:
+            ((start, end),) = asked.evidence
+            assert start * 10 // len(turned.text) == (end - 1) * 10 // len(turned.text) == part
 
 
 def test_questions_that_cannot_be_rotated_are_left_out() -> None:
@@ -236,7 +242,79 @@ def test_questions_that_cannot_be_rotated_are_left_out() -> None:
         rotatable({"roads": [(other, wide)]})
 
 
-def test_spans_are_whole_numbers() -> None:
-    start, end = Rotation(TEXT, UNITS[3].start).span(0, 5)
-    assert type(start) is type(end) is int
-    assert not isinstance(cuts_for(Spans.of(UNITS), [(0, 5)], len(TEXT)), np.ndarray)
+# Rows and table
+
+SETTING = Setting("bm25", "chunk")
+FIRST, LAST = SETTING.varied("first tenth"), SETTING.varied("last tenth")
+RECALLS = {  # of the first and the last tenth
+    ("a", "d1", "q1"): (1.0, 1.0),
+    ("a", "d2", "q2"): (1.0, 0.5),
+    ("b", "d3", "q3"): (0.5, 0.25),
+    ("c", "d4", "q4"): (0.0, 1.0),
+}
+
+
+def record(setting: Setting, source: str, doc: str, qid: str, recall: float) -> Record:
+    return Record(
+        *setting.key, source, "dev", doc, qid, 900, {"recall@10": recall}, {"10": 9}, {"10": [recall] * 10}
+    )
+
+
+RECORDS = [
+    record(setting, *key, recall)
+    for key, both in RECALLS.items()
+    for setting, recall in zip((FIRST, LAST), both, strict=True)
+]
+
+
+def asked_of(*more: tuple[str, str, str]) -> dict[str, list[Asked]]:
+    found: dict[str, list[Asked]] = {}
+    for source, doc, qid in [*RECALLS, *more]:
+        pair = Document(doc, source, "", "text", (), "dev"), Question(qid, "?", ((0, 1),))
+        found.setdefault(source, []).append(pair)
+    return found
+
+
+ROWS = rotation_rows(RECORDS, [SETTING], asked_of(("a", "d1", "q9"), ("e", "d5", "q5")), asked_of())
+
+
+def test_ratios_of_recalls() -> None:
+    ratios = {row["source"]: row for row in ROWS if row["metric"] == "recall_last_over_first"}
+    assert list(ratios) == ["a", "b", "macro", "micro"]  # the recall of c in the first tenth is 0
+    assert ratios["a"]["value"] == 0.75
+    assert ratios["b"]["value"] == 0.5
+    assert ratios["macro"]["value"] == pytest.approx((0.75 + 0.25 + 1) / (1 + 0.5))
+    assert ratios["micro"]["value"] == pytest.approx(2.75 / 2.5)
+    assert ratios["a"]["ci_low"] == 0.5
+    assert ratios["a"]["ci_high"] == 1
+    assert {row["k"] for row in ratios.values()} == {10}
+    assert {(row["retriever"], row["unit"], row["split"]) for row in ROWS} == {("bm25", "chunk", "dev")}
+    assert (ratios["macro"]["questions"], ratios["macro"]["documents"]) == (4, 4)
+
+
+def test_what_is_left_out() -> None:
+    left_out = {row["source"]: row for row in ROWS if row["metric"] == "left_out"}
+    assert {source: row["value"] for source, row in left_out.items()} == {
+        "a": pytest.approx(1 / 3),
+        "b": 0,
+        "c": 0,
+        "e": 1,
+        "micro": pytest.approx(2 / 6),
+    }
+    assert (left_out["a"]["questions"], left_out["a"]["documents"]) == (3, 2)
+
+
+def test_the_table_of_rotations() -> None:
+    rows = rows_of(RECORDS, [FIRST, LAST])
+    table = rotation_table([*rows, *ROWS], [SETTING])
+    cells = {line[0]: line[1:] for line in table.body}
+    assert cells["a"] == ["bm25, chunks", "2 (1)", "100.0", "75.0", "75.0 (50.0 to 100.0)"]
+    assert cells["c"][2:] == ["0.0", "100.0", "-"]
+    assert cells["e"] == ["bm25, chunks", "0 (1)", "-", "-", "-"]
+    assert cells["macro"][1] == "4 (2)"
+    assert list(cells) == ["a", "b", "c", "e", "macro", "micro"]
+    assert {len(line) for line in table.body} == {len(table.head)}
+
+
+def test_without_records() -> None:
+    assert {row["metric"] for row in rotation_rows([], [SETTING], asked_of(), asked_of())} == {"left_out"}

@@ -1,208 +1,479 @@
+"""What studies ask of each setting, the records of their questions, and the result."""
+
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25
+from spscanner_rag.lab.evaluation.corpora import Pool
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.run import Cut, LaidOut, measure, run_setting
+from spscanner_rag.lab.evaluation.run import document_metrics, measure, recall_by_position
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.study import Study, corpus_study_of, study_of
 from spscanner_rag.lab.evidence.questions import Document, Question
-from spscanner_rag.lab.evidence.sampling import sample_questions
-from spscanner_rag.results.coverage import Spans, evidence_sentences
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.results.coverage import Spans
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.lab.evaluation.tiny_study import ANIMALS, TEXT, Given, document, page, words
 
-TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
-BM25_SENTENCE = Setting("bm25", "sentence")
-
-
-def document(doc_id: str = "d", source: str = "wild", *evidence: tuple[int, int]) -> Document:
-    questions = tuple(
-        Question(f"q{number}", query, (span,))
-        for number, (query, span) in enumerate(
-            zip(["Which otter swims?", "What fell?"], evidence or [(4, 9), (32, 36)], strict=False)
-        )
-    )
-    return Document(doc_id, source, "", TEXT, questions, split="dev")
-
-
-class Given:
-    """Scores that are told beforehand, and a count of how often they were asked for."""
-
-    def __init__(self, *scores: float) -> None:
-        self.scores = np.array(scores, np.float32)
-        self.asked: list[str] = []
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        self.asked.append(query)
-        return self.scores[: len(units)]
+MINE = Setting("mine")
+WALK = " ".join(f"On day {number} of the walk an otter crossed the road slowly." for number in range(20))
+NARROW, WIDE = Question("narrow", "Where?", ((0, 5),)), Question("wide", "When?", ((0, len(WALK)),))
+ABSENT = Question("absent", "Who?", (), answerable=False)
+WALKS = [
+    Document("d1", "walks", "", WALK, (NARROW, WIDE, ABSENT)),
+    Document("d2", "roads", "", WALK, (ABSENT, replace(ABSENT, qid="gone"))),
+]
+PAGES = [page(animal) for animal in ANIMALS]
+SETTINGS = [Setting("scanner"), Setting("bm25"), Setting("bm25", "chunk")]
+OF_CORPORA = [Setting("scanner"), Setting("bm25"), Setting("dense", "chunk"), Setting("hybrid:bm25+dense")]
 
 
-def words(text: str) -> int:
-    return len(text.split())
+def run(folder: Path, study: Study, *scorers: object) -> list[Record]:
+    """The records of a study, whose settings and first stages are these scorers."""
+    file = RecordFile(folder, {})
+    by_setting = dict(zip([*study.settings, *study.stages], scorers, strict=True))
+    for ask in study.asks:
+        ask.run(by_setting, {}, words, file)  # type: ignore[arg-type]
+    return list(file.records.values())
+
+
+def asked(study: Study) -> list[tuple[str, dict[str, set[str]]]]:
+    """The questions that each setting is asked, by source."""
+    found = []
+    for ask in study.asks:
+        questions: dict[str, set[str]] = {}
+        for corpus in ask.corpora():
+            questions.setdefault(corpus.source, set()).update(question.qid for _, question in corpus.asked)
+        assert sum(map(len, questions.values())) == ask.questions
+        found.append((ask.setting.label, questions))
+    return found
+
+
+# What is asked
+
+
+def test_a_plain_study() -> None:
+    study = study_of(SETTINGS, WALKS)
+    answerable = {"walks": {"narrow", "wide"}}
+    assert asked(study) == [("scanner", answerable), ("bm25", answerable), ("bm25, chunks", answerable)]
+    assert [ask.scorer for ask in study.asks] == SETTINGS
+    assert {(ask.reading, ask.calibrate) for ask in study.asks} == {(None, False)}
+    assert re.fullmatch("[0-9a-f]{64}", str(study.arguments["questions"]))
+    assert (study.kind, list(study.arguments)) == ("documents", ["questions"])
+
+
+def test_a_calibrated_study() -> None:
+    study = study_of(SETTINGS, WALKS, calibration=True)
+    answerable = {"walks": {"narrow", "wide"}}
+    both = {"roads": {"absent", "gone"}, "walks": {"narrow", "wide", "absent"}}
+    assert asked(study) == [("scanner", both), ("bm25", answerable), ("bm25, chunks", answerable)]
+    assert [ask.calibrate for ask in study.asks] == [True, False, False]
+    one = study_of(SETTINGS, WALKS, 1, calibration=True)
+    assert {source: len(own) for source, own in asked(one)[0][1].items()} == {"roads": 1, "walks": 2}
+
+
+def test_a_rotated_study() -> None:
+    study = study_of(SETTINGS[1:], WALKS, rotate=True)
+    tenths = ["bm25, first tenth", "bm25, last tenth"]
+    assert asked(study) == [
+        (f"{tenth}{unit}", {"walks": {"narrow"}}) for unit in ("", ", chunks") for tenth in tenths
+    ]
+    assert [ask.scorer for ask in study.asks[::2]] == SETTINGS[1:]
+    for ask, part in zip(study.asks, (0, 9, 0, 9), strict=True):
+        (corpus,) = ask.corpora()
+        ((rotated, question),) = corpus.asked
+        assert rotated.text[slice(*question.evidence[0])] == WALK[:5]
+        assert question.evidence[0][0] * 10 // len(rotated.text) == part
+
+
+def test_a_first_stage_is_for_retrievers_without_an_index() -> None:
+    stages = ["bm25", "none", "dense:x"]
+    study = corpus_study_of(OF_CORPORA, PAGES, first_stages=stages, read_documents=2)
+    readings = [(ask.reading.first_stage, ask.reading.documents) for ask in study.asks if ask.reading]
+    assert [ask.setting.label for ask in study.asks] == [
+        *("scanner, 2 documents by bm25", "scanner", "scanner, 2 documents by dense:x"),
+        *("bm25", "dense, chunks", "hybrid:bm25+dense"),
+    ]
+    assert readings == [("bm25", 2), (None, 10), ("bm25", 2), *[(None, 10)] * 3]
+    assert study.stages == [Setting("dense:x", "chunk")]
+    assert [ask.stage for ask in study.asks] == [None, None, Setting("dense:x", "chunk"), None, None, None]
+    assert [ask.scorer for ask in study.asks] == [OF_CORPORA[0]] * 3 + OF_CORPORA[1:]
+    (ask,) = corpus_study_of(OF_CORPORA[:1], PAGES, among=2).asks
+    assert ask.reading is not None
+    assert (ask.setting.label, ask.reading.among) == ("scanner", 2)
+
+
+KINDS: list[dict[str, bool]] = [{}, {"calibration": True}, {"rotate": True}]
+
+
+def test_arguments_differ_with_the_questions() -> None:
+    plain = study_of(SETTINGS, WALKS).arguments
+    assert study_of(SETTINGS[:1], WALKS[:1]).arguments == plain  # unanswerable ones make no difference
+    assert study_of(SETTINGS, WALKS, 1).arguments != plain
+    assert study_of(SETTINGS, WALKS, cutoffs=(1, 2)).arguments == {**plain, "cutoffs": [1, 2]}
+    calibrated = study_of(SETTINGS, WALKS, calibration=True).arguments
+    assert calibrated["questions"] == plain["questions"]
+    assert study_of(SETTINGS, WALKS[:1], calibration=True).arguments != calibrated
+    assert study_of(SETTINGS, WALKS, rotate=True).arguments == {**plain, "rotate": True}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arguments_differ_with_texts_and_titles(kind: dict[str, bool]) -> None:
+    before = study_of(SETTINGS, WALKS, **kind).arguments["questions"]
+    for changes in ({"text": WALK + " The end."}, {"text": WALK + "\ud800"}, {"title": "Walks"}):
+        changed = replace(WALKS[0], **changes)
+        assert study_of(SETTINGS, [changed, WALKS[1]], **kind).arguments["questions"] != before
+
+
+def test_arguments_differ_with_the_corpus() -> None:
+    plain = corpus_study_of(OF_CORPORA, PAGES).arguments
+    assert corpus_study_of(OF_CORPORA[:1], PAGES[::-1], first_stages=["bm25"]).arguments == plain
+    for other in (
+        corpus_study_of(OF_CORPORA, PAGES, among=2),
+        corpus_study_of(OF_CORPORA, PAGES, characters=40),
+        corpus_study_of(OF_CORPORA, PAGES, 1),
+        corpus_study_of(OF_CORPORA, PAGES, aggregation="sum"),
+        corpus_study_of(OF_CORPORA, [*PAGES, replace(page("otter"), doc_id="more", questions=())]),
+    ):
+        assert other.arguments != plain
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_twice_is_refused(kind: dict[str, bool]) -> None:
+    for documents in (
+        [WALKS[0], replace(WALKS[0], text=WALK + " The end.")],
+        [replace(WALKS[0], questions=(NARROW, replace(WIDE, qid="narrow")))],
+    ):
+        with pytest.raises(ValueError, match="question 'narrow' of document 'd1' of source 'walks' more"):
+            study_of(SETTINGS, documents, **kind)
+    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], source="other")], **kind)
+    study_of(SETTINGS, [WALKS[0], replace(WALKS[0], questions=(replace(NARROW, qid="more"),))], **kind)
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="got --calibration and --rotate"):
+        study_of(SETTINGS, WALKS, calibration=True, rotate=True)
+    with pytest.raises(ValueError, match="got bm25, bm25, chunks, whose scores are not probabilities"):
+        study_of(SETTINGS[1:], WALKS, calibration=True)
+    with pytest.raises(ValueError, match="no answerable question with evidence"):
+        study_of(SETTINGS, WALKS[1:], calibration=True)
+    with pytest.raises(ValueError, match="none of 1 questions"):
+        study_of(SETTINGS, [replace(WALKS[0], questions=(WIDE,))], rotate=True)
+    for among, documents in ((1, PAGES), (5, PAGES), (None, PAGES[:1])):
+        with pytest.raises(ValueError, match="expected at least"):
+            corpus_study_of(OF_CORPORA, documents, among=among)
+    with pytest.raises(ValueError, match='--aggregation: got "long"'):
+        corpus_study_of(OF_CORPORA, PAGES, aggregation="long")
+
+
+# Metrics of one question
+
+
+def pool_of(*spans: tuple[int, int]) -> Pool:
+    """Units with a token for each character."""
+    own = Spans.of([Unit(start, end, "") for start, end in spans])
+    return Pool(own, own.ends - own.starts)
 
 
 def test_measure_by_hand() -> None:
-    sentences = SentenceSegmenter().segment(TEXT)
-    cut = Cut(document(), sentences, Spans.of(sentences), words)
-    evidence = evidence_sentences(cut.sentences, [(4, 9), (32, 36)])  # the first and the third sentence
-    metrics = measure(cut, np.array([2.0, 3.0, 1.0, 0.0, -1.0]), evidence)
-    assert metrics["recall@1"] == 0
-    assert metrics["recall@5"] == 1
-    assert metrics["precision@5"] == 0.4
-    assert metrics["success@1"] == 0
-    assert metrics["mrr"] == 0.5
+    sentences = Spans.of(SentenceSegmenter().segment(TEXT))
+    evidence = Spans(sentences.starts[[0, 2]], sentences.ends[[0, 2]])
+    metrics = measure(Pool(sentences, np.full(5, 3)), np.array([2.0, 3.0, 1.0, 0.0, -1.0]), evidence)
+    expected = {"recall@1": 0, "recall@5": 1, "precision@5": 0.4, "success@1": 0, "mrr": 0.5}
+    assert metrics | expected == metrics
     ideal = 1 + 1 / np.log2(3)
     assert metrics["ndcg@5"] == pytest.approx((1 / np.log2(3) + 1 / np.log2(4)) / ideal)
 
 
 def test_the_best_recall_is_that_of_the_units_that_hold_most_evidence() -> None:
-    units = [Unit(start, start + 10, "a" * 10) for start in range(0, 40, 10)]
-    text = "a" * 40
-    evidence = Spans.of(
-        [Unit(start, start + 4, text[:4]) for start in (0, 20, 24, 35)]
-    )  # 1, 0, 2 and 1 in each
-    cut = Cut(Document("d", "s", "", text, ()), units, evidence, len)
-    found = [
-        measure(cut, np.array(scores), evidence, [1, 2, 3]) for scores in ([4.0, 3, 2, 1], [1.0, 2, 3, 4])
-    ]
-    for metrics in found:
+    units = pool_of((0, 10), (10, 20), (20, 30), (30, 40))
+    evidence = pool_of((0, 4), (20, 24), (24, 28), (35, 39)).spans  # 1, 0, 2 and 1 in each
+    for scores, recalls in (([4.0, 3, 2, 1], [0.25, 0.25, 0.75]), ([1.0, 2, 3, 4], [0.25, 0.75, 0.75])):
+        metrics = measure(units, np.array(scores), evidence, [1, 2, 3])
         assert [metrics[f"best_recall@{k}"] for k in (1, 2, 3)] == [0.5, 0.75, 1]
-    assert [found[0][f"recall@{k}"] for k in (1, 2, 3)] == [0.25, 0.25, 0.75]
+        assert [metrics[f"recall@{k}"] for k in (1, 2, 3)] == recalls
 
 
-def test_measure_of_chunks() -> None:
-    # evidence of 20 characters, of which the first chunk holds 12 and the second 8
-    units = [Unit(0, 12, "a" * 12), Unit(12, 30, "a" * 18), Unit(30, 40, "a" * 10)]
-    text = "a" * 40
-    cut = Cut(Document("d", "s", "", text, ()), units, Spans.of([Unit(0, 20, text[:20])]), len)
-    scores = np.array([1.0, 3.0, 2.0])
-    metrics = measure(cut, scores, cut.sentences)
-    assert metrics["recall@1"] == 0
-    assert metrics["recall@5"] == 1
+def test_evidence_across_chunks() -> None:
+    # of 20 characters the first chunk holds 12 and the second 8
+    metrics = measure(pool_of((0, 12), (12, 30), (30, 40)), np.array([1.0, 3.0, 2.0]), pool_of((0, 20)).spans)
+    assert (metrics["recall@1"], metrics["recall@5"], metrics["recall_at_tokens@250"]) == (0, 1, 1)
     assert metrics["mrr"] == pytest.approx(1 / 3)
-    assert metrics["recall_at_tokens@250"] == 1
-
-
-def test_evidence_that_no_chunk_holds_half_of() -> None:
-    units = [Unit(0, 4, "aaaa"), Unit(4, 8, "aaaa"), Unit(8, 12, "aaaa")]
-    cut = Cut(Document("d", "s", "", "a" * 12, ()), units, Spans.of([Unit(0, 12, "a" * 12)]), len)
-    metrics = measure(cut, np.array([3.0, 2.0, 1.0]), cut.sentences)
-    assert metrics["recall@1"] == 0
-    assert metrics["recall@5"] == 1  # two chunks together
+    # no chunk holds half of it
+    metrics = measure(pool_of((0, 4), (4, 8), (8, 12)), np.array([3.0, 2.0, 1.0]), pool_of((0, 12)).spans)
+    assert (metrics["recall@1"], metrics["recall@5"]) == (0, 1)  # two chunks together
     assert "mrr" not in metrics
 
 
-def run(folder: Path, scorer: object, documents: Sequence[Document]) -> list[Record]:
-    file = RecordFile(folder, {"seed": 0})
-    run_setting(BM25_SENTENCE, scorer, sample_questions(documents), words, file)  # type: ignore[arg-type]
-    return list(file.records.values())
+def test_a_sentence_counts_where_its_middle_is() -> None:
+    spans = pool_of((0, 1), (0, 20), (0, 19), (80, 99), (80, 100), (95, 100), (0, 100)).spans
+    for number, place in enumerate([0, 1, 0, 8, 9, 9, 5]):
+        own = Spans(spans.starts[[number]], spans.ends[[number]])
+        recalls = recall_by_position(own, np.ones(1, bool), 100)
+        assert [i for i, recall in enumerate(recalls) if recall is not None] == [place]
+    sentences, found = pool_of((0, 4), (5, 9), (90, 100)).spans, np.array([True, False, True])
+    assert recall_by_position(sentences, found, 100) == [0.5, *[None] * 8, 1.0]
+    assert recall_by_position(sentences, found, 100, bins=1) == [pytest.approx(2 / 3)]
 
 
-def test_records(tmp_path: Path) -> None:
-    documents = [document("one"), document("two", "water")]
-    records = run(tmp_path, BM25(), documents)
-    assert len(records) == 4
+@settings(max_examples=40)
+@given(st.integers(1, 10**7), st.integers(1, 20), st.data())
+def test_positions_are_equal_fractions(characters: int, bins: int, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, characters - 1))
+    end = data.draw(st.integers(start + 1, characters))
+    recalls = recall_by_position(pool_of((start, end)).spans, np.ones(1, bool), characters, bins)
+    (place,) = (i for i, recall in enumerate(recalls) if recall is not None)
+    # in whole numbers: place / bins <= middle / characters < (place + 1) / bins
+    assert place * 2 * characters <= (start + end) * bins < (place + 1) * 2 * characters
+
+
+def test_document_metrics_by_hand() -> None:
+    scores = [np.array([1.0, -2.0]), np.zeros(0), np.array([3.0])]
+    assert document_metrics(scores, [True, False, False]) == {
+        "document_mrr": 0.5,
+        "document_recall@1": 0.0,
+        "document_recall@5": 1.0,
+        "document_recall@10": 1.0,
+    }
+    assert document_metrics(scores, [False, True, False])["document_mrr"] == 1 / 3  # empty, so it is last
+    assert set(document_metrics(scores, [False] * 3).values()) == {0.0}
+    assert set(document_metrics([], []).values()) == {0.0}
+
+
+# Records of documents
+
+
+def test_records_of_documents(tmp_path: Path) -> None:
+    study = study_of([MINE], [document("one"), document("two", "water")])
+    records = run(tmp_path, study, BM25())
     assert {(r.source, r.doc_id, r.qid) for r in records} == {
         (source, doc, qid) for source, doc in (("wild", "one"), ("water", "two")) for qid in ("q0", "q1")
     }
     for record in records:
-        assert (record.split, record.characters) == ("dev", len(TEXT))
-        assert record.metrics["recall@1"] == 1
+        assert (record.split, record.characters, record.metrics["recall@1"]) == ("dev", len(TEXT), 1)
         assert record.tokens["50"] == words(TEXT)
         places = [place for place, recall in enumerate(record.positions["10"]) if recall is not None]
         assert places == [0 if record.qid == "q0" else 4]
+        assert record.documents_read is record.index_megabytes is None
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert [Record.read(line) for line in lines] == records
 
 
-def test_a_killed_run_goes_on(tmp_path: Path) -> None:
-    documents = [document("one"), document("two")]
-    whole = run(tmp_path / "whole", Given(5, 4, 3, 2, 1), documents)
-    run(tmp_path / "killed", Given(5, 4, 3, 2, 1), documents[:1])
-    path = tmp_path / "killed" / "records.jsonl"
-    path.write_bytes(path.read_bytes()[:-20])  # the last line is half written
-    scorer = Given(5, 4, 3, 2, 1)
-    again = run(tmp_path / "killed", scorer, documents)
-    assert len(scorer.asked) == 3
-    strip = [{**json.loads(json.dumps(r.metrics)), "key": r.key} for r in sorted(again, key=lambda r: r.key)]
-    assert strip == [{**r.metrics, "key": r.key} for r in sorted(whole, key=lambda r: r.key)]
-    assert len(path.read_text().splitlines()) == 4
-    idle = Given(1)
-    assert len(run(tmp_path / "killed", idle, documents)) == 4
-    assert idle.asked == []
-
-
-def test_progress_counts_what_is_known_already(tmp_path: Path) -> None:
-    questions = sample_questions([document("one"), document("two")])
-    file = RecordFile(tmp_path, {})
-    steps: list[tuple[int, int]] = []
+def test_a_killed_run_resumes_and_progress_counts_what_is_known(tmp_path: Path) -> None:
+    study = study_of([MINE], [document("one"), document("two")])
+    whole = run(tmp_path, study, Given(otter=2, Rain=1))
+    path = tmp_path / "records.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][:-20])  # the last line is half written
+    scorer, steps, titles = Given(otter=2, Rain=1), list[tuple[int, int]](), dict[str, str]()
     for _ in range(2):
-        run_setting(BM25_SENTENCE, BM25(), questions, words, file, lambda *step: steps.append(step))
+        file = RecordFile(tmp_path, {})
+        (ask,) = study.asks
+        ask.run({MINE: scorer}, titles, words, file, lambda *step: steps.append(step))
+    assert len(scorer.queries) == 3
     assert steps == [(2, 4), (4, 4)] * 2
+    assert titles == {TEXT: "Title of two"}
+    assert {r.key: r.metrics for r in file.records.values()} == {r.key: r.metrics for r in whole}
+    assert len(path.read_text().splitlines()) == 4
 
 
-def test_layout_is_what_the_retriever_reads(tmp_path: Path) -> None:
-    def shouted(
-        given: Document, questions: Sequence[Question], sentences: Sequence[Unit]
-    ) -> Iterator[LaidOut]:
-        for question in questions:
-            yield LaidOut(replace(given, text=given.text.upper()), sentences[::-1], [question])
-
-    class Reader(Given):
-        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-            read.append((text, units[0].start))
-            return super().score_units(query, text, units)
-
-    for setting, first in ((BM25_SENTENCE, 75), (Setting("bm25", "chunk"), 0)):
-        read: list[tuple[str, int]] = []
-        file = RecordFile(tmp_path / setting.unit, {})
-        questions = sample_questions([document()])
-        run_setting(setting, Reader(5, 4, 3, 2, 1), questions, words, file, layout=shouted)
-        assert read == [(TEXT.upper(), first)] * 2
-        assert len(file.records) == 2
-        if setting.unit == "sentence":
-            assert (
-                file.records[*setting.key, "wild", "d", "q0"].metrics["mrr"] == 1 / 5
-            )  # the last of those given
+@pytest.mark.parametrize("unit", ["sentence", "chunk"])
+def test_a_rotated_document_is_what_is_read(tmp_path: Path, unit: str) -> None:
+    setting, scorer = Setting("mine", unit), Given()
+    study = study_of([setting], WALKS, rotate=True)
+    records = run(tmp_path, study, scorer)
+    assert [record.retriever for record in records] == ["mine, first tenth", "mine, last tenth"]
+    assert [text.startswith("On day 0 ") for text in scorer.texts] == [True, False]
+    assert all(sorted(text.split()) == sorted(WALK.split()) for text in scorer.texts)
+    first, last = (record.metrics["mrr"] for record in records)
+    assert last < first or unit == "chunk"  # of equal scores the earlier unit comes first
 
 
-def test_calibration_is_kept_compactly(tmp_path: Path) -> None:
-    absent = Question("absent", "Who paid?", (), answerable=False)
-    given = document()
-    asked = {"wild": [(given, question) for question in (*given.questions, absent)]}
-    for calibrate in (True, False):
-        file = RecordFile(tmp_path / str(calibrate), {})
-        scorer = Given(2, 0, -2, -4, -9)
-        run_setting(BM25_SENTENCE, scorer, asked, words, file, calibrate=calibrate)
-        lines = [json.loads(line) for line in file.path.read_text().splitlines()]
-        present, _, missing = lines
-        assert missing["answerable"] is False
-        assert missing["metrics"] == {}
-        assert "gigaflops" not in missing
-        assert ("highest" in missing) == ("highest" in present) == ("bins" in present) == calibrate
-        assert "bins" not in missing
-        if calibrate:
-            assert missing["highest"] == present["highest"] == pytest.approx(1 / (1 + np.exp(-2)))
-            assert [cell[:3] for cell in present["bins"]] == [[0, 2, 0], [1, 1, 0], [7, 1, 0], [13, 1, 1]]
+@pytest.mark.parametrize("calibration", [True, False])
+def test_calibration_is_kept_compactly(tmp_path: Path, calibration: bool) -> None:
+    absent = replace(document(), questions=(*document().questions, ABSENT))
+    study = study_of([Setting("scanner")], [absent], calibration=calibration)
+    scorer = Given(otter=2, heron=0, Rain=-2, Otters=-4, end=-9)
+    for word in "The swims. A flies. fell all day. and herons rest. came.".split():
+        scorer.scores.setdefault(word.strip("."), -9)
+    run(tmp_path, study, scorer)
+    lines = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    lines = {line["qid"]: line for line in lines}  # type: ignore[assignment]
+    present = lines["q0"]  # type: ignore[call-overload]
+    assert ("highest" in present) == ("bins" in present) == ("absent" in lines) == calibration
+    if calibration:
+        missing = lines["absent"]  # type: ignore[call-overload]
+        assert (missing["answerable"], missing["metrics"]) == (False, {})
+        assert not missing.keys() & {"gigaflops", "bins"}
+        assert missing["highest"] == present["highest"] == pytest.approx(1 / (1 + np.exp(-2)))
+        assert [cell[:3] for cell in present["bins"]] == [[0, 2, 0], [1, 1, 0], [7, 1, 0], [13, 1, 1]]
 
 
-def test_scanner_and_its_cost(tmp_path: Path, tiny_scanner: Scanner) -> None:
-    records = run(tmp_path, tiny_scanner, [document()])
-    assert len(records) == 2
-    for record in records:
+def test_the_costs_of_a_scanner(tmp_path: Path, tiny_scanner: Scanner) -> None:
+    for record in run(tmp_path, study_of([MINE], [document()]), tiny_scanner):
         assert record.gigaflops is not None
-        assert record.gigaflops > 0
-        assert record.gigaflops_padded == record.gigaflops
+        assert record.gigaflops_padded == record.gigaflops > 0
         assert record.peak_megabytes is None or record.peak_megabytes > 50
 
 
 def test_a_scorer_that_fails_names_itself(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"Given\.score_units returned shape"):
-        run(tmp_path, Given(1, 2), [document()])
+    class Short(Given):
+        def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+            return np.zeros(2, np.float32)
+
+    with pytest.raises(ValueError, match=r"Short\.score_units returned shape"):
+        run(tmp_path, study_of([MINE], [document()]), Short())
+
+
+# Records of corpora
+
+
+def of_pages(folder: Path, *scorers: object, **options: object) -> dict[str, Record]:
+    """The records of a corpus study of the pages, by the document of the question."""
+    study = corpus_study_of([MINE], PAGES, **options)  # type: ignore[arg-type]
+    return {record.doc_id: record for record in run(folder, study, *scorers)}
+
+
+def test_evidence_and_document_among_all(tmp_path: Path) -> None:
+    scorer = Given(rained=1, otter=1, heron=2, swims=3)
+    records = of_pages(tmp_path, scorer)
+    assert sorted(records) == sorted(ANIMALS)
+    record = records["vole"]  # the best sentences are the four that say "swims", then the one on the heron
+    assert record.metrics["document_mrr"] == 1 / 4  # all documents have the same best score; the vole is last
+    expected = {"document_recall@1": 0, "document_recall@5": 1, "recall@5": 0, "recall@10": 1, "mrr": 1 / 8}
+    assert record.metrics | expected == record.metrics
+    assert records["heron"].metrics["mrr"] == 1 / 5
+    assert (record.source, record.split, record.qid) == ("wild", "dev", "vole-q")
+    assert (record.documents_read, record.tokens_read, record.tokens["50"]) == (4, 4 * 14, 4 * 14)
+    assert record.characters == len(page("vole").text)
+    assert len(scorer.texts) == 16
+    assert record.positions == {}
+    assert record.gigaflops is None
+
+
+def test_after_a_first_stage(tmp_path: Path) -> None:
+    scorer = Given(rained=1)
+    records = of_pages(tmp_path, scorer, first_stages=["bm25"], read_documents=1)
+    assert sorted(scorer.animals) == sorted(ANIMALS)  # one document for each question
+    for record in records.values():
+        assert {record.metrics[name] for name in ("document_mrr", "document_recall@1", "mrr")} == {1}
+        assert (record.documents_read, record.tokens_read) == (1, 14)
+
+
+def test_a_document_that_is_not_read_is_not_found(tmp_path: Path) -> None:
+    records = of_pages(tmp_path, Given(rained=1), Given(otter=1), first_stages=["x"], read_documents=2)
+    found = {name for name, record in records.items() if record.metrics["document_mrr"]}
+    assert found == {"otter", "badger"}  # the first in the corpus of those with the same score
+    assert records["vole"].metrics["recall@50"] == records["vole"].metrics["document_recall@10"] == 0
+    assert records["vole"].documents_read == 2
+
+
+def test_no_document_shares_a_word(tmp_path: Path) -> None:
+    strange = Document("x", "wild", "", "Quite another text.", (Question("q", "Zyzzyva?", ((0, 5),)),))
+    study = corpus_study_of([MINE], [strange, *PAGES], first_stages=["bm25"], read_documents=2)
+    records = {record.doc_id: record for record in run(tmp_path, study, Given(rained=1))}
+    assert records["x"].metrics["document_mrr"] == records["x"].metrics["recall@50"] == 0
+    assert (records["x"].documents_read, records["x"].tokens_read) == (0, 0)
+
+
+def test_among_the_hardest(tmp_path: Path) -> None:
+    scorer = Given(rained=1)
+    records = of_pages(tmp_path, scorer, among=2)
+    assert {record.documents_read for record in records.values()} == {2}
+    assert records["heron"].metrics["document_mrr"] == 0.5  # the badger comes first in the corpus
+    assert len(scorer.texts) == 8
+
+
+def test_an_interrupted_run_on_a_corpus_resumes(tmp_path: Path) -> None:
+    whole = of_pages(tmp_path, Given(rained=1))
+    path = tmp_path / "records.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:-9])
+    scorer, steps, titles = Given(rained=1), list[tuple[int, int]](), dict[str, str]()
+    file = RecordFile(tmp_path, {})
+    (ask,) = corpus_study_of([MINE], PAGES).asks
+    ask.run({MINE: scorer}, titles, words, file, lambda *step: steps.append(step))
+    assert len(scorer.texts) == 8
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert titles == {own.text: own.title for own in PAGES}
+    assert {r.doc_id: r.metrics for r in file.records.values()} == {n: r.metrics for n, r in whole.items()}
+
+
+def test_evidence_of_white_space_has_no_record(tmp_path: Path) -> None:
+    question = Question("q", "What fell?", ((15, 17),))
+    blank = Document("x", "wild", "", "No otter swims.   Rain fell.", (question,))
+    for folder, study in (
+        ("corpus", corpus_study_of([MINE], [blank, page("otter")])),
+        ("documents", study_of([MINE], [blank, page("otter")])),
+    ):
+        assert [record.doc_id for record in run(tmp_path / folder, study, Given())] == ["otter"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 4),
+        ({"first_stages": ["bm25"], "read_documents": 1}, 4),  # the counts are of all that could be read
+        ({"among": 3}, 3),
+        ({"among": 3, "first_stages": ["bm25"], "read_documents": 1}, 3),
+    ],
+)
+def test_the_collection_is_what_the_question_is_asked_of(
+    tmp_path: Path, options: dict[str, object], expected: int
+) -> None:
+    counted: list[int] = []
+
+    class Counting(Given):
+        uses_collection = True
+
+        def score_units_many(
+            self,
+            requests: Sequence[tuple[str, str, Sequence[Unit]]],
+            *,
+            cancelled: object,
+            collection: CollectionIndex,
+        ) -> list[NDArray[np.float32]]:
+            counted.append(len(collection))
+            return [self.score_units(*request) for request in requests]
+
+    of_pages(tmp_path, Counting(rained=1), **options)
+    assert set(counted) == {expected}
+
+
+def test_chunks_and_real_retrievers(tmp_path: Path, tiny_scanner: Scanner) -> None:
+    for setting, scorer in ((Setting("bm25", "chunk"), BM25()), (Setting("scanner"), tiny_scanner)):
+        for record in run(tmp_path / setting.unit, corpus_study_of([setting], PAGES), scorer):
+            assert record.metrics["recall@50"] == 1
+            if setting.unit == "chunk":  # one chunk is one document
+                assert record.metrics["mrr"] == record.metrics["document_mrr"]
+                assert record.index_megabytes is not None
+
+
+def test_the_result_of_a_corpus(tmp_path: Path) -> None:
+    plain = [Setting("mamba:x"), Setting("bm25"), Setting("bm25", "chunk")]
+    study = corpus_study_of(plain, PAGES, first_stages=["crossencoder:y"], read_documents=1)
+    records = run(tmp_path, study, BM25(), BM25(), BM25("chunk"), BM25("chunk"))
+    assert len(records) == 12
+    result = study.result(records)
+    first, *others = ["mamba:x, 1 documents by crossencoder:y", "bm25", "bm25, chunks"]
+    assert [setting.label for setting in result.settings] == [first, *others]
+    assert [(row["first"], row["second"], row["metric"]) for row in result.differences] == [
+        (first, "bm25", "document_mrr"),
+        (first, "bm25", "recall@10"),
+        (first, "bm25, chunks", "document_mrr"),
+        (first, "bm25, chunks", "recall_at_tokens@1000"),
+    ]
+    read = {row["retriever"]: row["value"] for row in result.rows if row["metric"] == "documents_read"}
+    assert read == {first: 1, "bm25": 4}
+    assert [table.title for table in result.tables] == ["The right document", "The corpora"]

@@ -1,4 +1,6 @@
-"""Metrics of one ranking, by hand and against ir-measures."""
+"""Metrics of one ranking, by hand and against ir-measures; recall within budgets of tokens and of words."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,7 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spscanner_rag.lab.evidence.metrics import CUTOFFS, Measure, best_first, ranking_metrics, recall_at
+from spscanner_rag.lab.answers.scores import normalized
+from spscanner_rag.lab.evidence.metrics import (
+    CUTOFFS,
+    WORD_BUDGETS,
+    Measure,
+    answer_recall_at_words,
+    best_first,
+    ranking_metrics,
+    recall_at,
+    recall_at_budgets,
+    tokens_at,
+    units_within,
+)
+from spscanner_rag.results.coverage import Spans
 
 
 def test_by_hand() -> None:
@@ -31,49 +46,32 @@ def test_cutoff_beyond_the_units() -> None:
     assert recall_at(np.array([0.0, 1.0]), np.array([True, True]), (50,)) == {50: 1.0}
 
 
-def test_nothing_relevant() -> None:
-    with pytest.raises(ValueError, match="got no relevant unit"):
-        recall_at(np.zeros(3), np.zeros(3, bool))
-    with pytest.raises(ValueError, match="got no relevant unit"):
-        recall_at(np.zeros(0), np.zeros(0, bool))
-
-
-@pytest.mark.parametrize("scores", [2, 4])
-def test_lengths_that_differ(scores: int) -> None:
-    with pytest.raises(ValueError, match=f"got {scores} scores for 3 units"):
-        recall_at(np.zeros(scores), np.ones(3, bool))
-
-
-@pytest.mark.parametrize("cutoff", [0, -1])
-def test_cutoff_below_one(cutoff: int) -> None:
-    with pytest.raises(ValueError, match=f"cut-off {cutoff}; expected at least 1"):
-        recall_at(np.zeros(3), np.ones(3, bool), (1, cutoff))
-
-
-def test_scores_that_are_not_numbers() -> None:
-    with pytest.raises(ValueError, match="1 of 3 scores are not numbers"):
-        recall_at(np.array([0.0, np.nan, 1.0]), np.ones(3, bool))
+@pytest.mark.parametrize(
+    ("scores", "relevant", "cutoffs", "message"),
+    [
+        (np.zeros(3), np.zeros(3, bool), (1,), "got no relevant unit"),
+        (np.zeros(0), np.zeros(0, bool), (1,), "got no relevant unit"),
+        (np.zeros(2), np.ones(3, bool), (1,), "got 2 scores for 3 units"),
+        (np.zeros(4), np.ones(3, bool), (1,), "got 4 scores for 3 units"),
+        (np.zeros((2, 2)), np.ones((2, 2), bool), (1,), "expected one each"),
+        (np.zeros(3), np.ones((3, 1), bool), (1,), r"shape \(3, 1\); expected a bool or a grade"),
+        (np.zeros(3), np.ones(3, bool), (1, 0), "cut-off 0"),
+        (np.zeros(3), np.ones(3, bool), (-1,), "cut-off -1"),
+        (np.array([0.0, np.nan, 1.0]), np.ones(3, bool), (1,), "1 of 3 scores are not numbers"),
+        (np.zeros(3), np.array(["0", "2", "1"]), (1,), r"type <U1 and shape \(3,\); expected a bool"),
+        (np.zeros(3), np.array([0, 2, -1]), (1,), "a grade below 0, or one that is not finite"),
+        (np.zeros(3), np.array([0.0, np.nan, 1.0]), (1,), "a grade below 0, or one that is not finite"),
+    ],
+)
+def test_refusals(scores: Any, relevant: Any, cutoffs: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ranking_metrics(scores, relevant, cutoffs)
 
 
 def test_infinite_scores() -> None:
     scores = np.array([0.0, -np.inf, np.inf])
     assert recall_at(scores, np.array([False, False, True]), (1,)) == {1: 1.0}
     assert recall_at(scores, np.array([False, True, False]), (2, 3)) == {2: 0.0, 3: 1.0}
-
-
-def test_relevance_that_is_no_number_or_below_0() -> None:
-    with pytest.raises(ValueError, match=r"relevance of type <U1 and shape \(3,\); expected a bool"):
-        recall_at(np.zeros(3), np.array(["0", "2", "1"]))  # type: ignore[arg-type]
-    for bad in ([0, 2, -1], [0.0, np.nan, 1.0]):
-        with pytest.raises(ValueError, match="got a grade below 0, or one that is not finite"):
-            ranking_metrics(np.zeros(3), np.array(bad))
-
-
-def test_shapes_that_are_no_ranking() -> None:
-    with pytest.raises(ValueError, match="expected one each"):
-        recall_at(np.zeros((2, 2)), np.ones((2, 2), bool))
-    with pytest.raises(ValueError, match=r"shape \(3, 1\); expected a bool or a grade"):
-        recall_at(np.zeros(3), np.ones((3, 1), bool))
 
 
 def test_best_first() -> None:
@@ -108,13 +106,6 @@ def test_all_metrics_by_hand() -> None:
             Measure("map", None): (1 / 3 + 2 / 5) / 2,
         }
     )
-
-
-def test_errors_of_all_metrics() -> None:
-    with pytest.raises(ValueError, match="got no relevant unit"):
-        ranking_metrics(np.zeros(2), np.zeros(2, bool))
-    with pytest.raises(ValueError, match="cut-off 0"):
-        ranking_metrics(np.zeros(2), np.ones(2, bool), (0,))
 
 
 UNITS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=80)
@@ -160,3 +151,123 @@ def test_bounds_and_order(units: list[tuple[int, bool]]) -> None:
         assert sorted(found[metric, k] for k in CUTOFFS) == [found[metric, k] for k in CUTOFFS]
     perfect = ranking_metrics(scored(units)[1].astype(float), scored(units)[1])
     assert all(perfect["ndcg", k] == pytest.approx(1) for k in CUTOFFS)
+
+
+# Budgets of tokens
+
+SCORES = np.array([0.0, 3.0, 1.0, 2.0])
+TOKENS = np.array([10, 50, 20, 40])
+EDGES = np.array([0, 10, 60, 80, 120])
+BUDGET_UNITS = Spans(EDGES[:-1], EDGES[1:])
+
+
+def test_tokens_of_the_best() -> None:
+    assert tokens_at(SCORES, TOKENS, (1, 2, 3, 50)) == {1: 50, 2: 90, 3: 110, 50: 120}
+    assert tokens_at(np.zeros(0), np.zeros(0, np.int64), (1,)) == {1: 0}
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept"),
+    [
+        (9, []),
+        (10, [0]),
+        (30, [2, 0]),
+        (49, [3]),
+        (50, [1]),
+        (89, [1, 2, 0]),
+        (90, [1, 3]),
+        (120, [1, 3, 2, 0]),
+    ],
+)
+def test_units_within(budget: int, kept: list[int]) -> None:
+    assert units_within(SCORES, TOKENS, budget).tolist() == kept
+
+
+def test_recall_at_budgets() -> None:
+    # one sentence of evidence in unit 3, one half in unit 1 and half in unit 2
+    sentences = Spans(np.array([85, 55]), np.array([90, 65]))
+    found = recall_at_budgets(BUDGET_UNITS, SCORES, TOKENS, sentences, (9, 49, 50, 90))
+    assert found == {9: 0.0, 49: 0.5, 50: 0.5, 90: 1.0}
+
+
+def test_chunks_and_sentences_compare() -> None:
+    # the same 100 characters, a token each, as 10 sentences and as 2 chunks
+    fine = Spans(np.arange(0, 100, 10), np.arange(10, 110, 10))
+    coarse = Spans(np.array([0, 50]), np.array([50, 100]))
+    evidence = Spans(np.array([0, 30]), np.array([10, 40]))
+    best = np.isin(np.arange(10), [0, 3]).astype(float)
+    budgets = (10, 20, 50)
+    assert recall_at_budgets(fine, best, np.full(10, 10), evidence, budgets) == {10: 0.5, 20: 1.0, 50: 1.0}
+    assert recall_at_budgets(coarse, np.array([1.0, 0.0]), np.full(2, 50), evidence, budgets) == {
+        10: 0.0,
+        20: 0.0,
+        50: 1.0,
+    }
+
+
+COSTS = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 9)), min_size=1, max_size=30)
+
+
+def columns(units: list[tuple[int, int]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    scores, tokens = np.array(units).T
+    return scores.astype(float), tokens
+
+
+@settings(max_examples=60)
+@given(COSTS, st.integers(1, 60))
+def test_equals_a_plain_loop(units: list[tuple[int, int]], budget: int) -> None:
+    scores, tokens = columns(units)
+    kept: list[int] = []
+    for unit in sorted(range(len(units)), key=lambda unit: -scores[unit]):
+        if sum(tokens[kept]) + tokens[unit] <= budget:
+            kept.append(unit)
+    assert units_within(scores, tokens, budget).tolist() == kept
+
+
+@settings(max_examples=60)
+@given(COSTS)
+def test_tokens_grow_with_k(units: list[tuple[int, int]]) -> None:
+    scores, tokens = columns(units)
+    found = list(tokens_at(scores, tokens, range(1, 40)).values())
+    assert found == sorted(found)
+    assert found[0] == tokens[np.argmax(scores)]
+    assert found[-1] == tokens.sum()
+
+
+def test_errors_of_budgets() -> None:
+    with pytest.raises(ValueError, match="got 4 scores for 3 units"):
+        units_within(SCORES, TOKENS[:3], 5)
+    with pytest.raises(ValueError, match="got no evidence sentence"):
+        recall_at_budgets(BUDGET_UNITS, SCORES, TOKENS, Spans(EDGES[:0], EDGES[:0]))
+
+
+# Budgets of words
+
+WORDS = st.sampled_from(["The", "king,", "king", "of", "Norway.", "a", "Oslo"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.lists(WORDS, max_size=6), max_size=6), st.lists(WORDS, min_size=1, max_size=2))
+def test_the_first_words_of_the_joined_units(units: list[list[str]], answer: list[str]) -> None:
+    budgets = (1, 3, 8, 30)
+    words = [word for unit in units for word in unit]
+    wanted = normalized(" ".join(answer)).split()
+    found = answer_recall_at_words([" ".join(unit) for unit in units], [" ".join(answer)], budgets)
+    if not wanted:
+        assert found == {}
+        return
+    for budget in budgets:
+        held = normalized(" ".join(words[:budget])).split()
+        expected = any(held[i : i + len(wanted)] == wanted for i in range(len(held)))
+        assert found[budget] == float(expected)
+
+
+def test_whole_words_any_answer_and_no_more_than_needed() -> None:
+    def units() -> object:
+        yield "He was king."
+        yield "w " * max(WORD_BUDGETS)
+        pytest.fail("read more than the largest budget needs")
+
+    assert answer_recall_at_words(units(), ["kin", "duke"])[50] == 0.0  # type: ignore[arg-type]
+    assert answer_recall_at_words(["He was king."], ["duke", "The King"]) == dict.fromkeys(WORD_BUDGETS, 1.0)
+    assert answer_recall_at_words(["He"], []) == {}

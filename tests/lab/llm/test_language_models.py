@@ -145,7 +145,7 @@ def test_a_reply_without_text(reply: object) -> None:
 
 def test_no_framework_is_imported() -> None:
     code = (
-        "import sys, spscanner_rag.lab.answers.answer_quality as quality\n"
+        "import sys, spscanner_rag.lab.answers.answering as quality\n"
         "task = quality.AnswerTask('q', 'Who?', ('text',), ('x',))\n"
         "quality.answer_quality(str.upper, [task], judge=str.lower)\n"
         "print([name for name in sys.modules if name.startswith(('llama_index', 'langchain', 'openai'))])"

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from spscanner_rag.lab.evaluation.corpora import SourceCorpus
-from spscanner_rag.lab.evaluation.corpus_run import DOCUMENT_CUTOFFS
+from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.report.rows import Row, finder, sources_of
 from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
 
 
@@ -54,7 +54,7 @@ def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
     )
 
 
-def corpora_table(corpora: Sequence[SourceCorpus]) -> Table:
+def corpora_table(corpora: Sequence[Corpus]) -> Table:
     """A line for each corpus."""
     return Table(
         "The corpora",

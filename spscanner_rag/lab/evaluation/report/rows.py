@@ -8,7 +8,6 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from spscanner_rag.lab.evaluation.positions import length_samples, position_samples
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Estimate, Sample, estimate, paired_test
@@ -31,6 +30,10 @@ _COSTS = (
 )
 
 
+LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
+"""Where the bins of document length begin, in characters; the last has no end (the paper's Figure 3)."""
+
+
 class Row(TypedDict):
     """One number of a result, as in ``results.json`` and the CSV, with its numbers of questions and documents."""
 
@@ -46,6 +49,9 @@ class Row(TypedDict):
     questions: int
     documents: int
 
+
+Value = Callable[[Record], Any]
+"""A number of a record."""
 
 Find = Callable[[Setting, str, int | None, str], Row | None]
 """The row of a setting, metric, k and source."""
@@ -191,19 +197,38 @@ def _measures(
     for name in _COSTS:
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
-    by_length = {
-        source: length_samples(sample, [record.characters for record in sources[source]])
-        for source, sample in _samples(sources, "recall@10").items()
-    }
+    by_length = {source: _length_samples(group) for source, group in sources.items()}
     for low, samples in _by_bin(by_length):
         yield "recall_by_length", low, samples
     for k in records[0].positions:
-        by_position = {}
-        for source, group in sources.items():
-            recalls = [np.array(record.positions[k], np.float64) for record in group]  # None becomes NaN
-            by_position[source] = position_samples(recalls, [record.doc_id for record in group])
+        by_position = {source: _position_samples(group, k) for source, group in sources.items()}
         for part, samples in _by_bin(by_position):
             yield f"recall_by_position@{k}", part + 1, samples
+
+
+def _length_samples(records: Sequence[Record]) -> dict[int, Sample]:
+    """A sample of recall@10 for each bin of document length that has questions, by the edge where it begins."""
+    bins = np.searchsorted(LENGTH_EDGES, [record.characters for record in records], side="right") - 1
+    found: dict[int, list[Record]] = {}
+    for record, number in zip(records, bins.tolist(), strict=True):
+        found.setdefault(LENGTH_EDGES[number], []).append(record)
+    return {
+        low: _sample(group, lambda record: record.metrics.get("recall@10", 0.0))
+        for low, group in found.items()
+    }
+
+
+def _position_samples(records: Sequence[Record], k: str) -> dict[int, Sample]:
+    """A sample for each tenth of the document; a question counts in every tenth that has any of its evidence."""
+    found: dict[int, list[Record]] = {}
+    for record in records:
+        for part, recall in enumerate(record.positions[k]):
+            if recall is not None:
+                found.setdefault(part, []).append(record)
+    return {
+        part: _sample(group, lambda record, part=part: record.positions[k][part])
+        for part, group in found.items()
+    }
 
 
 def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
@@ -217,9 +242,9 @@ def _samples(sources: Mapping[str, Sequence[Record]], metric: str) -> dict[str, 
     return _samples_of(sources, lambda record: record.metrics.get(metric, 0.0))
 
 
-def _samples_of(sources: Mapping[str, Sequence[Record]], value: Any) -> dict[str, Sample]:  # noqa: ANN401
-    return {
-        source: Sample([value(record) for record in records], [record.doc_id for record in records])
-        for source, records in sources.items()
-        if records
-    }
+def _samples_of(sources: Mapping[str, Sequence[Record]], value: Value) -> dict[str, Sample]:
+    return {source: _sample(records, value) for source, records in sources.items() if records}
+
+
+def _sample(records: Sequence[Record], value: Value) -> Sample:
+    return Sample([value(record) for record in records], [record.doc_id for record in records])

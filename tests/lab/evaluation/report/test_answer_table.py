@@ -1,7 +1,6 @@
 """Rows, table and lines of answers: means without what failed, and every answer on its line."""
 
-from spscanner_rag.lab.answers.answer_quality import AnswerScore
-from spscanner_rag.lab.answers.judging import Verdict
+from spscanner_rag.lab.answers.answering import AnswerScore, Verdict
 from spscanner_rag.lab.evaluation.answer_run import AnswerSet, ScoredAnswer
 from spscanner_rag.lab.evaluation.report.answer_table import answer_lines, answer_rows, answer_table
 from spscanner_rag.lab.evaluation.report.tables import shown

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.calibration_table import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.calibration import Bins
 

@@ -1,6 +1,6 @@
 """Tables of a run on corpora, from records made by hand."""
 
-from spscanner_rag.lab.evaluation.corpora import SourceCorpus
+from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.report.corpus_table import corpora_table, documents_table
 from spscanner_rag.lab.evaluation.report.rows import rows_of
@@ -47,6 +47,6 @@ def test_documents() -> None:
 def test_corpora() -> None:
     documents = tuple(Document(name, "a", "", "x" * 700, ()) for name in "de")
     asked = [(documents[0], Question("q", "?", ((0, 1),)))] * 1200
-    table = corpora_table([SourceCorpus("a", documents, asked, 3, 4)])
+    table = corpora_table([Corpus("a", documents, asked, 3, 4)])
     assert table.body == [["a", "2", "1,400", "1,200", "3", "4"]]
     assert len(table.head) == 6

@@ -135,3 +135,35 @@ def test_csv_holds_the_rows() -> None:
         "questions",
         "documents",
     ]
+
+
+def test_every_question_is_in_the_bin_of_its_length() -> None:
+    lengths = [0, 9_999, 10_000, 19_999, 20_000, 10**6]
+    records = [
+        record(SETTINGS[0], "a", f"d{n}", f"q{n}", n / 10, characters) for n, characters in enumerate(lengths)
+    ]
+    found = {
+        row["k"]: (row["value"], row["questions"])
+        for row in rows_of(records, SETTINGS)
+        if (row["metric"], row["source"]) == ("recall_by_length", "a")
+    }
+    assert found == {
+        0: (pytest.approx(0.05), 2),
+        10_000: (pytest.approx(0.25), 2),
+        20_000: (pytest.approx(0.4), 1),
+        160_000: (pytest.approx(0.5), 1),
+    }
+
+
+def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
+    positions = {"d1": [0.5, None, None], "d2": [1.0, 0.0, None]}
+    records = [
+        replace(record(SETTINGS[0], "a", doc, "q", 0.0), positions={"10": own})
+        for doc, own in positions.items()
+    ]
+    found = {
+        row["k"]: (row["value"], row["questions"])
+        for row in rows_of(records, SETTINGS)
+        if (row["metric"], row["source"]) == ("recall_by_position@10", "a")
+    }
+    assert found == {1: (0.75, 2), 2: (0.0, 1)}

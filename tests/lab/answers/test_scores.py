@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.lab.answers.answer_scores import choice_in, exact_match, normalized, token_f1
+from spscanner_rag.lab.answers.scores import choice_in, exact_match, normalized, token_f1
 
 
 def plain_words(answer: str) -> list[str]:

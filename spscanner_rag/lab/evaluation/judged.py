@@ -1,0 +1,363 @@
+"""Corpora whose documents were judged for each query: BEIR's folders, the run that ranks them, TREC's files."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
+from spscanner_rag.lab.evaluation.corpora import Corpus
+from spscanner_rag.lab.evaluation.records import Record, RecordFile
+from spscanner_rag.lab.evaluation.report.result import Result
+from spscanner_rag.lab.evaluation.report.rows import Row, finder
+from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.lab.evaluation.run import Ask
+from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.study import (
+    NO_STAGE,
+    Study,
+    arguments_of,
+    asks_of_corpora,
+    check_long,
+    first_against_others,
+    stages_of,
+)
+from spscanner_rag.lab.evidence.metrics import CUTOFFS, ranking_metrics
+from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
+from spscanner_rag.results.document_score import Aggregation, best_first, document_score
+from spscanner_rag.scorers import Progress, Scorer
+from spscanner_rag.text.token_counts import CountTokens
+
+Qrels = dict[str, dict[str, int]]
+"""The grade of each judged document, by query and document."""
+
+RANKINGS = "rankings.jsonl"
+MOST_RANKED = 1000
+"""Documents of a ranking that are kept for a query, as in TREC's runs."""
+
+TESTED = ("ndcg@10", "map")
+_COSTS = {"documents_read": 0, "tokens_read": 0, "seconds": 3, "index_megabytes": 2}
+
+_NAME = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class JudgedCorpus:
+    """Documents, and queries with the grades of documents.
+
+    Attributes
+    ----------
+    name
+    documents
+        Sorted by their ids; the order decides between documents of equal score.
+    queries
+        Texts by id, of those that have a relevant document.
+    qrels
+        Grades by query and document; above 0 is relevant.
+    left_out
+        Number of queries without a relevant document.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    queries: dict[str, str]
+    qrels: Qrels
+    left_out: int
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether a path is a folder in BEIR's layout."""
+    return any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz"))
+
+
+def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
+    """Read ``corpus.jsonl``, ``queries.jsonl`` (either may be ``.gz``) and ``qrels/SPLIT.tsv``.
+
+    A document's text is its title, a line break and its text.
+
+    Raises
+    ------
+    DataError
+        For a missing file, a damaged line, an id given twice, an empty corpus, a judgement of an unknown query or
+        document, or if no query has a relevant document.
+    """
+    documents = []
+    for doc_id, record in _records(folder, "corpus"):
+        title, text = (str(record.get(key) or "") for key in ("title", "text"))
+        documents.append(Document(doc_id, folder.name, title, f"{title}\n{text}" if title else text, ()))
+    queries = {qid: str(record.get("text") or "") for qid, record in _records(folder, "queries")}
+    qrels = read_qrels(_file(folder / "qrels", f"{split}.tsv"))
+    known = {document.doc_id for document in documents}
+    if not documents:
+        raise DataError(f"{folder}: the corpus has no document; expected at least one")
+    for query, grades in qrels.items():
+        unknown = sorted(grades.keys() - known)
+        if query not in queries or unknown:
+            named = f"query {query!r:.80}" if query not in queries else f"document {unknown[0]!r:.80}"
+            raise DataError(
+                f"{folder}: the judgements name the {named}, which is not there; expected only queries and "
+                "documents of the folder: is the corpus whole, and are the judgements its own?"
+            )
+    asked = {query for query, grades in qrels.items() if max(grades.values()) > 0 and queries[query].strip()}
+    if not asked:
+        raise DataError(f"{folder}: no query of {split!r} has a relevant document; expected at least one")
+    documents.sort(key=lambda document: document.doc_id)
+    own = {query: text for query, text in queries.items() if query in asked}
+    return JudgedCorpus(folder.name, tuple(documents), own, qrels, len(qrels) - len(asked))
+
+
+def read_qrels(path: Path) -> Qrels:
+    """Read judgements: TREC's lines ``query 0 document grade``, or BEIR's ``query document grade`` with a header.
+
+    Raises
+    ------
+    DataError
+        For a line of another form, a document judged twice for a query, or a file without judgements.
+    """
+    qrels: Qrels = {}
+    for number, words in _rows(path):
+        if number == 1 and len(words) == 3 and words[2] == "score":  # BEIR's header
+            continue
+        if len(words) not in (3, 4) or not re.fullmatch(r"-?\d{1,9}", words[-1]):
+            raise DataError(
+                f"{path}, line {number}: got {' '.join(words)!r:.80}; expected query, document, grade"
+            )
+        query, document = words[0], words[-2]
+        if document in qrels.setdefault(query, {}):
+            raise DataError(
+                f"{path}, line {number}: document {document!r:.80} is judged twice for query {query!r:.80}; "
+                "expected one grade"
+            )
+        qrels[query][document] = int(words[-1])
+    if not qrels:
+        raise DataError(f"{path}: got no judgement; expected a line for each query and judged document")
+    return qrels
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedAsk(Ask):
+    """One setting that ranks the documents of a judged corpus for all queries."""
+
+    judged: JudgedCorpus
+    corpus: Corpus
+
+    def run(
+        self,
+        scorers: Mapping[Setting, Scorer],
+        titles: dict[str, str],
+        count_tokens: CountTokens,
+        file: RecordFile,
+        progress: Progress | None = None,
+    ) -> None:
+        """Rank for all queries without a record, then write the rankings as a run of TREC."""
+        titles.update((document.text, document.title) for document in self.judged.documents)
+        folder = file.path.parent
+        for done, (qid, text) in enumerate(self.judged.queries.items(), 1):
+            if (*self.setting.key, self.judged.name, qid, qid) not in file.records:
+                ranking, record = self._ranked(scorers, qid, text, count_tokens)
+                line = {"setting": self.setting.key, "query": qid, "ranking": ranking}
+                append_records(folder / RANKINGS, [line])  # first: a record says that its ranking is kept
+                file.add([record])
+            if progress is not None:
+                progress(done, self.questions)
+        found = dict(kept_rankings(folder, self.setting))
+        write_run(folder / f"{_file_name(self.setting)}.trec", found, self.setting.label)
+
+    def _ranked(
+        self, scorers: Mapping[Setting, Scorer], qid: str, query: str, count_tokens: CountTokens
+    ) -> tuple[list[tuple[str, float]], Record]:
+        (scored,) = self.score(scorers, self.corpus, [query])
+        documents = [self.corpus.documents[number] for number in scored.read]
+        ranking = [
+            (documents[number].doc_id, score)
+            for number, score in best_first([document_score(own, self.aggregation) for own in scored.logits])
+            if np.isfinite(score)  # a document without units is not ranked
+        ][:MOST_RANKED]
+        pool = self.corpus.units(self.setting.unit).pool(scored.read, count_tokens)
+        record = Record(
+            *self.setting.key,
+            source=self.judged.name,
+            split="",
+            doc_id=qid,
+            qid=qid,
+            characters=sum(len(document.text) for document in documents),
+            metrics=document_ranking_metrics(
+                [name for name, _ in ranking], self.judged.qrels[qid], self.cutoffs
+            ),
+            seconds=scored.seconds,
+            documents_read=len(scored.read),
+            tokens_read=int(pool.tokens.sum()),
+            index_megabytes=scored.index_megabytes,
+        )
+        return ranking, record
+
+
+def judged_study_of(
+    settings: Sequence[Setting],
+    judged: JudgedCorpus,
+    seed: int = 0,
+    *,
+    first_stages: Sequence[str] = (NO_STAGE,),
+    read_documents: int = 10,
+    cutoffs: Sequence[int] = CUTOFFS,
+    aggregation: Aggregation = "max",
+) -> Study:
+    """The run that ranks the documents of a judged corpus for all of its queries; see `corpus_study_of`.
+
+    Raises
+    ------
+    ValueError
+        For the aggregation "long" of units that are not whole documents.
+    """
+    check_long(settings, aggregation)
+    corpus = Corpus(judged.name, judged.documents)
+    asks = [
+        JudgedAsk(**vars(ask) | {"questions": len(judged.queries)}, judged=judged, corpus=corpus)
+        for ask in asks_of_corpora(
+            settings, [corpus], first_stages, read_documents, cutoffs=cutoffs, aggregation=aggregation
+        )
+    ]
+    asked = [ask.setting for ask in asks]
+    content = json.dumps([judged.queries, judged.qrels], sort_keys=True).encode("ascii")
+    digest = {"judgements": hashlib.sha256(content).hexdigest()}
+
+    def completed(result: Result, records: Sequence[Record]) -> Result:
+        return replace(result, tables=[rankings_table(result.rows, asked, cutoffs, judged)])
+
+    return Study(
+        "judged",
+        settings,
+        {judged.name: ()},
+        seed,
+        asks=asks,
+        arguments=arguments_of([corpus], None, None, cutoffs, aggregation) | digest,
+        pairs=first_against_others(asked),
+        tested=(TESTED, TESTED),
+        cutoffs=cutoffs,
+        stages=stages_of(first_stages),
+        completed=completed,
+    )
+
+
+def document_ranking_metrics(
+    ranking: Sequence[str], grades: Mapping[str, int], cutoffs: Sequence[int]
+) -> dict[str, float]:
+    """Metrics such as "ndcg@10", "recall@100", "map" and "mrr", as trec_eval defines them.
+
+    Parameters
+    ----------
+    ranking : sequence of str
+        Ids of documents, the best first. Relevant documents that are not in it count as missed.
+    grades : mapping
+        Of the judged documents, at least one of them above 0. A grade below 0 counts as 0.
+    cutoffs : sequence of int
+    """
+    gains = np.array([max(grades.get(document, 0), 0) for document in ranking], np.float64)
+    ranked = set(ranking)
+    missed = [grade for document, grade in grades.items() if grade > 0 and document not in ranked]
+    places = -np.arange(len(gains), dtype=np.float64)
+    return {
+        measure.metric if measure.k is None else f"{measure.metric}@{measure.k}": value
+        for measure, value in ranking_metrics(places, gains, cutoffs, missed).items()
+    }
+
+
+def kept_rankings(folder: Path, setting: Setting) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+    """The query and the ranking of each line of a setting; of a repeated query the last counts."""
+    for _, line in complete_lines(folder / RANKINGS):
+        kept = parse_json(line)
+        if tuple(kept["setting"]) == setting.key:
+            yield kept["query"], [(document, score) for document, score in kept["ranking"]]
+
+
+def rankings_table(
+    rows: Sequence[Row], settings: Sequence[Setting], cutoffs: Sequence[int], judged: JudgedCorpus
+) -> Table:
+    """A line for each setting: its metrics, and what they cost."""
+    find = finder(rows)
+    columns = [("ndcg", 10 if 10 in cutoffs else cutoffs[-1]), ("map", None), ("mrr", None)]
+    columns += [("recall", k) for k in cutoffs]
+    body = []
+    for setting in settings:
+        found = [find(setting, *column, judged.name) for column in columns]
+        costs = [(find(setting, name, None, judged.name), digits) for name, digits in _COSTS.items()]
+        told = ["-" if row is None else f"{row['value']:,.{digits}f}" for row, digits in costs]
+        body.append([setting.label, shown(found[0]), *map(percent, found[1:]), *told])
+    left = f", {judged.left_out:,} queries without a relevant one left out" if judged.left_out else ""
+    return Table(
+        "The ranking of documents",
+        f"{len(judged.queries):,} queries on {len(judged.documents):,} documents of {judged.name}{left}. Percent, "
+        "nDCG with the 95 % interval over queries. Documents and tokens scored, and seconds, for a query; an "
+        "index is made before the clock starts.",
+        ["retriever", *(name if k is None else f"{name}@{k}" for name, k in columns),
+         "documents", "tokens", "seconds", "index MB"],
+        body,
+    )  # fmt: skip
+
+
+def _file_name(setting: Setting) -> str:
+    plain = re.sub(r"[^A-Za-z0-9.@-]+", "-", setting.label).strip("-.")[:80]
+    return f"{plain}-{hashlib.sha256(setting.label.encode()).hexdigest()[:6]}"
+
+
+def write_run(path: Path, run: Mapping[str, Sequence[tuple[str, float]]], tag: str) -> None:
+    """Write rankings whole or not at all.
+
+    trec_eval goes by the scores, in float32, and breaks ties by the names of documents; so a score that is not
+    below the one before is written as the next number below it, and the order is kept.
+
+    Raises
+    ------
+    ValueError
+        For the id of a query or document that is empty or contains white space, which the format cannot hold.
+    """
+    lines = []
+    name = "-".join(tag.split()) or "run"
+    for query, found in run.items():
+        last = np.float32(np.inf)
+        for rank, (document, score) in enumerate(found, 1):
+            for own in (query, document):
+                if not _NAME.fullmatch(own):
+                    raise ValueError(f"{path}: got the id {own!r:.80}; expected one without white space")
+            last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
+            lines.append(f"{query} Q0 {document} {rank} {last:.9g} {name}\n")
+    write_whole(path, "".join(lines))
+
+
+def _records(folder: Path, name: str) -> Iterator[tuple[str, dict[str, object]]]:
+    path, known = _file(folder, f"{name}.jsonl"), set()
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            record = parse_json(line)
+            own = record["_id"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(
+                f"{path}, line {number}: expected a JSON object with _id and text, got {error}"
+            ) from None
+        if not isinstance(own, str) or own in known:
+            fault = "twice" if isinstance(own, str) else "that is no string"
+            raise DataError(f"{path}, line {number}: got the id {own!r:.80} {fault}; expected each once")
+        known.add(own)
+        yield own, record
+
+
+def _file(folder: Path, name: str) -> Path:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise DataError(
+        f"{folder / name}: no such file; expected BEIR's corpus.jsonl, queries.jsonl and qrels/*.tsv"
+    )
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in numbered_lines(path):
+        if words := line.decode("utf-8", "replace").split():
+            yield number, words

@@ -1,0 +1,54 @@
+"""Two tiny sets of documents, and a scorer whose scores are known, for all tests of the evaluation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.lab.evidence.questions import Document, Question
+from spscanner_rag.text.units import Unit
+
+TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
+ANIMALS = ("otter", "heron", "badger", "vole")
+
+
+def document(doc_id: str = "d", source: str = "wild") -> Document:
+    """Five sentences; the evidence of the first question is the first one, that of the second the third."""
+    questions = (Question("q0", "Which otter swims?", ((4, 9),)), Question("q1", "What fell?", ((32, 36),)))
+    return Document(doc_id, source, f"Title of {doc_id}", TEXT, questions, split="dev")
+
+
+def page(animal: str) -> Document:
+    """Four sentences on an animal, the second of which is evidence; 14 words."""
+    text = f"The {animal} swims. It rained on the {animal}. Then it stopped. All went home."
+    start = text.index("It rained")
+    question = Question(f"{animal}-q", f"Did it rain on the {animal}?", ((start, start + 9),))
+    return Document(animal, "wild", f"On {animal}s", text, (question,), split="dev")
+
+
+class Given:
+    """Scores units by the best of their words, and keeps the questions and texts that it is asked."""
+
+    def __init__(self, **scores: float) -> None:
+        self.scores = scores
+        self.queries: list[str] = []
+        self.texts: list[str] = []
+
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+        self.queries.append(query)
+        self.texts.append(text)
+        found = [
+            max(self.scores.get(word.strip("."), 0.0) for word in text[unit.start : unit.end].split())
+            for unit in units
+        ]
+        return np.array(found, np.float32)
+
+    @property
+    def animals(self) -> list[str]:
+        """The animals of the pages that it was asked to read."""
+        return [next(animal for animal in ANIMALS if animal in text) for text in self.texts]
+
+
+def words(text: str) -> int:
+    """Counts tokens."""
+    return len(text.split())
