@@ -164,8 +164,8 @@ def _check_is_file(path: Path) -> None:
         return
     got = "a folder" if path.is_dir() else "no such file"
     raise FileNotFoundError(
-        f"{path}: {got}; expected a file of questions, .jsonl or .jsonl.gz: check the path; the README shows the "
-        'format under "Training", and examples/data/questions.jsonl is one'
+        f"{path}: {got}; expected a file of questions, .jsonl or .jsonl.gz: check the path; docs/evaluation.md "
+        "shows the format, and examples/data/questions.jsonl is one"
     )
 
 

@@ -458,7 +458,7 @@ def test_no_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(tmp_path / "missing.jsonl", "--retrievers", "bm25", "--out", tmp_path / "out") == 2
     said = capsys.readouterr().err
     assert f"{tmp_path / 'missing.jsonl'}: no such file; expected a file of questions, .jsonl" in said
-    assert "check the path; the README shows the format" in said
+    assert "check the path; docs/evaluation.md shows the format" in said
     assert run(tmp_path, "--retrievers", "bm25", "--out", tmp_path / "out") == 2
     assert f"{tmp_path}: a folder; expected a file of questions" in capsys.readouterr().err
 
