@@ -1,20 +1,63 @@
 """A small checkpoint in our layout, and one in the published one."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 
 CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SETTINGS = ScannerSettings(
     reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
 )
+
+
+def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
+    assert left.state_dict().keys() == right.state_dict().keys()
+    for name, tensor in left.state_dict().items():
+        assert torch.equal(tensor, right.state_dict()[name]), name
+
+
+def outputs(model: ScannerModel, tokens: int = 40) -> torch.Tensor:
+    ids = torch.arange(tokens)[None] % model.config.vocab_size
+    classes = ids % 7 if model.match_embedding is not None else None
+    with torch.no_grad():
+        hidden, _ = model(ids, match_classes=classes)
+        prior = torch.ones(tokens, model.prior_width) if model.prior_width else None
+        return model.score(hidden[0], prior)
+
+
+def is_float32(name: str) -> bool:
+    """Decays, time steps, and what logits are made of."""
+    return name.rpartition(".")[2] in ("A_log", "dt_bias", "D") or name.startswith(
+        ("binary_head.", "lexical_prior.", "surroundings.")
+    )
+
+
+@contextmanager
+def refused(message: str) -> Iterator[None]:
+    """A `CheckpointError` whose message is one short line."""
+    with pytest.raises(CheckpointError, match=message) as caught:
+        yield
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 2100
+
+
+def fill_cache(cache: Path, repository: str) -> Path:
+    """The empty folder of a repository's commit in a cache as the Hub's client lays it out."""
+    root = cache / f"models--{repository.replace('/', '--')}"
+    (root / "refs").mkdir(parents=True)
+    (root / "refs" / "main").write_text(COMMIT)
+    (root / "snapshots" / COMMIT).mkdir(parents=True)
+    return root / "snapshots" / COMMIT
 
 
 def remove_digests(folder: Path) -> None:

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import random
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +25,6 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
 
-Damage = Callable[[Path], None]
 FILES = ("model.safetensors", "tokenizer.json", "word_vectors.safetensors")
 
 
@@ -74,57 +71,19 @@ def test_the_bundled_checkpoint_has_digests() -> None:
     assert load_checkpoint().verified == ("config.json", *files)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_is_found(soft: Path, name: str) -> None:
-    whole = (soft / name).read_bytes()
-    draw = random.Random(0)
-    for at in (len(whole) - 1, *(draw.randrange(len(whole) // 2, len(whole)) for _ in range(8))):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1 << draw.randrange(3)
-        (soft / name).write_bytes(damaged)
-        with pytest.raises(CheckpointError, match=rf"{name}"):
-            load_checkpoint(soft)
-    (soft / name).write_bytes(whole)
-    load_checkpoint(soft)
-
-
-def swapped_layers(path: Path) -> None:
-    tensors = load_file(path)
-    first, second = "backbone.layers.0.", "backbone.layers.1."
-    other = {
-        name.replace(first, second) if first in name else name.replace(second, first): t
-        for name, t in tensors.items()
-    }
-    save_file(other, path)
-
-
-def zeroed(path: Path) -> None:
-    save_file({name: torch.zeros_like(tensor) for name, tensor in load_file(path).items()}, path)
-
-
 def one_weight(path: Path) -> None:
     tensors = load_file(path)
     tensors["backbone.norm_f.weight"][3] += 1e-6
     save_file(tensors, path)
 
 
-@pytest.mark.parametrize("damage", [swapped_layers, zeroed, one_weight])
-def test_other_weights_are_refused(folder: Path, damage: Damage) -> None:
-    damage(folder / "model.safetensors")
+def test_other_weights_are_refused(folder: Path) -> None:
+    one_weight(folder / "model.safetensors")
     refused(folder, "model.safetensors")
     with pytest.raises(CheckpointError, match="its SHA-256"):
         load_model(folder)
     remove_digests(folder)  # as published checkpoints and older ones of ours
     assert load_checkpoint(folder).verified == ()
-
-
-def test_a_permuted_tokenizer_is_refused(folder: Path, tiny_tokenizer: Tokenizer) -> None:
-    tokenizer = json.loads((folder / "tokenizer.json").read_text())
-    vocabulary = tokenizer["model"]["vocab"]
-    vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    refused(folder, "tokenizer.json")
-    assert load_checkpoint(folder, tokenizer=tiny_tokenizer).verified == ("config.json", "model.safetensors")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-import torch
 from huggingface_hub import errors
 
 from spscanner_rag.checkpoint import (
@@ -15,14 +14,7 @@ from spscanner_rag.checkpoint import (
     locate,
 )
 from spscanner_rag.mamba2.model import ScannerModel
-
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
-    assert left.state_dict().keys() == right.state_dict().keys()
-    for name, tensor in left.state_dict().items():
-        assert torch.equal(tensor, right.state_dict()[name]), name
+from tests.checkpoint.conftest import COMMIT, assert_same_weights, fill_cache
 
 
 def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,17 +67,8 @@ def test_no_name(name: Any) -> None:
         locate(name)
 
 
-def fill_cache(cache: Path, folder: Path) -> Path:
-    """Lay a checkpoint down as the Hub client's cache does."""
-    root = cache / "models--owner--name"
-    (root / "refs").mkdir(parents=True)
-    (root / "refs" / "main").write_text(COMMIT)
-    (root / "snapshots").mkdir()
-    return folder.rename(root / "snapshots" / COMMIT)
-
-
 def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerModel) -> None:
-    snapshot = fill_cache(tmp_path / "cache", folder)
+    snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
     loaded = load_checkpoint(
         "owner/name", cache_dir=tmp_path / "cache", local_files_only=True, token="hf_secret"
     )
@@ -95,12 +78,12 @@ def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerMod
 
 
 def test_a_hub_id_from_the_cache_with_pickled_weights(published: Path, tmp_path: Path) -> None:
-    snapshot = fill_cache(tmp_path / "cache", published)
+    snapshot = published.rename(fill_cache(tmp_path / "cache", "owner/name"))
     assert locate("owner/name", cache_dir=tmp_path / "cache", local_files_only=True) == snapshot
 
 
 def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
-    snapshot = fill_cache(tmp_path / "cache", folder)
+    snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
     options: dict[str, Any] = {"cache_dir": tmp_path / "cache", "local_files_only": True}
     assert locate("owner/name", revision=COMMIT, **options) == snapshot
     with pytest.raises(CheckpointError, match="at revision 'v2', and the network is off"):

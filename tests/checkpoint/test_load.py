@@ -25,13 +25,15 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import remove_digests
-
-CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
-SETTINGS = ScannerSettings(
-    reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
+from tests.checkpoint.conftest import (
+    CONFIG,
+    SETTINGS,
+    assert_same_weights,
+    is_float32,
+    outputs,
+    remove_digests,
 )
-FLOAT32_PARAMETERS = ("A_log", "dt_bias", "D")
+
 Edit = Callable[[dict[str, Any]], None]
 
 
@@ -53,22 +55,6 @@ def drop_head(tensors: dict[str, Any]) -> None:
     del tensors["binary_head.weight"], tensors["binary_head.bias"]
 
 
-def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
-    assert left.state_dict().keys() == right.state_dict().keys()
-    for name, tensor in left.state_dict().items():
-        assert torch.equal(tensor, right.state_dict()[name]), name
-
-
-def outputs(model: ScannerModel, tokens: int = 40) -> torch.Tensor:
-    ids = torch.arange(tokens)[None] % model.config.vocab_size
-    classes = ids % 7 if model.match_embedding is not None else None
-    with torch.no_grad():
-        hidden, _ = model(ids, match_classes=classes)
-        width = 1 if model.surroundings is None else 4
-        prior = torch.ones(tokens, width) if model.lexical_prior is not None else None
-        return model.score(hidden[0], prior)
-
-
 # Round trip
 
 
@@ -80,13 +66,6 @@ def test_round_trip(folder: Path, model: ScannerModel, tiny_tokenizer: Tokenizer
     assert loaded.tokenizer.to_str() == tiny_tokenizer.to_str()
     assert (loaded.source, loaded.folder, loaded.published) == (str(folder), folder, False)
     assert torch.equal(outputs(loaded.model), outputs(model))
-
-
-def is_float32(name: str) -> bool:
-    """Decays, time steps, and what logits are made of."""
-    return name.rpartition(".")[2] in FLOAT32_PARAMETERS or name.startswith(
-        ("binary_head.", "lexical_prior.", "surroundings.")
-    )
 
 
 def test_loaded_model_can_be_used_and_trained(folder: Path) -> None:
@@ -379,20 +358,6 @@ def test_files_that_are_missing(folder: Path, name: str) -> None:
         load_checkpoint(folder)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_files_that_are_lfs_pointers(folder: Path, name: str) -> None:
-    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
-    with pytest.raises(CheckpointError, match=rf"{name}: a git-LFS pointer"):
-        load_checkpoint(folder)
-
-
-def test_truncated_weights(folder: Path) -> None:
-    data = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(data[:-4])
-    with pytest.raises(CheckpointError, match=r"model\.safetensors: truncated"):
-        load_checkpoint(folder)
-
-
 # transformers' layout
 
 TRANSFORMERS = {
@@ -458,13 +423,6 @@ def test_transformers_bfloat16(tmp_path: Path) -> None:
     loaded = load_model(tmp_path, dtype=torch.bfloat16, require_head=False)
     assert loaded.backbone.norm_f.weight.dtype == torch.bfloat16
     assert loaded.backbone.layers[0].mixer.A_log.dtype == torch.float32
-
-
-def test_transformers_head_count(tmp_path: Path) -> None:
-    save_transformers(tmp_path, "Mamba2Model")
-    edit_config(tmp_path, lambda config: config.update(num_heads=5))
-    with pytest.raises(CheckpointError, match=r"config\.json: num_heads \* head_dim is 5 \* 16"):
-        load_model(tmp_path, require_head=False)
 
 
 @pytest.mark.slow

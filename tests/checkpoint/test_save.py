@@ -21,35 +21,7 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-
-CONFIG = Mamba2Config(d_model=16, n_layer=2, vocab_size=384, d_state=8, headdim=8)
-SETTINGS = ScannerSettings(
-    reanchor_tokens=256, match=True, prior=True, surroundings=True, training={"steps": 3}
-)
-FLOAT32_PARAMETERS = ("A_log", "dt_bias", "D")
-
-
-def assert_same_weights(left: ScannerModel, right: ScannerModel) -> None:
-    assert left.state_dict().keys() == right.state_dict().keys()
-    for name, tensor in left.state_dict().items():
-        assert torch.equal(tensor, right.state_dict()[name]), name
-
-
-def outputs(model: ScannerModel, tokens: int = 40) -> torch.Tensor:
-    ids = torch.arange(tokens)[None] % model.config.vocab_size
-    classes = ids % 7 if model.match_embedding is not None else None
-    with torch.no_grad():
-        hidden, _ = model(ids, match_classes=classes)
-        width = 1 if model.surroundings is None else 4
-        prior = torch.ones(tokens, width) if model.lexical_prior is not None else None
-        return model.score(hidden[0], prior)
-
-
-def is_float32(name: str) -> bool:
-    """Decays, time steps, and what logits are made of."""
-    return name.rpartition(".")[2] in FLOAT32_PARAMETERS or name.startswith(
-        ("binary_head.", "lexical_prior.", "surroundings.")
-    )
+from tests.checkpoint.conftest import CONFIG, SETTINGS, assert_same_weights, is_float32, outputs
 
 
 def test_saved_files(folder: Path) -> None:

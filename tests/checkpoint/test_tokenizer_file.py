@@ -15,21 +15,9 @@ from spscanner_rag.checkpoint.tokenizer_file import (
     without_limits,
 )
 from spscanner_rag.mamba2.config import Mamba2Config
+from tests.checkpoint.conftest import fill_cache
 
 OFFLINE: dict[str, Any] = {"local_files_only": True}
-
-
-def fill_cache(cache: Path, repository: str, files: dict[str, bytes]) -> Path:
-    """Lay files down as the Hub client's cache does."""
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    root = cache / f"models--{repository.replace('/', '--')}"
-    (root / "refs").mkdir(parents=True)
-    (root / "refs" / "main").write_text(commit)
-    snapshot = root / "snapshots" / commit
-    snapshot.mkdir(parents=True)
-    for name, content in files.items():
-        (snapshot / name).write_bytes(content)
-    return snapshot
 
 
 def limited(tokenizer: Tokenizer) -> Tokenizer:
@@ -84,19 +72,19 @@ def test_published_scanner_takes_that_of_the_paper_from_the_cache(
     tmp_path: Path, tiny_tokenizer: Tokenizer
 ) -> None:
     cache = tmp_path / "cache"
-    fill_cache(cache, "EleutherAI/gpt-neox-20b", {"tokenizer.json": tiny_tokenizer.to_str().encode()})
+    tiny_tokenizer.save(str(fill_cache(cache, "EleutherAI/gpt-neox-20b") / "tokenizer.json"))
     found = find_tokenizer(None, tmp_path, True, **OFFLINE, cache_dir=cache)
     assert found.to_str() == tiny_tokenizer.to_str()
 
 
 def test_tokenizer_by_hub_id(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
-    fill_cache(tmp_path, "owner/name", {"tokenizer.json": tiny_tokenizer.to_str().encode()})
+    tiny_tokenizer.save(str(fill_cache(tmp_path, "owner/name") / "tokenizer.json"))
     found = find_tokenizer("owner/name", tmp_path, False, **OFFLINE, cache_dir=tmp_path)
     assert found.to_str() == tiny_tokenizer.to_str()
 
 
 def test_hub_repository_without_tokenizer(tmp_path: Path) -> None:
-    fill_cache(tmp_path, "owner/name", {"config.json": b"{}"})
+    (fill_cache(tmp_path, "owner/name") / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"tokenizer\.json: No such file"):
         find_tokenizer("owner/name", tmp_path, False, **OFFLINE, cache_dir=tmp_path)
 

@@ -73,22 +73,6 @@ def test_class_grows_with_rarity(units: int, expected: int) -> None:
     ] * (units - 1)
 
 
-def test_class_of_a_word_in_pieces() -> None:
-    # a tokenizer's pieces of " unforgettable": each gets the word's class; white space alone none
-    units = ["an unforgettable day"]
-    tokens = [(0, 2), (2, 5), (5, 11), (11, 16), (16, 17), (17, 20)]
-    classes = match(units, "unforgettable").token_classes
-    assert match(units, "unforgettable", tokens).token_classes.tolist() == [0, 1, 1, 1, 0, 0]
-    assert classes.tolist() == [0, 1, 0]
-
-
-def test_token_over_two_words_belongs_to_the_last() -> None:
-    units = ["red green blue"]
-    tokens = [(0, 9), (9, 14)]
-    assert match(units, "green", tokens).token_classes.tolist() == [1, 0]
-    assert match(units, "red", tokens).token_classes.tolist() == [0, 0]
-
-
 def test_token_of_no_characters_has_no_class() -> None:
     assert match(["red red"], "red", [(3, 3), (0, 3), (4, 4), (4, 7)]).token_classes.tolist() == [0, 1, 0, 1]
 
@@ -215,20 +199,6 @@ def test_prior_is_standardized_bm25(units: list[str], query: str, least_units: i
         np.testing.assert_allclose(column, expected, atol=1e-4)
 
 
-@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8), TEXTS, st.integers(0, 40))
-def test_a_short_text_is_matched_like_the_beginning_of_a_longer_one(
-    pairs: list[tuple[str, str]], query: str, more: int
-) -> None:
-    # the rest shares no word with the query, and its units are as long: then it may as well be supposed
-    units = [f"{first} {second} filler{i} word{i} " for i, (first, second) in enumerate(pairs)]
-    words = max(len(re.findall(r"\w+", unit)) for unit in units)
-    units = [unit + "hay " * (words - len(re.findall(r"\w+", unit))) for unit in units]
-    whole = match(units + ["hay " * words] * more, query)
-    short = match(units, query, least_units=len(units) + more)
-    np.testing.assert_array_equal(short.token_classes, whole.token_classes[: len(short.token_classes)])
-    np.testing.assert_allclose(short.scores[:, 0], whole.scores[:, 0][: len(units)], atol=1e-4)
-
-
 def test_a_word_of_a_short_text_is_rare_where_it_would_be_in_a_long_one() -> None:
     units = ["Anne was born in 1787. ", "She signed the treaty."]
     found = match(units, "Who signed the treaty?", [(27, 33)], least_units=300)
@@ -251,23 +221,6 @@ def test_units_that_are_supposed_take_no_memory() -> None:
     prior = match(["The ship. ", "A house."], "ship", least_units=10**15).scores[:, 0]
     assert np.isfinite(prior).all()
     assert prior[0] > 1e6 > 1 > abs(prior[1])
-
-
-def test_longer_texts_are_matched_as_they_are() -> None:
-    units = ["The ship. ", "A house. ", "The treaty. ", "It rained. "] * 3
-    plain, same = match(units, "ship treaty"), match(units, "ship treaty", least_units=len(units))
-    np.testing.assert_array_equal(plain.token_classes, same.token_classes)
-    np.testing.assert_array_equal(plain.scores[:, 0], same.scores[:, 0])
-    np.testing.assert_array_equal(plain.scores[:, 1:], same.scores[:, 1:])
-
-
-def test_prior_is_highest_where_the_words_are() -> None:
-    units = ["It rained. ", "The treaty was signed in 1911. ", "The treaty. ", "Nobody came. "]
-    prior = match(units, "Who signed the treaty in 1911?").scores[:, 0]
-    assert prior.argmax() == 1
-    assert prior[2] > prior[0] == prior[3]
-    assert prior.mean() == pytest.approx(0, abs=1e-6)
-    assert prior.std() == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -305,17 +258,6 @@ def test_surroundings_reach_both_ways() -> None:
 
 def test_surroundings_only_where_they_are_wanted() -> None:
     assert match_query(index_words(["ship"]), "ship", NO_TOKENS, NO_TOKENS).scores.shape == (1, 1)
-
-
-def test_one_index_serves_any_number_of_queries() -> None:
-    index = index_words(["red ship ", "blue ship ", "red house"])
-    spans = np.array([[0, 3], [4, 8], [9, 13], [14, 18], [19, 22], [23, 28]])
-    first = match_query(index, "red", spans[:, 0], spans[:, 1])
-    match_query(index, "blue house", spans[:, 0], spans[:, 1])
-    again = match_query(index, "red", spans[:, 0], spans[:, 1])
-    np.testing.assert_array_equal(first.scores[:, 0], again.scores[:, 0])
-    np.testing.assert_array_equal(first.token_classes, again.token_classes)
-    assert first.token_classes.tolist() == [1, 0, 0, 0, 1, 0]
 
 
 def test_a_text_of_its_own_is_counted_and_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.int8_linear import (
     Int8Linear,
     projection_dtype,
-    use_int8_projections,
     with_int8_projections,
 )
 from spscanner_rag.mamba2.model import ScannerModel
@@ -144,16 +143,6 @@ def test_biases_are_kept(tmp_path: Path) -> None:
     assert torch.equal(mixer.in_proj.bias, plain.backbone.layers[0].mixer.in_proj.bias)
 
 
-@needs_int8
-def test_weights_take_a_quarter(tiny_checkpoint: Path) -> None:
-    def projection_bytes(state: dict[str, Tensor]) -> int:
-        return sum(tensor.nbytes for name, tensor in state.items() if "_proj." in name)
-
-    plain, own = load_model(tiny_checkpoint), load_model(tiny_checkpoint, dtype=torch.int8)
-    scales = sum(t.nbytes for name, t in own.state_dict().items() if name.endswith("_scale"))
-    assert projection_bytes(own.state_dict()) - scales == projection_bytes(plain.state_dict()) / 4
-
-
 @pytest.mark.parametrize("device", ["cuda", "mps", "meta"])
 def test_other_devices_are_refused(tiny_checkpoint: Path, device: str) -> None:
     with pytest.raises(ValueError, match=f"dtype is 'int8', which is for the CPU, and the device {device}"):
@@ -185,11 +174,3 @@ def test_loading_needs_no_float_copy_of_the_model() -> None:
 
     for number, _ in enumerate(with_int8_projections(tensors())):  # type: ignore[arg-type]
         assert len(asked) == number // 2 + 1
-
-
-def test_a_model_is_prepared_without_weights() -> None:
-    with torch.device("meta"):
-        model = ScannerModel(Mamba2Config(d_model=16, n_layer=1, vocab_size=61, d_state=8, headdim=8))
-        use_int8_projections(model)
-    assert projection_dtype(model) == torch.int8
-    assert all(tensor.is_meta for tensor in model.state_dict().values())

@@ -16,7 +16,7 @@ from torch import Tensor
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.layers import GatedRMSNorm, ScanState
+from spscanner_rag.mamba2.layers import ScanState
 from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SOFT_START, ScannerModel
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
@@ -98,13 +98,9 @@ SEGMENTS_OF_MANY = [None, pytest.param(1, marks=pytest.mark.slow), 7, 64, 1000, 
 
 
 @pytest.mark.parametrize("segment_tokens", SEGMENTS_OF_MANY)
-def test_oracle_two_groups(committed_oracles: Path, segment_tokens: int | None) -> None:
-    check_oracle(committed_oracles / "checkpoints" / "two-groups", segment_tokens)
-
-
-@pytest.mark.parametrize("segment_tokens", SEGMENTS_OF_MANY)
-def test_oracle_long(committed_oracles: Path, segment_tokens: int | None) -> None:
-    check_oracle(committed_oracles / "checkpoints" / "long", segment_tokens)
+@pytest.mark.parametrize("name", ["two-groups", "long"])
+def test_oracle(committed_oracles: Path, name: str, segment_tokens: int | None) -> None:
+    check_oracle(committed_oracles / "checkpoints" / name, segment_tokens)
 
 
 @pytest.mark.parametrize("segment_tokens", SEGMENTS)
@@ -140,20 +136,6 @@ def test_bfloat16_ranks_as_float32_does(committed_oracles: Path, segment_tokens:
     logits, _ = logits_and_norms(model, hidden)
     best, expected_best = (set(row[0].topk(50).indices.tolist()) for row in (logits, expected["logits"]))
     assert len(best & expected_best) >= 45
-
-
-def test_group_norm_is_what_two_groups_needs(committed_oracles: Path) -> None:
-    # normed over all channels at once, the numbers must be others: otherwise the oracle proves little
-    folder = committed_oracles / "checkpoints" / "two-groups"
-    expected = load_file(folder / "expected.safetensors")
-    model = load_model(folder)
-    norms = [module for module in model.modules() if isinstance(module, GatedRMSNorm)]
-    assert [norm.groups for norm in norms] == [2] * model.config.n_layer
-    for norm in norms:
-        norm.groups = 1
-    hidden, _ = in_segments(model, expected["input_ids"], 700)
-    logits, _ = logits_and_norms(model, hidden)
-    assert (logits - expected["logits"]).abs().max() > 1e-3
 
 
 # Against a reference, for every switch
@@ -256,51 +238,6 @@ def shared_weights(model: ScannerModel, other: ScannerModel) -> None:
     other.load_state_dict(own)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "rmsnorm",
-        "norm_before_gate",
-        "dt_limit",
-        "dt_limit, one side",
-        "bias",
-        "conv_bias",
-        "D_has_hdim",
-        "d_conv 1",
-        "d_conv 2",
-        "norm_epsilon",
-    ],
-)
-def test_switch_changes_the_numbers(name: str) -> None:
-    plain = random_model(CONFIG)
-    other = random_model(dataclasses.replace(CONFIG, **VARIANTS[name]), seed=5)
-    shared_weights(plain, other)
-    ids = random_ids(plain)
-    with torch.inference_mode():
-        assert (plain(ids)[0] - other(ids)[0]).abs().max() > 1e-2
-
-
-def test_wide_skip_of_equal_values_is_the_narrow_one() -> None:
-    narrow = random_model(CONFIG)
-    wide = random_model(dataclasses.replace(CONFIG, D_has_hdim=True))
-    shared_weights(narrow, wide)
-    with torch.no_grad():
-        skips = dict(narrow.named_parameters())
-        for name, parameter in wide.named_parameters():
-            if name.endswith(".D"):
-                parameter.copy_(skips[name].repeat_interleave(CONFIG.headdim))
-        ids = random_ids(wide)
-        torch.testing.assert_close(wide(ids)[0], narrow(ids)[0], atol=1e-5, rtol=0)
-
-
-def test_chunk_size_changes_no_number() -> None:
-    plain = random_model(CONFIG)
-    other = random_model(dataclasses.replace(CONFIG, chunk_size=16))
-    ids = random_ids(plain)
-    with torch.inference_mode():
-        torch.testing.assert_close(plain(ids)[0], other(ids)[0], atol=1e-5, rtol=0)
-
-
 def test_residual_in_float32() -> None:
     high = random_model(CONFIG)
     low = random_model(dataclasses.replace(CONFIG, residual_in_fp32=False))
@@ -353,13 +290,6 @@ def test_no_tokens_leave_the_state_as_it_was() -> None:
     assert after is state
 
 
-def test_no_state_is_the_initial_state() -> None:
-    model = random_model(CONFIG)
-    ids = random_ids(model)
-    with torch.inference_mode():
-        assert torch.equal(model(ids)[0], model(ids, model.initial_state(2))[0])
-
-
 def test_state_is_float32_whatever_torch_takes_by_default() -> None:
     model = random_model(CONFIG)
     torch.set_default_dtype(torch.bfloat16)
@@ -369,27 +299,6 @@ def test_state_is_float32_whatever_torch_takes_by_default() -> None:
         torch.set_default_dtype(torch.float32)
     assert state.layers[0].ssm.dtype == torch.float32
     assert state.layers[0].conv.dtype == torch.float32
-
-
-def test_later_tokens_change_nothing_before_them() -> None:
-    model = random_model(CONFIG)
-    ids = random_ids(model)
-    changed = ids.clone()
-    changed[:, 30:] = (changed[:, 30:] + 1) % CONFIG.vocab_size
-    with torch.inference_mode():
-        before, after = model(ids)[0], model(changed)[0]
-    torch.testing.assert_close(before[:, :30], after[:, :30], atol=1e-6, rtol=0)
-    assert (before[:, 30:] - after[:, 30:]).abs().max() > 1e-2
-
-
-def test_rows_of_a_batch_do_not_meet() -> None:
-    model = random_model(CONFIG)
-    ids = random_ids(model, batch=3)
-    with torch.inference_mode():
-        together = model(ids)[0]
-        for row in range(3):
-            alone = model(ids[row : row + 1])[0]
-            torch.testing.assert_close(together[row : row + 1], alone, atol=1e-5, rtol=0)
 
 
 def test_gradients_reach_every_parameter() -> None:
@@ -407,18 +316,6 @@ def test_gradients_reach_every_parameter() -> None:
 
 
 # Match classes, prior, head
-
-
-def test_match_classes_count() -> None:
-    model = random_model(CONFIG, match_embedding=True)
-    ids = random_ids(model)
-    outputs = []
-    with torch.inference_mode():
-        for match_class in range(MATCH_CLASSES):
-            outputs.append(model(ids, match_classes=torch.full_like(ids, match_class))[0])
-    for first in range(MATCH_CLASSES):
-        for second in range(first):
-            assert (outputs[first] - outputs[second]).abs().max() > 1e-2
 
 
 def test_match_embedding_is_added_to_the_token_embedding() -> None:
@@ -560,13 +457,6 @@ def test_the_soft_channel_needs_the_others(without: str) -> None:
         ScannerModel(CONFIG, **(WITH_SURROUNDINGS | {without: False}), soft=True)
 
 
-def test_logits_are_float32_from_bfloat16_weights() -> None:
-    model = random_model(CONFIG, lexical_prior=True).bfloat16()
-    hidden = torch.randn(5, CONFIG.d_model).bfloat16()
-    with torch.inference_mode():
-        assert model.score(hidden, torch.zeros(5, 1)).dtype == torch.float32
-
-
 def test_score_of_no_unit() -> None:
     with torch.inference_mode():
         assert random_model(CONFIG).score(torch.zeros(0, CONFIG.d_model)).shape == (0,)
@@ -615,9 +505,3 @@ def test_parameter_names_are_those_of_mamba_ssm() -> None:
         "soft_prior.weight": (12, 24),
         "soft_prior.bias": (12,),
     }
-
-
-def test_device_and_dtype() -> None:
-    model = random_model(CONFIG).bfloat16()
-    assert model.device == torch.device("cpu")
-    assert model.dtype == torch.bfloat16

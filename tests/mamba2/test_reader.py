@@ -100,17 +100,9 @@ def test_groups_are_no_smaller_than_they_must_be(lengths: list[int], segment_tok
         assert step > segment_tokens or step - sum(joined) > PADDING_SHARE * step
 
 
-def test_equal_lengths_fill_a_step() -> None:
-    assert [len(group) for group in group_by_length([100] * 25, 1000)] == [10, 10, 5]
-
-
 def test_similar_lengths_go_together_and_others_do_not() -> None:
     assert group_by_length([90, 10, 100, 95], 1000) == [[2, 3, 0], [1]]
     assert group_by_length([5, 1000, 6, 990, 5], 4000) == [[1, 3], [2, 0, 4]]
-
-
-def test_sequence_longer_than_a_step_is_alone() -> None:
-    assert group_by_length([2000, 1999], 1999) == [[0], [1]]
 
 
 # Logits
@@ -148,14 +140,6 @@ def test_logits_do_not_depend_on_what_else_is_read(
         np.testing.assert_allclose(got, read_alone(model, one), atol=1e-4, rtol=0)
 
 
-def test_order_of_the_results_is_that_of_the_sequences(plain: ScannerModel) -> None:
-    sequences = [sequence(tokens, seed) for seed, tokens in enumerate([30, 60, 10, 59, 31, 10])]
-    forwards = read_logits(plain, sequences, 128)
-    backwards = read_logits(plain, sequences[::-1], 128)
-    for got, expected in zip(backwards[::-1], forwards, strict=True):
-        np.testing.assert_allclose(got, expected, atol=1e-5, rtol=0)
-
-
 def test_no_sequences(plain: ScannerModel) -> None:
     assert read_logits(plain, [], 64) == []
 
@@ -166,15 +150,6 @@ def test_sequence_without_positions_is_read_all_the_same(plain: ScannerModel) ->
     (logits,) = read_logits(plain, [none], 20, steps.append)
     assert logits.shape == (0,)
     assert steps == [20, 20, 10]
-
-
-def test_sequences_are_left_as_they_were(lexical: ScannerModel) -> None:
-    sequences = [sequence(tokens, 0, lexical=True) for tokens in (40, 38)]
-    before = [[None if part is None else part.copy() for part in one] for one in sequences]
-    read_logits(lexical, sequences, 32)
-    for one, then in zip(sequences, before, strict=True):
-        for part, part_then in zip(one, then, strict=True):
-            np.testing.assert_array_equal(part, part_then)
 
 
 def test_read_only_arrays(lexical: ScannerModel) -> None:
@@ -262,12 +237,6 @@ def test_callback_runs_as_the_caller_does(plain: ScannerModel) -> None:
     assert states == [(False, True), (False, True)]
 
 
-def test_nothing_is_kept_for_gradients(plain: ScannerModel) -> None:
-    read_logits(plain, [sequence(20, 0)], 10)
-    assert all(parameter.grad is None for parameter in plain.parameters())
-    assert not torch.is_inference_mode_enabled()
-
-
 # All in one row, with kernels of plain torch that take rows apart
 
 
@@ -335,16 +304,6 @@ def test_packed_equals_each_alone(
         np.testing.assert_allclose(got, wanted, atol=1e-4, rtol=0)
     assert sum(steps) == sum(lengths)
     assert all(step == segment_tokens for step in steps[:-1])
-
-
-def test_oracle_packed(committed_oracles: Path) -> None:
-    folder = committed_oracles / "checkpoints" / "two-groups"
-    expected = load_file(folder / "expected.safetensors")
-    model = load_model(folder)
-    model.use_kernels(Packing())
-    ids = expected["input_ids"].numpy().astype(np.int32)
-    logits = read_logits(model, [TokenSequence(row, np.arange(len(row))) for row in ids], 300)
-    assert np.abs(np.stack(logits) - expected["logits"].numpy()).max() <= 1e-4
 
 
 def test_one_row_per_sequence_where_kernels_do_not_pack(models: dict[bool, ScannerModel]) -> None:

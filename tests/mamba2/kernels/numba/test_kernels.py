@@ -234,17 +234,8 @@ def test_packed_sequences_do_not_see_each_other(committed_oracles: Path, segment
     ids, wanted = expected["input_ids"][0].numpy().astype(np.int32), expected["logits"][0].numpy()
     model = load_model(folder)
     model.use_kernels(NUMBA)
-    lengths = [
-        0,
-        5,
-        1,
-        8,
-        2,
-        1,
-        0,
-        40,
-        33,
-    ]  # they end inside, at and just after a segment's and a block's end
+    # they end inside, at and just after a segment's and a block's end
+    lengths = [0, 5, 1, 8, 2, 1, 0, 40, 33]
     sequences = [TokenSequence(ids[:n], np.arange(n)) for n in lengths]
     for logits, n in zip(read_logits(model, sequences, segment_tokens), lengths, strict=True):
         np.testing.assert_allclose(logits, wanted[:n], atol=1e-4, rtol=0)
