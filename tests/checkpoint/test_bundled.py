@@ -19,14 +19,11 @@ def scanner() -> Scanner:
     [
         ("Who signed the treaty?", ["Anne was born in 1787.", "She signed the treaty."], 1),
         ("When was the bridge opened?", ["The bridge was opened in 1894.", "It rained.", "Nobody came."], 0),
-        (
-            "What is the capital of France?",
-            ["Berlin is in Germany.", "Rome is old.", "The capital of France is Paris."],
-            2,
-        ),
+        ("What is the capital of France?",
+         ["Berlin is in Germany.", "Rome is old.", "The capital of France is Paris."], 2),
         ("Who keeps the lighthouse?", ["It rained.", "The lighthouse is kept by Ada.", "Fish is cheap."], 1),
     ],
-)
+)  # fmt: skip
 def test_of_a_few_sentences_the_one_that_answers_is_first(
     scanner: Scanner, question: str, sentences: list[str], best: int
 ) -> None:

@@ -59,17 +59,13 @@ def test_names_that_may_be_repositories(name: str) -> None:
         (http_error(errors.HfHubHTTPError), "the Hub answered 503"),
         (answered_503(), "the Hub answered 503"),
         (unreachable(), "not, or not completely, in the cache at revision 'v9', and the network is off"),
-        (
-            errors.OfflineModeIsEnabled("offline"),
-            "go online once, or pass a local folder that holds owner/name",
-        ),
-        (
-            OSError(f"disk full while using {SECRET}\nmore"),
-            r"OSError: disk full while using \*\*\*; try again",
-        ),
+        (errors.OfflineModeIsEnabled("offline"),
+         "go online once, or pass a local folder that holds owner/name"),
+        (OSError(f"disk full while using {SECRET}\nmore"),
+         r"OSError: disk full while using \*\*\*; try again"),
         (RuntimeError(), "RuntimeError: ; try again"),
     ],
-)
+)  # fmt: skip
 def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
     def fail(*args: Any, **kwargs: Any) -> str:
         raise error

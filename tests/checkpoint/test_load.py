@@ -255,32 +255,22 @@ def test_half_a_head(folder: Path, require_head: bool) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (
-            lambda t: t.update({"binary_head.weight": torch.ones(2, 16)}),
-            r"binary_head\.weight has shape \[2, 16\]",
-        ),
-        (
-            lambda t: t.update({"binary_head.weight": torch.ones(1, 8)}),
-            r"binary_head\.weight has shape \[1, 8\]",
-        ),
+        (lambda t: t.update({"binary_head.weight": torch.ones(2, 16)}),
+         r"binary_head\.weight has shape \[2, 16\]"),
+        (lambda t: t.update({"binary_head.weight": torch.ones(1, 8)}),
+         r"binary_head\.weight has shape \[1, 8\]"),
         (lambda t: t.pop("backbone.layers.1.mixer.D"), r"backbone\.layers\.1\.mixer\.D is missing"),
         (lambda t: t.pop("match_embedding.weight"), r"match_embedding\.weight is missing"),
         (lambda t: t.pop("lexical_prior.weight"), r"lexical_prior\.weight is missing"),
         (lambda t: t.pop("surroundings.weight"), r"surroundings\.weight is missing"),
-        (
-            lambda t: t.update({"backbone.layers.2.norm.weight": torch.ones(16)}),
-            r"layers\.2\.norm\.weight has no place",
-        ),
-        (
-            lambda t: t.update({"backbone.norm_f.weight": torch.full((16,), float("nan"))}),
-            "norm_f.weight holds NaN",
-        ),
-        (
-            lambda t: t.update({"backbone.norm_f.weight": torch.ones(16, dtype=torch.int32)}),
-            "norm_f.weight is I32",
-        ),
+        (lambda t: t.update({"backbone.layers.2.norm.weight": torch.ones(16)}),
+         r"layers\.2\.norm\.weight has no place"),
+        (lambda t: t.update({"backbone.norm_f.weight": torch.full((16,), float("nan"))}),
+         "norm_f.weight holds NaN"),
+        (lambda t: t.update({"backbone.norm_f.weight": torch.ones(16, dtype=torch.int32)}),
+         "norm_f.weight is I32"),
     ],
-)
+)  # fmt: skip
 def test_tensors_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None:
     edit_weights(folder, edit)
     with pytest.raises(CheckpointError, match=message) as caught:
@@ -306,30 +296,20 @@ def test_lexical_tensors_only_where_switched_on(folder: Path, tensor: str, off: 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (
-            lambda c: c["ssm_cfg"].pop("layer"),
-            r"config\.json: ssm_cfg\.layer is missing, which means Mamba-1",
-        ),
+        (lambda c: c["ssm_cfg"].pop("layer"),
+         r"config\.json: ssm_cfg\.layer is missing, which means Mamba-1"),
         (lambda c: c.update(attn_layer_idx=[0]), r"config\.json: attn_layer_idx"),
         (lambda c: c.pop("d_model"), r"config\.json: neither d_model"),
-        (
-            lambda c: c["spscanner"].update(format=2),
-            r"config\.json: spscanner\.format is 2, .*newer version needed",
-        ),
+        (lambda c: c["spscanner"].update(format=2),
+         r"config\.json: spscanner\.format is 2, .*newer version needed"),
         (lambda c: c["spscanner"].update(window_tokens="all"), r"config\.json: spscanner\.window_tokens"),
         (lambda c: c.update(spscanner=None), r"config\.json: spscanner is None"),
-        (
-            lambda c: c.update(vocab_size=300),
-            r"config\.json: vocab_size is 300, the tokenizer has ids up to 383",
-        ),
-        (
-            lambda c: c["spscanner"]["lexical"].update(least_units=10**30),
-            r"lexical\.least_units is 1000.*at most 1,000",
-        ),
-        (
-            lambda c: c["spscanner"]["lexical"].update(least_units=10**6 + 1),
-            r"lexical\.least_units is 1000001",
-        ),
+        (lambda c: c.update(vocab_size=300),
+         r"config\.json: vocab_size is 300, the tokenizer has ids up to 383"),
+        (lambda c: c["spscanner"]["lexical"].update(least_units=10**30),
+         r"lexical\.least_units is 1000.*at most 1,000"),
+        (lambda c: c["spscanner"]["lexical"].update(least_units=10**6 + 1),
+         r"lexical\.least_units is 1000001"),
         (lambda c: c["spscanner"].update(reanchor_tokens=10**400), r"spscanner\.reanchor_tokens is 1000"),
         (lambda c: c["spscanner"].update(window_tokens=2**31), r"spscanner\.window_tokens is 2147483648"),
         (lambda c: c["ssm_cfg"].update(chunk_size=10**30), r"ssm_cfg\.chunk_size is 1000"),
@@ -342,7 +322,7 @@ def test_lexical_tensors_only_where_switched_on(folder: Path, tensor: str, off: 
         (lambda c: c.update(d_model=2**20), r"embedding\.weight has shape"),
         (lambda c: c.update(d_model=2**40), "no model has such sizes"),
     ],
-)
+)  # fmt: skip
 def test_configurations_that_do_not_fit(folder: Path, edit: Edit, message: str) -> None:
     edit_config(folder, edit)
     with pytest.raises(CheckpointError, match=message) as caught:
@@ -429,15 +409,11 @@ def test_transformers_bfloat16(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "keys",
     [
-        {},
-        {"n_groups": 1},
-        {"n_groups": 4, "use_bias": True},
-        {"layer_norm_epsilon": 1e-2},
-        {"time_step_limit": [0.01, 0.05]},
-        {"conv_kernel": 3, "use_conv_bias": False, "chunk_size": 16},
+        {}, {"n_groups": 1}, {"n_groups": 4, "use_bias": True}, {"layer_norm_epsilon": 1e-2},
+        {"time_step_limit": [0.01, 0.05]}, {"conv_kernel": 3, "use_conv_bias": False, "chunk_size": 16},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_hidden_states_are_those_of_transformers(tmp_path: Path, keys: dict[str, Any]) -> None:
     original = save_transformers(tmp_path, "Mamba2Model", **keys)
     ids = torch.randint(0, TRANSFORMERS["vocab_size"], (2, 150))

@@ -56,10 +56,7 @@ def test_settings_left_out_are_off() -> None:
         ({"segmenter": ["sentence"]}, r"spscanner\.segmenter is \['sentence'\]"),
         ({"window_tokens": 0}, r"spscanner\.window_tokens is 0"),
         ({"window_tokens": 1.5}, r"spscanner\.window_tokens is 1\.5"),
-        (
-            {"reanchor_tokens": 0},
-            r"spscanner\.reanchor_tokens is 0; expected null or a whole number",
-        ),
+        ({"reanchor_tokens": 0}, r"spscanner\.reanchor_tokens is 0; expected null or a whole number"),
         ({"reanchor_tokens": -256}, r"spscanner\.reanchor_tokens is -256"),
         ({"reanchor_tokens": "256"}, r"spscanner\.reanchor_tokens is '256'"),
         ({"reanchor_tokens": True}, r"spscanner\.reanchor_tokens is True"),
@@ -73,17 +70,15 @@ def test_settings_left_out_are_off() -> None:
         ({"lexical": {"text_weight": float("nan")}}, r"spscanner\.lexical\.text_weight is nan"),
         ({"lexical": {"text_weight": 1}}, r"text_weight is above 0 without lexical\.surroundings"),
         ({"lexical": {"soft": 1}}, r"spscanner\.lexical\.soft is 1; expected true or false"),
-        (
-            {"lexical": {"prior": True, "surroundings": True, "soft": True}},
-            r"spscanner\.lexical\.soft is true without lexical\.match",
-        ),
+        ({"lexical": {"prior": True, "surroundings": True, "soft": True}},
+         r"spscanner\.lexical\.soft is true without lexical\.match"),
         ({"lexical": {"bm25": True}}, r"spscanner\.lexical\.bm25: unknown key"),
         ({"lexical": {"least_units": -1}}, r"spscanner\.lexical\.least_units is -1; expected a whole number"),
         ({"lexical": {"least_units": True}}, r"spscanner\.lexical\.least_units is True"),
         ({"training": []}, r"spscanner\.training is \[\]"),
         ({"windows": 3}, r"spscanner\.windows: unknown key"),
     ],
-)
+)  # fmt: skip
 def test_settings_refused_by_key(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ScannerSettings.from_dict({"format": 1, "segmenter": "sentence"} | keys)

@@ -119,19 +119,10 @@ def test_default_configuration_is_strict_json_of_known_keys() -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "conv_init",
-        "A_init_range",
-        "dt_min",
-        "dt_max",
-        "dt_init_floor",
-        "use_mem_eff_path",
-        "layer_idx",
-        "process_group",
-        "sequence_parallel",
-        "device",
-        "dtype",
+        "conv_init", "A_init_range", "dt_min", "dt_max", "dt_init_floor", "use_mem_eff_path", "layer_idx",
+        "process_group", "sequence_parallel", "device", "dtype",
     ],
-)
+)  # fmt: skip
 def test_keys_without_effect_on_finished_weights_are_ignored(key: str) -> None:
     assert Mamba2Config.from_dict(with_ssm(**{key: 1})) == Mamba2Config.from_dict(MAMBA2)
 

@@ -18,52 +18,14 @@ PROSE = """The keeper of the lighthouse wrote the date in his book; he signed th
 the harbour must be widened. Why did they leave the island? Because the well was dry.
 """
 HARD_PARTS = [
-    *(
-        "The report ",
-        "of the ",
-        "Dr. S",
-        "don't ",
-        "1234567 ",
-        "3.14",
-        "x",
-        "naïve ",
-        "e\u0301 ",
-        "(so) ",
-        "...",
-        "!!\n",
-    ),
-    *(
-        " ",
-        "  ",
-        " " * 12,
-        " " * 70,
-        "\t",
-        "\n",
-        "\n\n",
-        "\r\n",
-        "\xa0",
-        "\u2028",
-        "\u3000",
-        "\u200b",
-        "\u200d",
-        "\u202e",
-    ),
-    *(
-        "\x00",
-        "\ud800",
-        "😀",
-        "👩\u200d👩\u200d👧",
-        "🇩🇪",
-        "שלום ",
-        "東京。",
-        "ｶﾞ",
-        "각",
-        "ᄀ\u1161",
-        "\u0301" * 9,
-        "y" * 90,
-    ),
-    *("<mask>", "<|endoftext|>", "a long added token " * 6, "ＡＢ", "İ", "Σας "),
-]
+    "The report ", "of the ", "Dr. S", "don't ", "1234567 ", "3.14", "x", "naïve ", "e\u0301 ", "(so) ",
+    "...", "!!\n",
+    " ", "  ", " " * 12, " " * 70, "\t", "\n", "\n\n", "\r\n", "\xa0", "\u2028", "\u3000", "\u200b",
+    "\u200d", "\u202e",
+    "\x00", "\ud800", "😀", "👩\u200d👩\u200d👧", "🇩🇪", "שלום ", "東京。", "ｶﾞ", "각", "ᄀ\u1161", "\u0301" * 9,
+    "y" * 90,
+    "<mask>", "<|endoftext|>", "a long added token " * 6, "ＡＢ", "İ", "Σας ",
+]  # fmt: skip
 any_text = st.one_of(
     st.text(st.characters(codec=None), max_size=80),
     st.lists(st.sampled_from(HARD_PARTS), max_size=80).map("".join),
@@ -71,15 +33,10 @@ any_text = st.one_of(
 
 CL100K = "|".join(
     [
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
-        r"[^\r\n\p{L}\p{N}]?\p{L}+",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)", r"[^\r\n\p{L}\p{N}]?\p{L}+", r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+",
     ]
-)
+)  # fmt: skip
 byte_level = pre_tokenizers.ByteLevel
 
 

@@ -18,21 +18,8 @@ from spscanner_rag.text.units import readable
 PROSE = "The keeper wrote the date, and signed it: 14 May 1911, 77 or 777. Nobody answered! Why? the word"
 # Runs longer than the 64 characters that are read after a cut.
 RUNS = [
-    "the word ",
-    "x",
-    "7",
-    " ",
-    "\n",
-    "\x00",
-    "\u200b",
-    "\u0301",
-    "東",
-    "a,",
-    "x y, ",
-    ". ",
-    "<mask>",
-    "é.",
-]
+    "the word ", "x", "7", " ", "\n", "\x00", "\u200b", "\u0301", "東", "a,", "x y, ", ". ", "<mask>", "é.",
+]  # fmt: skip
 texts_of_runs = st.lists(st.tuples(st.sampled_from(RUNS), st.sampled_from([1, 2, 40, 70, 130])), max_size=12)
 
 Bytes = pre_tokenizers.ByteLevel

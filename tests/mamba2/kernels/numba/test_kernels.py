@@ -126,13 +126,10 @@ def state_of(config: Mamba2Config, batch: int = 2) -> Tensor:
 @pytest.mark.parametrize(
     "others",
     [
-        {},
-        {"d_state": 5},
-        {"headdim": 64, "d_state": 64},
-        {"headdim": 32, "d_state": 16, "ngroups": 2, "D_has_hdim": True},
-        {"dt_limit": (0.05, 0.5)},
+        {}, {"d_state": 5}, {"headdim": 64, "d_state": 64},
+        {"headdim": 32, "d_state": 16, "ngroups": 2, "D_has_hdim": True}, {"dt_limit": (0.05, 0.5)},
     ],
-)
+)  # fmt: skip
 def test_scan(threads: int, others: dict[str, object], tokens: int, dtype: torch.dtype) -> None:
     config = config_of(**others)
     operands, state = operands_of(config, tokens, dtype=dtype), state_of(config)
