@@ -15,6 +15,7 @@ from torch import Tensor
 
 from spscanner_rag.checkpoint.file_access import CheckpointError, read_json
 from spscanner_rag.checkpoint.tensor_files import read_headers, read_tensors, verify_headers
+from tests.checkpoint.conftest import refused
 
 TENSORS = {
     "backbone.embedding.weight": torch.arange(12.0).reshape(4, 3),
@@ -68,21 +69,14 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     return dict(read_tensors(headers, device="cpu", dtype=dtype))
 
 
-def test_tensors_are_the_ones_written(tmp_path: Path, write: Write) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_tensors_are_the_ones_written(tmp_path: Path, write: Write, dtype: torch.dtype) -> None:
     write(tmp_path, TENSORS)
-    tensors = load(tmp_path)
-    assert set(tensors) == set(TENSORS) - {"lm_head.weight"}
+    tensors = load(tmp_path, dtype)
+    assert set(tensors) == set(SHAPES)
     for name, tensor in tensors.items():
-        assert torch.equal(tensor, TENSORS[name])
-
-
-def test_float32_parameters_keep_their_precision(tmp_path: Path, write: Write) -> None:
-    write(tmp_path, TENSORS)
-    tensors = load(tmp_path, torch.bfloat16)
-    assert tensors["backbone.embedding.weight"].dtype == torch.bfloat16
-    for name in ("layer.mixer.A_log", "layer.mixer.dt_bias", "layer.mixer.D"):
-        assert tensors[name].dtype == torch.float32
-        assert torch.equal(tensors[name], TENSORS[name])
+        assert tensor.dtype == (dtype if "embedding" in name else torch.float32)
+        assert torch.equal(tensor.float(), TENSORS[name])
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
@@ -129,43 +123,36 @@ def test_two_tensors_of_one_name(tmp_path: Path, write: Write) -> None:
         read_headers(tmp_path, lambda name: "same")
 
 
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"layer.mixer.extra": torch.ones(2)}, "has no place"),
+        ({"layer.mixer.D": torch.ones(3)}, r"has shape \[3\].*\[2\]"),
+        *(({"layer.mixer.D": torch.ones(2, dtype=dtype)}, r"is \w+; expected")
+          for dtype in (torch.int64, torch.bool, torch.int8)),
+        *(({"layer.mixer.D": torch.tensor([value, 1.0])}, "holds NaN or infinity")
+          for value in (float("nan"), float("inf"), -float("inf"))),
+        *(({"layer.mixer.D": torch.tensor([value, 1.0])}, "holds a weight of size .*, which no training makes")
+          for value in (2e6, -1e10, 3e38)),
+    ],
+)  # fmt: skip
+def test_tensors_that_are_refused(
+    tmp_path: Path, write: Write, tensors: dict[str, Tensor], message: str
+) -> None:
+    path = write(tmp_path, TENSORS | tensors)
+    with refused(rf"{path.name}: tensor {next(iter(tensors))} {message}"):
+        load(tmp_path)
+
+
 def test_missing_tensor(tmp_path: Path, write: Write) -> None:
     write(tmp_path, {name: tensor for name, tensor in TENSORS.items() if name != "layer.mixer.D"})
-    with pytest.raises(
-        CheckpointError, match=r"tensor layer\.mixer\.D is missing; expected it with shape \[2\]"
-    ):
-        load(tmp_path)
-
-
-def test_extra_tensor(tmp_path: Path, write: Write) -> None:
-    path = write(tmp_path, TENSORS | {"layer.mixer.extra": torch.ones(2)})
-    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.extra has no place"):
-        load(tmp_path)
-
-
-def test_wrong_shape(tmp_path: Path, write: Write) -> None:
-    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(3)})
-    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.D has shape \[3\].*\[2\]"):
-        load(tmp_path)
-
-
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.int8])
-def test_wrong_dtype(tmp_path: Path, write: Write, dtype: torch.dtype) -> None:
-    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(2, dtype=dtype)})
-    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.D is \w+; expected"):
+    with refused(r"tensor layer\.mixer\.D is missing; expected it with shape \[2\]"):
         load(tmp_path)
 
 
 def test_sparse_tensor(tmp_path: Path) -> None:
     write_pickled(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(2).to_sparse()})
     with pytest.raises(CheckpointError, match=r"refused, .*_rebuild_sparse_tensor"):
-        load(tmp_path)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_not_finite(tmp_path: Path, write: Write, value: float) -> None:
-    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.tensor([value, 1.0])})
-    with pytest.raises(CheckpointError, match=rf"{path.name}: tensor layer\.mixer\.D holds NaN or infinity"):
         load(tmp_path)
 
 
@@ -225,19 +212,14 @@ def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
     assert trace.exists()
 
 
-def test_a_bare_pickle_runs_nothing(tmp_path: Path) -> None:
+def test_what_is_no_archive(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Intruder(trace)))
-    with pytest.raises(CheckpointError, match=r"older than torch 1\.6"):
+    with refused(r"older than torch 1\.6; download it, or save it with torch\.save"):
         read_headers(tmp_path)
     assert not trace.exists()
-
-
-def test_the_format_before_torch_1_6(tmp_path: Path) -> None:
     torch.save(TENSORS, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=False)
-    with pytest.raises(
-        CheckpointError, match=r"older than torch 1\.6; download it, or save it with torch\.save"
-    ):
+    with refused(r"older than torch 1\.6"):
         read_headers(tmp_path)
 
 
@@ -262,17 +244,17 @@ def test_a_tensor_larger_than_its_file(tmp_path: Path) -> None:
         read_headers(tmp_path)
 
 
-@pytest.mark.parametrize("shard", ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..\\x"])
-def test_shards_stay_in_the_folder(tmp_path: Path, shard: str) -> None:
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
-    with pytest.raises(CheckpointError, match="expected the name of a file next to the index"):
-        read_headers(tmp_path)
-
-
-@pytest.mark.parametrize("index", [{}, {"weight_map": []}, {"weight_map": {"a": 1}}])
-def test_index_without_map(tmp_path: Path, index: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        *(({"weight_map": {"a": shard}}, "expected the name of a file next to the index")
+          for shard in ("../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..\\x")),
+        *((index, "no weight_map") for index in ({}, {"weight_map": []}, {"weight_map": {"a": 1}})),
+    ],
+)  # fmt: skip
+def test_shards_stay_in_the_folder(tmp_path: Path, index: dict[str, Any], message: str) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(CheckpointError, match="no weight_map"):
+    with refused(message):
         read_headers(tmp_path)
 
 
@@ -318,14 +300,6 @@ def test_no_json_object(tmp_path: Path, text: str, message: str) -> None:
 def test_absent_json(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json: No such file"):
         read_json(tmp_path / "config.json")
-
-
-@pytest.mark.parametrize("value", [2e6, -1e10, 3e38])
-def test_a_weight_that_no_training_makes(tmp_path: Path, write: Write, value: float) -> None:
-    path = write(tmp_path, TENSORS | {"layer.mixer.D": torch.tensor([value, 1.0])})
-    message = rf"{path.name}: tensor layer\.mixer\.D holds a weight of size .*, which no training makes"
-    with pytest.raises(CheckpointError, match=message):
-        load(tmp_path)
 
 
 def test_every_flipped_bit_of_a_pickle_is_found(tmp_path: Path) -> None:

@@ -134,22 +134,6 @@ def test_oracle_in_bfloat16(
         assert (layer.conv.dtype, layer.ssm.dtype) == (bfloat16, torch.float32)
 
 
-def test_packed_sequences_in_bfloat16(
-    committed_oracles: Path, kernels: Kernels, bfloat16: torch.dtype
-) -> None:
-    model, ids, expected = oracle(committed_oracles, "two-groups", kernels, bfloat16)
-    sequences = [TokenSequence(ids[0, :n].numpy().astype(np.int32), np.arange(n)) for n in (5, 8, 2)]
-    for logits, one in zip(read_logits(model, sequences, 6), sequences, strict=True):
-        wanted = expected[0, : len(one.positions)]
-        np.testing.assert_allclose(logits, wanted, atol=BFLOAT16_TOLERANCE, rtol=0)
-
-
-def test_one_token_at_a_time(committed_oracles: Path, kernels: Kernels) -> None:
-    model, ids, expected = oracle(committed_oracles, "two-groups", kernels)
-    logits, _ = read(model, ids[:, :2], 1)
-    assert (logits - expected[:, :2]).abs().max() <= TOLERANCE
-
-
 @pytest.mark.parametrize("segment_tokens", [1000, 6])
 def test_packed_sequences_do_not_see_each_other(
     committed_oracles: Path, kernels: Kernels, segment_tokens: int
@@ -165,16 +149,6 @@ def test_packed_sequences_do_not_see_each_other(
     assert max(steps) <= segment_tokens
     for logits, n in zip(results, lengths, strict=True):
         np.testing.assert_allclose(logits, expected[0, :n], atol=TOLERANCE, rtol=0)
-
-
-def test_oracle_needs_the_carried_state(committed_oracles: Path, kernels: Kernels) -> None:
-    # otherwise the segmented oracle would prove little
-    model, ids, expected = oracle(committed_oracles, "long", kernels)
-    model.use_kernels(TORCH_KERNELS)
-    with torch.inference_mode():
-        hidden, _ = model(ids[:, 11:])
-        logits = model.score(hidden[0])
-    assert (logits - expected[0, 11:]).abs().max() > 10 * TOLERANCE
 
 
 # Part by part, against torch
