@@ -3,10 +3,6 @@
 import errno
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -160,40 +156,6 @@ def test_nothing_is_left_behind(folder: Path, other: ScannerModel, other_tokeniz
     save_checkpoint(folder, other, SETTINGS, other_tokenizer)
     assert sorted(path.name for path in folder.iterdir()) == before
     assert all(path.stat().st_nlink == 1 for path in folder.iterdir())
-
-
-PROGRAM = """
-import sys
-from spscanner_rag.checkpoint import load_checkpoint, save_checkpoint
-first, second = (load_checkpoint(folder) for folder in sys.argv[1:3])
-print("ready", flush=True)
-while True:
-    for loaded in (first, second):
-        save_checkpoint(sys.argv[3], loaded.model, loaded.settings, loaded.tokenizer)
-"""
-
-
-@pytest.mark.slow
-def test_sigkill_at_random_moments(
-    folder: Path,
-    other: ScannerModel,
-    other_tokenizer: Tokenizer,
-    model: ScannerModel,
-    tiny_tokenizer: Tokenizer,
-) -> None:
-    second, target = folder.parent / "second", folder.parent / "target"
-    save_checkpoint(second, other, SETTINGS, other_tokenizer)
-    save_checkpoint(target, model, SETTINGS, tiny_tokenizer)
-    wholes = [content(load_checkpoint(folder)), content(load_checkpoint(second))]
-    draw = random.Random(0)
-    for _ in range(20):
-        command = [sys.executable, "-c", PROGRAM, str(folder), str(second), str(target)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            time.sleep(draw.uniform(0, 0.2))
-            process.send_signal(signal.SIGKILL)
-        assert content(load_checkpoint(target)) in wholes
 
 
 @pytest.mark.parametrize(("place", "name"), [(save, "save_file"), (os, "fsync"), (os, "rename")])

@@ -120,7 +120,7 @@ def test_keys_without_effect_on_finished_weights_are_ignored(key: str) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        *(with_top(**{key: None}) for key in ("fused_add_norm", "attn_cfg", "architectures", "torch_dtype", "spscanner")),
+        *(with_top(**{key: None}) for key in ("fused_add_norm", "attn_cfg", "architectures", "spscanner")),
         with_top(d_intermediate=0),
         with_top(attn_layer_idx=[]),
         with_top(attn_layer_idx=None),

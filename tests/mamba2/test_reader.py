@@ -14,12 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.torch import load_file
-from torch import Tensor, nn
 
 from spscanner_rag.checkpoint import load_model
-from spscanner_rag.mamba2 import reader
-from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
+from spscanner_rag.mamba2 import backends, reader
+from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS
 from spscanner_rag.mamba2.model import SOFT_FEATURES, SOFT_SCORES, SURROUNDINGS, ScannerModel
 from spscanner_rag.mamba2.reader import PADDING_SHARE, TokenSequence, group_by_length, read_logits
 
@@ -237,47 +235,7 @@ def test_callback_runs_as_the_caller_does(plain: ScannerModel) -> None:
     assert states == [(False, True), (False, True)]
 
 
-# All in one row, with kernels of plain torch that take rows apart
-
-
-class Packing(Kernels):
-    """Every sequence of the one row by itself, from the state or from zeros."""
-
-    packs = True
-
-    def convolve(
-        self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        parts = []
-        for tokens, carried in runs(sequence_index, xBC.shape[1]):
-            out, after = super().convolve(conv1d, xBC[:, tokens], tail if carried else tail * 0, None)
-            parts.append(out)
-        return torch.cat(parts, dim=1), after
-
-    def scan(
-        self, operands: ScanOperands, state: Tensor, config: Mamba2Config, sequence_index: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        parts = []
-        for tokens, carried in runs(sequence_index, operands.x.shape[1]):
-            own = operands._replace(
-                **{name: getattr(operands, name)[:, tokens] for name in ("x", "dt", "B", "C")}
-            )
-            y, after = super().scan(own, state if carried else state * 0, config, None)
-            parts.append(y)
-        return torch.cat(parts, dim=1), after
-
-
-def runs(index: Tensor | None, tokens: int) -> list[tuple[slice, bool]]:
-    """Where each sequence of the row is, and whether it goes on from the state."""
-    if index is None:
-        return [(slice(0, tokens), True)]
-    assert index.dtype == torch.int32
-    assert index.shape == (1, tokens)
-    numbers, counts = torch.unique_consecutive(index[0], return_counts=True)
-    assert (numbers.diff() > 0).all()
-    ends = counts.cumsum(0).tolist()
-    starts = [0, *ends[:-1]]
-    return [(slice(a, b), n == 0) for a, b, n in zip(starts, ends, numbers.tolist(), strict=True)]
+# All in one row
 
 
 @settings(max_examples=60)
@@ -289,11 +247,12 @@ def runs(index: Tensor | None, tokens: int) -> list[tuple[slice, bool]]:
 def test_packed_equals_each_alone(
     models: dict[bool, ScannerModel], lengths: list[int], segment_tokens: int, with_channel: bool
 ) -> None:
+    pytest.importorskip("numba")
     model = models[with_channel]
     sequences = [sequence(tokens, seed, lexical=with_channel) for seed, tokens in enumerate(lengths)]
     steps: list[int] = []
     expected = [read_logits(model, [one], 1000)[0] for one in sequences]
-    model.use_kernels(Packing())
+    model.use_kernels(backends.choose_backend("numba", torch.device("cpu")).kernels)
     try:
         results = read_logits(model, sequences, segment_tokens, steps.append)
     finally:

@@ -132,20 +132,9 @@ def test_long_pieces_are_cut_at_lines_then_every_fifty_words(by_words: Reference
     assert_exact(line + line + long_line, units)
 
 
-def test_long_words_are_joined_with_single_spaces_too(by_words: ReferenceSegmenter) -> None:
-    units = by_words.segment(("z" * 30 + "\t ") * 100)
-    assert "".join(unit.model_text for unit in units) == " ".join(["z" * 30] * 50) * 2
-    assert all(len(unit.model_text) < 1000 for unit in units)
-
-
 def test_some_white_space_at_the_start_is_read(by_words: ReferenceSegmenter) -> None:
     (unit,) = by_words.segment("\n\xa0 \u2028 Some words.")
     assert unit == Unit(5, 16, "\u2028 Some words.")
-
-
-def test_fifty_words_are_not_too_long(by_words: ReferenceSegmenter) -> None:
-    text = "a  b\n" * 25
-    assert [unit.model_text for unit in by_words.segment(text)] == [text.rstrip()]
 
 
 @pytest.mark.parametrize(

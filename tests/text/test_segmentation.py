@@ -114,28 +114,6 @@ def test_a_run_without_a_sentence_end_is_capped(filler: str) -> None:
     assert len(units) <= 60_000 / 250 or filler == "w. "
 
 
-def test_a_cap_cuts_at_line_ends_first_then_clauses_then_words() -> None:
-    line, clause, word = "a table row, of words\n", "one clause of some words; ", "word "
-    assert all(part.endswith("words") for part in sentences(line * 200, max_characters=100))
-    assert all(part.endswith(";") for part in sentences(clause * 200, max_characters=100))
-    assert all(part.endswith("word") for part in sentences(word * 200, max_characters=100))
-
-
-@pytest.mark.parametrize(
-    "character",
-    [
-        "e\u0301\u0323", "👩\u200d👩\u200d👧\u200d👦", "👍🏽", "❤\ufe0f", "🇩🇪", "ᄀ\u1161\u11a8", "षि",
-        "🏴\U000e0067\U000e0062\U000e007f",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("limit", [16, 17, 50, 1000])
-def test_a_cap_does_not_tear_written_characters(character: str, limit: int) -> None:
-    text = character * (3 * limit)
-    for part in sentences(text, max_characters=limit):
-        assert len(part) % len(character) == 0
-        assert part.startswith(character)
-
-
 def test_combining_marks_alone_are_cut_anyway() -> None:
     text = "e" + "\u0301" * 5000
     assert_exact(text, SentenceSegmenter().segment(text))

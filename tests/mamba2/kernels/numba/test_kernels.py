@@ -1,7 +1,6 @@
 """The kernels that numba compiles, against plain torch and the original."""
 
 import json
-import multiprocessing
 import os
 import pickle
 import subprocess
@@ -15,7 +14,6 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from spscanner_rag import Scanner
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
@@ -336,18 +334,3 @@ def test_a_machine_that_lacks_something(
     assert np.ptp(logits) > 1e-3
     if not environment:
         assert logits == usual_logits
-
-
-def logits_in_a_worker(checkpoint: Path) -> list[float]:
-    scanner = Scanner.from_pretrained(checkpoint, dtype="float32", backend="numba")
-    logits: list[float] = scanner.scan(
-        "Who signed it?", "He signed the treaty. It rained. " * 50
-    ).logits.tolist()
-    return logits
-
-
-@pytest.mark.slow
-def test_a_spawned_worker(tiny_checkpoint: Path, usual_logits: list[float]) -> None:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply_async(logits_in_a_worker, (tiny_checkpoint,)).get(timeout=120)
-    np.testing.assert_allclose(found, usual_logits, atol=1e-4, rtol=0)
