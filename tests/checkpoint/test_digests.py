@@ -88,8 +88,11 @@ def test_other_weights_are_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "other"),
-    [('"reanchor_tokens": 256', '"reanchor_tokens": 257'), ('"rms_norm": true', '"norm_epsilon": 1e-3, "rms_norm": true')],
-)  # fmt: skip
+    [
+        ('"reanchor_tokens": 256', '"reanchor_tokens": 257'),
+        ('"rms_norm": true', '"norm_epsilon": 1e-3, "rms_norm": true'),
+    ],
+)
 def test_an_edited_configuration_is_refused(folder: Path, value: str, other: str) -> None:
     path = folder / "config.json"
     before = path.read_text()
