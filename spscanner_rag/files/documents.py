@@ -4,32 +4,18 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spscanner_rag.text.blocks import Block
 
 STANDARD_INPUT = "-"
 LONGEST_SECTION = 80
 """Characters of a heading that are shown beside a position."""
 
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-
-
-BlockKind = Literal["heading", "item", "fence", "header", "row"]
-"""A heading; a paragraph that stands apart, such as an item of a list; code or other text that is no prose; the
-header of a table; a row of a table."""
-
-
-class Block(NamedTuple):
-    """A stretch of a document that is no running text. The blocks of a document are in order and disjoint."""
-
-    start: int
-    end: int
-    kind: BlockKind
-    header: tuple[int, int] | None = None  # of a row: the span of its table's header
-    level: int = 0  # of a heading, from 1
-    title: str = ""  # of a heading: its words, without markup
 
 
 class PageStart(NamedTuple):

@@ -45,11 +45,11 @@ class ScannerModel(nn.Module):
     surroundings : bool, default False
         Whether the lexical scores of its surroundings are added too, each times a weight that depends on the
         unit's hidden state: evidence in a story spreads over more sentences than in a contract, and a scanner
-        that reads forwards has not seen those that follow. A ``ValueError`` without the lexical prior.
+        that reads forwards has not seen those that follow. It needs the lexical prior.
     soft : bool, default False
         Whether words that mean the same count too: numbers of each token's match are added, through a learned
         layer, to its embedding, and further scores of each unit to its logit, weighed as those of its
-        surroundings. A ``ValueError`` without the three parts above.
+        surroundings. It needs the three parts above.
     head : bool, default True
         Whether there is a relevance head; without it the model only gives hidden states.
     """
@@ -65,12 +65,6 @@ class ScannerModel(nn.Module):
         head: bool = True,
     ) -> None:
         super().__init__()
-        if surroundings and not lexical_prior:
-            raise ValueError("surroundings without lexical_prior; expected both, or the prior alone")
-        if soft and not (match_embedding and surroundings):
-            raise ValueError(
-                "soft without match_embedding, lexical_prior and surroundings; expected all four"
-            )
         self.config = config
         self.kernels: Kernels = TORCH_KERNELS
         self.backbone = Backbone(config)

@@ -9,7 +9,7 @@ What is "read" is in a unit's ``model_text``, and only what is scored is in its 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from spscanner_rag.text.units import Unit, cut_long, trimmed
 
@@ -21,28 +21,20 @@ LONGEST_READ_WITH = 600
 bound, a page of nothing but headings would be one unit, and the header of a long table most of what is read."""
 
 
-class Block(Protocol):
-    """A stretch of a text that is no running text; see `spscanner_rag.files.documents.Block`."""
+BlockKind = Literal["heading", "item", "fence", "header", "row"]
+"""A heading; a paragraph that stands apart, such as an item of a list; code or other text that is no prose; the
+header of a table; a row of a table."""
 
-    @property
-    def start(self) -> int:
-        """Its first character."""
-        ...
 
-    @property
-    def end(self) -> int:
-        """Behind its last character."""
-        ...
+class Block(NamedTuple):
+    """A stretch of a text that is no running text. The blocks of a text are in order and disjoint."""
 
-    @property
-    def kind(self) -> str:
-        """Heading, item, fence, header or row."""
-        ...
-
-    @property
-    def header(self) -> tuple[int, int] | None:
-        """Of a row, the span of its table's header."""
-        ...
+    start: int
+    end: int
+    kind: BlockKind
+    header: tuple[int, int] | None = None  # of a row: the span of its table's header
+    level: int = 0  # of a heading, from 1
+    title: str = ""  # of a heading: its words, without markup
 
 
 @runtime_checkable
@@ -52,12 +44,10 @@ class StructuredText(Protocol):
     @property
     def text(self) -> str:
         """The text."""
-        ...
 
     @property
     def blocks(self) -> Sequence[Block]:
         """Its blocks."""
-        ...
 
 
 def segment_blocks(text: str, blocks: Sequence[Block], cut: Callable[[str], Sequence[Unit]]) -> list[Unit]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,7 +85,9 @@ def check_counter(count_tokens: object) -> None:
             f"count_tokens: got {type(count_tokens).__name__}; expected a callable str -> int or the name of "
             'a tiktoken encoding: pass for example "o200k_base"'
         )
-    names = _tiktoken().list_encoding_names()
+    import tiktoken
+
+    names = tiktoken.list_encoding_names()
     if count_tokens not in names:
         raise ValueError(
             f"count_tokens: got {count_tokens!r}; expected a callable or a tiktoken encoding: "
@@ -95,11 +96,12 @@ def check_counter(count_tokens: object) -> None:
 
 
 def _load_encoding(name: str) -> "tiktoken.Encoding":
+    import tiktoken
+
     check_counter(name)
     try:
         with _bundled_cache(name), _offline():
-            encoding: tiktoken.Encoding = _tiktoken().get_encoding(name)
-            return encoding
+            return tiktoken.get_encoding(name)
     except OSError as error:  # requests' errors are OSErrors too
         reason = "HF_HUB_OFFLINE is set" if network_is_off() else type(error).__name__
         raise OSError(
@@ -161,13 +163,3 @@ def _llama_index_cache(file_name: str | None) -> Path | None:
         if (folder / file_name).is_file():
             return folder
     return None
-
-
-def _tiktoken() -> ModuleType:
-    try:
-        import tiktoken
-    except ImportError as error:
-        raise ImportError(
-            "counting with an encoding name needs tiktoken: `pip install tiktoken`, or pass a callable"
-        ) from error
-    return tiktoken

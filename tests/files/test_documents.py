@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.documents import Block, PageStart, TextFile, name_of
+from spscanner_rag.files.documents import PageStart, TextFile, name_of
+from spscanner_rag.text.blocks import Block
 
 
 def test_lines_end_at_lf_crlf_and_cr() -> None:

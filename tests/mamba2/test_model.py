@@ -389,11 +389,6 @@ def test_surroundings_are_silent_at_first() -> None:
         torch.testing.assert_close(model.score(hidden, prior), model.score(hidden, without))
 
 
-def test_surroundings_need_the_prior() -> None:
-    with pytest.raises(ValueError, match="surroundings without lexical_prior"):
-        ScannerModel(CONFIG, surroundings=True)
-
-
 # The soft channel
 
 WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
@@ -449,12 +444,6 @@ def test_match_features_exactly_when_there_is_a_soft_channel(has: bool) -> None:
     expected = "got no match features .* a soft channel" if has else "got match features .* no soft channel"
     with pytest.raises(ValueError, match=expected):
         model(ids, match_classes=torch.zeros_like(ids), match_features=features)
-
-
-@pytest.mark.parametrize("without", WITH_SURROUNDINGS)
-def test_the_soft_channel_needs_the_others(without: str) -> None:
-    with pytest.raises(ValueError, match=r"expected (both|all four)"):
-        ScannerModel(CONFIG, **(WITH_SURROUNDINGS | {without: False}), soft=True)
 
 
 def test_score_of_no_unit() -> None:

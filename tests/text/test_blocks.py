@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.files.documents import Block
 from spscanner_rag.files.readers.markdown import blocks_of
-from spscanner_rag.text.blocks import LONGEST_READ_WITH, LONGEST_UNIT, segment_blocks
+from spscanner_rag.text.blocks import LONGEST_READ_WITH, LONGEST_UNIT, Block, segment_blocks
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
 

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from spscanner_rag.files.documents import Block, Converted
+from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.text_builder import decoded
+from spscanner_rag.text.blocks import Block
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

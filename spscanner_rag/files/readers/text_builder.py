@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spscanner_rag.files.documents import Block, BlockKind, Converted
+from spscanner_rag.files.documents import Converted
+from spscanner_rag.text.blocks import Block, BlockKind
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
 LONGEST_TITLE = 300

@@ -155,34 +155,19 @@ def spread(typing, number):
     return vector(types.float32), code
 
 
-@intrinsic
-def product(typing, one, other):
-    """The product of two vectors, number by number."""
+def _arithmetic(instruction, flags=()):
+    """An instruction on two vectors, number by number."""
 
-    def code(context, builder, signature, arguments):
-        return builder.fmul(*arguments, flags=_FLAGS)
+    def apply(typing, one, other):
+        def code(context, builder, signature, arguments):
+            return getattr(builder, instruction)(*arguments, flags=flags)
 
-    return vector(vector, vector), code
+        return vector(vector, vector), code
 
-
-@intrinsic
-def total(typing, one, other):
-    """The sum of two vectors, number by number."""
-
-    def code(context, builder, signature, arguments):
-        return builder.fadd(*arguments, flags=_FLAGS)
-
-    return vector(vector, vector), code
+    return intrinsic(apply)
 
 
-@intrinsic
-def quotient(typing, one, other):
-    """One vector divided by another, number by number."""
-
-    def code(context, builder, signature, arguments):
-        return builder.fdiv(*arguments)
-
-    return vector(vector, vector), code
+product, total, quotient = _arithmetic("fmul", _FLAGS), _arithmetic("fadd", _FLAGS), _arithmetic("fdiv")
 
 
 @intrinsic
