@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.mamba2 import forks
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scanner import Scanner
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -245,3 +248,30 @@ def test_a_preloaded_worker_of_gunicorn_answers(tmp_path: Path) -> None:
     in_a_fork, difference = json.loads(run("", tmp_path, python=GUNICORN))
     assert in_a_fork
     assert difference < 1e-5
+
+
+def test_one_thread_stays_one_thread_and_other_systems_need_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(forks, "_alone", False)
+    monkeypatch.setattr(forks.torch, "set_num_threads", calls.append)
+    for threads, expected in ((1, []), (3, [1])):
+        monkeypatch.setattr(forks.torch, "get_num_threads", lambda threads=threads: threads)
+        forks._compute_alone()
+        assert calls == expected
+    registered: list[Any] = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: registered.append(hooks))
+    forks.compute_in_forks.__wrapped__()
+    assert registered == [{"after_in_child": forks._compute_alone}]
+    monkeypatch.delattr(os, "register_at_fork")
+    forks.compute_in_forks.__wrapped__()
+    assert len(registered) == 1
+
+
+def test_registered_once(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[Any] = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: registered.append(hooks))
+    tiny_scanner.scan("who signed", "He signed it. It rained.")
+    tiny_scanner.scan("who signed", "He signed it. It rained.")
+    assert registered == []  # when the scanner was loaded

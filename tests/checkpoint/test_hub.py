@@ -1,4 +1,4 @@
-"""Downloads: what is asked of the Hub client, and every failure in one line without the token."""
+"""Finding checkpoints: local folders, the bundled one, the Hub; failures are one line without the token."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,130 @@ import huggingface_hub
 import pytest
 from huggingface_hub import errors
 
-from spscanner_rag.checkpoint import hub
-from spscanner_rag.checkpoint.file_access import CheckpointError
+from spscanner_rag.checkpoint import (
+    CheckpointError,
+    hub,
+    load_checkpoint,
+    locate,
+)
+from spscanner_rag.mamba2.model import ScannerModel
+from tests.checkpoint.conftest import COMMIT, assert_same_weights, fill_cache
+
+
+def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "_BUNDLED", folder)
+    assert locate(None) == folder
+    assert load_checkpoint().source == "default"
+
+
+def test_the_bundled_checkpoint_by_name(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "_BUNDLED", folder)
+    monkeypatch.chdir(tmp_path)
+    assert locate("default") == folder
+    (tmp_path / "default").mkdir()  # a folder that is called so is meant
+    assert locate("default") == Path("default")
+
+
+def test_the_bundled_checkpoint_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "_BUNDLED", tmp_path / "default")
+    with pytest.raises(
+        CheckpointError, match="the bundled checkpoint is missing; install spscanner-rag again"
+    ):
+        locate(None)
+
+
+def test_a_local_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert locate(str(folder)) == folder
+    assert locate(folder) == folder
+    monkeypatch.chdir(folder.parent)
+    assert locate("ours") == Path("ours")
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert locate("~/ours") == folder
+
+
+@pytest.mark.parametrize("name", ["./absent", "/absent/folder", "a/b/c", Path("absent")])
+def test_an_absent_folder(name: str | Path) -> None:
+    with pytest.raises(CheckpointError, match=f"{name}: no such folder; expected the folder of a checkpoint"):
+        locate(name)
+
+
+def test_a_file_instead_of_a_folder(folder: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"config\.json: a file; expected the folder"):
+        locate(folder / "config.json")
+
+
+@pytest.mark.parametrize("name", ["", 17, b"x"])
+def test_no_name(name: Any) -> None:
+    with pytest.raises(CheckpointError, match="expected a folder, a Hub id owner/name, or None"):
+        locate(name)
+
+
+def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerModel) -> None:
+    snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
+    loaded = load_checkpoint(
+        "owner/name", cache_dir=tmp_path / "cache", local_files_only=True, token="hf_secret"
+    )
+    assert_same_weights(loaded.model, model)
+    assert (loaded.source, loaded.folder) == ("owner/name", snapshot)
+    assert "hf_secret" not in repr(loaded)
+
+
+def test_a_hub_id_from_the_cache_with_pickled_weights(published: Path, tmp_path: Path) -> None:
+    snapshot = published.rename(fill_cache(tmp_path / "cache", "owner/name"))
+    assert locate("owner/name", cache_dir=tmp_path / "cache", local_files_only=True) == snapshot
+
+
+def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
+    snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
+    options: dict[str, Any] = {"cache_dir": tmp_path / "cache", "local_files_only": True}
+    assert locate("owner/name", revision=COMMIT, **options) == snapshot
+    with pytest.raises(CheckpointError, match="at revision 'v2', and the network is off"):
+        locate("owner/name", revision="v2", **options)
+
+
+def test_pickled_weights_are_fetched_only_if_there_are_no_others(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def answer(repository: str, **kwargs: Any) -> str:
+        asked.append((kwargs["revision"], kwargs["allow_patterns"]))
+        return str(found)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", answer)
+    found = folder
+    locate("owner/name", revision="v1")
+    assert [revision for revision, _ in asked] == ["v1"]
+    assert "pytorch_model.bin" not in asked[0][1]
+    assert {"config.json", "tokenizer.json", "model.safetensors"} <= set(asked[0][1])
+    found = tmp_path / COMMIT
+    found.mkdir()
+    locate("owner/name", revision="v1")
+    assert [revision for revision, _ in asked] == ["v1", "v1", COMMIT]
+    assert "pytorch_model.bin" in asked[2][1]
+
+
+def test_an_option_that_does_not_exist(folder: Path) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tokne'"):
+        locate(folder, tokne="hf_secret")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tokne'"):
+        load_checkpoint(folder, tokne="hf_secret")  # type: ignore[call-arg]
+
+
+def test_a_hub_id_with_the_network_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def off(*args: Any, **kwargs: Any) -> str:
+        raise errors.OfflineModeIsEnabled(f"offline, with {kwargs['token']}")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", off)
+    with pytest.raises(
+        CheckpointError, match=r"cannot get owner/name.*not.* in the cache.*pass a local folder"
+    ) as e:
+        load_checkpoint("owner/name", token="hf_secret")
+    assert "hf_secret" not in str(e.value)
+    assert "\n" not in str(e.value)
+
 
 SECRET = "hf_very_secret"
 

@@ -1,4 +1,6 @@
-"""BM25 of surroundings: rare stems are looked up where they stand, with the scores of looking everywhere."""
+"""BM25 of surroundings and of whole texts."""
+
+import math
 
 import numpy as np
 import pytest
@@ -6,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.lexical import bm25
-from spscanner_rag.lexical.bm25 import mean_words, scores_around, sums_around
-from spscanner_rag.lexical.postings import QueryCounts, count_stems, merged, text_postings
+from spscanner_rag.lexical.bm25 import mean_words, scores_around, sums_around, text_scores
+from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.match import LexicalStatistics, MatchOptions, lexical_scores, match_query
+from spscanner_rag.lexical.postings import QueryCounts, count_stems, counts_of_texts, merged, text_postings
+from spscanner_rag.lexical.words import index_words
 
 texts_of_words = st.lists(
     st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=12), min_size=1, max_size=4
@@ -53,3 +58,101 @@ def test_a_rare_stem_does_not_cost_the_whole_text(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(bm25, "sums_around", watch)
     assert len(list(scores_around(counts, np.array([0.7, 1.3, 2.9]), means))) == 3
     assert len(summed) == 3  # the units' words for each size, and nothing for each stem
+
+
+NO_TOKENS = np.zeros(0, np.int32)
+COMPARED = MatchOptions(surroundings=True, texts=True)
+QUERY = "Who repaired the lighthouse at Saltmere?"
+TEXTS = [
+    ["The lighthouse stands on a rock. ", "It was repaired in May. ", "Saltmere paid for it."],
+    ["A lighthouse needs oil. ", "Somebody carried it up."],
+    ["Soup is cooked slowly. ", "Salt comes last. "],
+]
+
+
+def collection(texts: list[list[str]]) -> CollectionIndex:
+    return CollectionIndex.of(texts)
+
+
+def losses(texts: list[list[str]], query: str = QUERY, options: MatchOptions = COMPARED) -> list[float]:
+    """What each text's whole loses to the best one."""
+    statistics = collection(texts).statistics(query, options)
+    return [
+        match_query(index_words(text), query, NO_TOKENS, NO_TOKENS, options, statistics).text_score
+        for text in texts
+    ]
+
+
+def test_the_text_with_more_of_the_question_loses_less() -> None:
+    found = losses(TEXTS)
+    assert found[0] == pytest.approx(0, abs=1e-9)
+    assert 0 > found[1] > found[2]
+
+
+def test_a_score_is_the_whole_text_s_and_its_best_unit_s() -> None:
+    index = collection(TEXTS)
+    asked = index.asked(QUERY)
+    scores = lexical_scores(asked, COMPARED)
+    statistics = scores.statistics.texts
+    assert statistics is not None
+    lengths = [sum(len(index_words([unit]).numbers) for unit in text) for text in TEXTS]
+    stems = [{"repair": 1, "lighthous": 1, "saltmer": 1}, {"lighthous": 1}, {}]
+    rarity = {"repair": 1, "lighthous": 2, "saltmer": 1}
+    mean = sum(lengths) / 3
+    whole = [
+        sum(
+            math.log1p((3 - rarity[stem] + 0.5) / (rarity[stem] + 0.5))
+            * times
+            * 2.5
+            / (times + 1.5 * (0.25 + 0.75 * length / mean))
+            for stem, times in own.items()
+        )
+        for own, length in zip(stems, lengths, strict=True)
+    ]
+    z = (np.array(whole) - np.mean(whole)) / np.std(whole)
+    units = np.mean(scores.standardized(), axis=0)  # none is above 4 here
+    assert max(map(np.max, scores.standardized())) < 4
+    best = [units[:3].max(), units[3:5].max(), units[5:].max()]
+    found = text_scores(scores.counts, scores.standardized(), statistics)
+    np.testing.assert_allclose(found, z + best)
+    assert statistics.best == pytest.approx(found.max())
+
+
+def test_counts_of_texts_are_sums_over_their_units() -> None:
+    counts = collection([["a fox and a fox", "the fox"], [], ["hens", "the fox"]]).asked("fox hens").counts()
+    texts = counts_of_texts(counts)
+    found = {
+        (int(text), int(stem)): int(times)
+        for text, stem, times in zip(texts.units, texts.stems, texts.times, strict=True)
+    }
+    assert found == {(0, 0): 3, (2, 0): 1, (2, 1): 1}
+    assert texts.words_per_unit.tolist() == [7, 0, 3]
+
+
+@pytest.mark.parametrize("texts", [TEXTS[:1], [[]], [], [["One text. "], []]])
+def test_nothing_to_compare(texts: list[list[str]]) -> None:
+    statistics = collection(texts).statistics(QUERY, COMPARED)
+    assert (statistics.texts is None) == (len(texts) < 2)
+    assert losses(texts) == [0.0] * len(texts)
+
+
+def test_only_where_the_checkpoint_asks_for_it() -> None:
+    statistics: LexicalStatistics = collection(TEXTS).statistics(QUERY, MatchOptions(surroundings=True))
+    assert statistics.texts is None
+    assert losses(TEXTS, options=MatchOptions(surroundings=True)) == [0.0, 0.0, 0.0]
+
+
+WORDS = st.lists(st.sampled_from("lighthouse repaired saltmere salt soup the".split()), max_size=8).map(
+    " ".join
+)
+
+
+@given(st.lists(st.lists(WORDS, max_size=4), min_size=2, max_size=5), st.randoms(use_true_random=False))
+def test_no_text_is_above_the_best_and_the_order_does_not_matter(
+    texts: list[list[str]], random: object
+) -> None:
+    found = losses(texts)
+    assert max(found) == pytest.approx(0, abs=1e-9)
+    order = list(range(len(texts)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(losses([texts[i] for i in order]), [found[i] for i in order], atol=1e-9)

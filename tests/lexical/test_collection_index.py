@@ -15,10 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.lexical import collection_index
-from spscanner_rag.lexical.bm25 import REACH
-from spscanner_rag.lexical.collection_index import CollectionIndex
+from spscanner_rag.lexical.bm25 import REACH, standardized
+from spscanner_rag.lexical.collection_index import N_SCORES, CollectionIndex, TextRanking
 from spscanner_rag.lexical.languages import STOP_WORDS
-from spscanner_rag.lexical.match import PLAIN_MATCH, LexicalStatistics, MatchOptions, match_query
+from spscanner_rag.lexical.match import (
+    PLAIN_MATCH,
+    LexicalStatistics,
+    MatchOptions,
+    lexical_scores,
+    match_query,
+)
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems, query_words, stems_of
 
@@ -274,3 +280,35 @@ def test_threads_add_and_ask() -> None:
     assert not errors
     assert len(index) == 120
     assert index.statistics("ship", PLAIN_MATCH).idf[0] == pytest.approx(np.log1p(120.5 / 120.5))
+
+
+TEXTS = [
+    ["Anna went home. ", "It was cold. "],
+    [],
+    ["The ship left. ", "The storm took the ship. ", "Anna was on the ship."],
+    ["Soup is hot. "],
+    ["A ship is a boat. ", "Boats float. "],
+]
+RANKED_QUERY = "Was Anna on the ship?"
+
+
+def test_a_text_has_the_sum_of_its_best_unit() -> None:
+    index = CollectionIndex.of(TEXTS)
+    ranking = TextRanking.of(index.asked(RANKED_QUERY))
+    assert sorted(ranking.texts) == [0, 2, 4]
+    assert [len(ranking.scores_of(text)) for text in range(len(TEXTS))] == [len(units) for units in TEXTS]
+    assert ranking.best.tolist() == [ranking.scores_of(text).max() for text in ranking.texts]
+    assert ranking.best.tolist() == sorted(ranking.best, reverse=True)
+    bm25 = lexical_scores(index.asked(RANKED_QUERY), MatchOptions(surroundings=True)).bm25
+    assert len(bm25) == N_SCORES
+    np.testing.assert_allclose(ranking.unit_scores, sum(map(standardized, bm25)))
+    expected = [
+        (str(text), score / N_SCORES) for text, score in zip(ranking.texts, ranking.best, strict=True)
+    ]
+    assert index.best_texts(RANKED_QUERY) == expected
+
+
+@pytest.mark.parametrize("texts", [[], [[]], TEXTS])
+def test_nothing_matches(texts: list[list[str]]) -> None:
+    ranking = TextRanking.of(CollectionIndex.of(texts).asked("volcano"))
+    assert len(ranking.texts) == len(ranking.best) == 0

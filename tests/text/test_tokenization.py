@@ -1,4 +1,4 @@
-"""Token ids in pieces as of the whole, and unit ends by both rules."""
+"""Token ids in pieces as of the whole, unit ends by both rules, and tokenizers that fail."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from spscanner_rag.text.segmentation import SentenceSegmenter
-from spscanner_rag.text.tokenization import LONGEST_PIECE, tokenize_question, tokenize_units
+from spscanner_rag.text.tokenization import (
+    LONGEST_PIECE,
+    encode,
+    token_counter,
+    tokenize_question,
+    tokenize_units,
+)
 from spscanner_rag.text.units import Unit, readable
 
 PROSE = """The keeper of the lighthouse wrote the date in his book; he signed the treaty on 14 May 1911.
@@ -323,3 +329,42 @@ def test_bad_settings_are_refused(tiny_tokenizer: Tokenizer) -> None:
     silent.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     with pytest.raises(ValueError, match="gives no tokens for a text of 4 characters"):
         tokenize_units(silent, as_units("text"), "contained")
+
+
+@pytest.fixture
+def panicking(tiny_tokenizer: Tokenizer) -> Tokenizer:
+    """Loads, but panics on any text: its pieces have no length."""
+    tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
+    tokenizer.pre_tokenizer = pre_tokenizers.FixedLength(length=0)
+    return tokenizer
+
+
+def test_a_panic_is_an_ordinary_error_everywhere(panicking: Tokenizer) -> None:
+    message = "the tokenizer fails on a text of .* characters .*non-zero.*; use the tokenizer that"
+    with pytest.raises(ValueError, match=message):
+        encode(panicking, "a b")
+    with pytest.raises(ValueError, match=message):
+        tokenize_question(panicking, "a b")
+    with pytest.raises(ValueError, match=message):
+        token_counter(panicking)("a b")
+    with pytest.raises(ValueError, match=message):
+        tokenize_units(panicking, [Unit(0, 3, "a b")], "last_character")
+
+
+def test_an_error_of_the_library() -> None:
+    tokenizer = Tokenizer(models.WordLevel({"a": 0}, unk_token="[UNK]"))
+    with pytest.raises(ValueError, match=r"the tokenizer fails on a text of 1 characters .*UNK"):
+        encode(tokenizer, "b")
+
+
+def test_an_interrupt_is_passed_on(tiny_tokenizer: Tokenizer) -> None:
+    class Interrupted:
+        def encode(self, *_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode(Interrupted(), "a")  # type: ignore[arg-type]
+
+
+def test_a_lone_surrogate(tiny_tokenizer: Tokenizer) -> None:
+    assert encode(tiny_tokenizer, "\ud800").ids == encode(tiny_tokenizer, "\ufffd").ids

@@ -1,4 +1,4 @@
-"""Running headers and footers are found where they repeat, and nothing else is."""
+"""Pages: repeated headers and footers are found, and nothing else is; whether a sentence goes on over a break."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.text.pages import FEWEST_PAGES, LONGEST_LINE, page_bodies
+from spscanner_rag.text.pages import FEWEST_PAGES, LONGEST_LINE, page_bodies, sentence_goes_on
 
 BODIES = [
     "The well was dry.\nNobody knew why.",
@@ -94,3 +94,34 @@ def test_bodies_are_spans_between_whole_lines(pages: list[str]) -> None:
         assert page[start:end].strip() or not page.strip() or (start, end) == (0, len(page))
         left_out = page[:start].strip().splitlines() + page[end:].strip().splitlines()
         assert len([line for line in left_out if line.strip()]) <= 6
+
+
+FULL_LINES = "\nline as long as this\nline as long as these\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "goes_on"),
+    [
+        ("He left for the", "harbour in May.", True),
+        ("He left for the \n", "\n harbour in May.", True),
+        ("He met the mayor,", "Mr Moore, there.", True),
+        ("It was well-", "known.", True),
+        ("He said (in the", '"old" town) no.', True),
+        ("He left.", "it rained.", False),
+        ("He left.”", "and more", False),
+        ("Chapter One", "The harbour was old.", False),
+        ("Did he leave?", "Nobody knew.", False),
+        ("The towns are", "- Elm", False),
+        ("The towns are", "1. Elm", False),
+        ("The towns are", "2.1 Elm", False),
+        ("The towns are", "a) Elm", False),
+        (f"{FULL_LINES}He was met there by", f"Captain Moore of the{FULL_LINES}", True),
+        (f"{FULL_LINES}Notes", f"Captain Moore of the{FULL_LINES}", False),
+        (f"{FULL_LINES}He was met there by", f"Notes{FULL_LINES}", False),
+        ("", "harbour", False),
+        ("The", "  ", False),
+        ("...", "...", False),
+    ],
+)  # fmt: skip
+def test_whether_a_sentence_goes_on(before: str, after: str, goes_on: bool) -> None:
+    assert sentence_goes_on(before, after) is goes_on
