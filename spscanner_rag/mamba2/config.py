@@ -39,81 +39,33 @@ _LARGEST_HIGH: Final = 3e38
 class Mamba2Config:
     """Sizes and switches of a Mamba-2 backbone; names and defaults of ``mamba_ssm``.
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the residual stream.
-    n_layer : int
-        Number of blocks.
-    vocab_size : int
-        Token ids are below this number.
-    pad_vocab_size_multiple : int, default 8
-        The embedding has ``vocab_size`` rows, rounded up to a multiple of this.
-    rms_norm : bool, default True
-        RMS norm before each block. False (layer norm) is not supported.
-    residual_in_fp32 : bool, default True
-        Keep the residual stream in float32 whatever the dtype of the weights.
-    tie_embeddings : bool, default True
-        Whether the language-model head shares the embedding. That head is never computed here.
-    norm_epsilon : float, default 1e-5
-        Added to the mean square in every RMS norm, the gated one included. ``mamba_ssm`` always uses 1e-5;
-        transformers' ``layer_norm_epsilon`` may differ.
-    d_state : int, default 128
-        Size of the state of one channel.
-    d_conv : int, default 4
-        Width of the causal convolution, in tokens.
-    expand : int, default 2
-        ``d_inner = expand * d_model``.
-    headdim : int, default 64
-        Channels per head.
-    ngroups : int, default 1
-        Groups of heads that share B and C, and groups of channels of the gated RMS norm.
-    D_has_hdim : bool, default False
-        One skip weight per channel instead of one per head.
-    rmsnorm : bool, default True
-        Gated RMS norm after the state space; without it the output is only multiplied by the gate.
-    norm_before_gate : bool, default False
-        Normalize first and gate then, instead of the other way round.
-    dt_limit : tuple of two floats, default (0, infinity)
-        The time step is clamped to this range, after its softplus. The first is at most 1,000.
-    bias : bool, default False
-        Biases in ``in_proj`` and ``out_proj``.
-    conv_bias : bool, default True
-        Bias in the convolution.
-    chunk_size : int, default 256
-        Tokens per chunk of the fused kernels, at most 65,536. Changes the order of sums only.
-
-    Raises
-    ------
-    ValueError
-        For a value of the wrong type or out of range, for sizes that do not divide, and for layer norm;
-        the message names the key.
-
-    Notes
-    -----
-    Source: ``mamba_ssm/models/config_mamba.py`` and ``mamba_ssm/modules/mamba2.py`` of state-spaces/mamba.
+    Raises ``ValueError`` for a value of the wrong type or out of range, for sizes that do not divide, and for
+    layer norm; the message names the key. Source: ``mamba_ssm/models/config_mamba.py`` and
+    ``mamba_ssm/modules/mamba2.py`` of state-spaces/mamba.
     """
 
-    d_model: int
+    d_model: int  # width of the residual stream
     n_layer: int
-    vocab_size: int
-    pad_vocab_size_multiple: int = 8
-    rms_norm: bool = True
-    residual_in_fp32: bool = True
-    tie_embeddings: bool = True
-    norm_epsilon: float = 1e-5
-    d_state: int = 128
-    d_conv: int = 4
-    expand: int = 2
-    headdim: int = 64
-    ngroups: int = 1
-    D_has_hdim: bool = False
-    rmsnorm: bool = True
-    norm_before_gate: bool = False
-    dt_limit: tuple[float, float] = (0.0, math.inf)
-    bias: bool = False
+    vocab_size: int  # token ids are below this number
+    pad_vocab_size_multiple: int = 8  # the embedding has `vocab_size` rows, rounded up to a multiple of this
+    rms_norm: bool = True  # RMS norm before each block; layer norm is not supported
+    residual_in_fp32: bool = True  # keep the residual stream in float32 whatever the dtype of the weights
+    tie_embeddings: bool = True  # of the language-model head, which is never computed here
+    norm_epsilon: float = 1e-5  # added to the mean square in every RMS norm; `mamba_ssm` always uses 1e-5
+    d_state: int = 128  # size of the state of one channel
+    d_conv: int = 4  # width of the causal convolution, in tokens
+    expand: int = 2  # d_inner = expand * d_model
+    headdim: int = 64  # channels per head
+    ngroups: int = 1  # groups of heads that share B and C, and of channels of the gated RMS norm
+    D_has_hdim: bool = False  # one skip weight per channel instead of one per head
+    rmsnorm: bool = (
+        True  # gated RMS norm after the state space; else the output is only multiplied by the gate
+    )
+    norm_before_gate: bool = False  # normalize first and gate then, instead of the other way round
+    dt_limit: tuple[float, float] = (0.0, math.inf)  # the time step is clamped to this after its softplus
+    bias: bool = False  # in `in_proj` and `out_proj`
     conv_bias: bool = True
-    chunk_size: int = 256
+    chunk_size: int = 256  # tokens per chunk of the fused kernels; changes the order of sums only
 
     def __post_init__(self) -> None:
         """Refuse invalid values; the message names the key of ``config.json``."""

@@ -1,12 +1,9 @@
 """The index of a collection: equal to counting all its texts at once, however they were added."""
 
 import copy
-import itertools
-import math
 import pickle
 import re
 import threading
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +24,7 @@ from spscanner_rag.lexical.match import (
 )
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems, query_words, stems_of
+from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems, windows
 
 WORDS = ["ship", "ships", "boat", "Anna", "snow", "storm", "the", "a"]
 QUERY = "Did Anna see the ship or a storm?"
@@ -50,25 +48,6 @@ SOFT = MatchOptions(surroundings=True, vectors=VECTORS)
 AROUND = MatchOptions(surroundings=True)
 
 
-def stems(text: str) -> list[str]:
-    return stems_of(re.findall(r"\w+", text.lower()))
-
-
-def windows(parts: Sequence[Sequence[str]], reach: int) -> list[str]:
-    """The text around each unit, which ends where its text does."""
-    return [" ".join(part[max(0, i - reach) : i + reach + 1]) for part in parts for i in range(len(part))]
-
-
-def slow_bm25(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]) -> list[float]:
-    bags = [Counter(stems(text)) for text in windows(parts, reach)]
-    mean = max(sum(bag.total() for bag in bags) / max(len(bags), 1), 1)
-    norms = [1.5 * (0.25 + 0.75 * bag.total() / mean) for bag in bags]
-    return [
-        sum(rarity * bag[stem] * 2.5 / (bag[stem] + norm) for stem, rarity in idf.items())
-        for bag, norm in zip(bags, norms, strict=True)
-    ]
-
-
 def slow_soft(parts: Sequence[Sequence[str]], reach: int, idf: dict[str, float]) -> list[float]:
     return [
         sum(rarity * max((slow_similarity(q, v) for v in re.findall(r"\w+", text.lower())), default=0)
@@ -81,17 +60,6 @@ def slow_similarity(q: str, v: str) -> float:
     if stems_of([q]) == stems_of([v]):
         return 1.0
     return 0.0 if v in STOP_WORDS else float(VECTORS.similarities([q], [v])[0, 0])
-
-
-def slow_idf(n: int, frequency: float) -> float:
-    return math.log(1 + (n - min(n, frequency) + 0.5) / (min(n, frequency) + 0.5))
-
-
-def slow_moments(scores: list[float], least: int, reach: int) -> tuple[float, float]:
-    same = all(abs(a - b) <= 1e-9 for a, b in itertools.pairwise(scores))
-    added = [0.0] * (least - len(scores)) if not (reach and same) else []
-    values = np.array(scores + added or [0.0])
-    return float(values.mean()), float(values.std())
 
 
 def assert_right(found: LexicalStatistics, parts: Sequence[Sequence[str]], least: int) -> None:

@@ -20,6 +20,7 @@ from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.lexical.words import index_words, query_stems
 from spscanner_rag.text.tokenization import tokenize_units
 from spscanner_rag.text.units import Unit
+from tests.lexical.slow_bm25 import slow_bm25, slow_idf, slow_moments, stems
 
 NO_TOKENS = np.zeros(0, np.int32)
 
@@ -144,31 +145,13 @@ def test_class_is_that_of_the_word_of_the_last_character(
 # The prior
 
 
-def slow_prior(units: list[str], query: str, reach: int = 0, least_units: int = 0) -> NDArray[np.float64]:
-    """BM25 (k1 1.5, b 0.75, Lucene's idf) of each unit with its neighbours within reach, as z-scores.
-
-    As if there were ``least_units``, of which those that are missing hold nothing.
-    """
-    stem = Stemmer.Stemmer("english").stemWord
-    bags = [Counter(stem(word.lower()) for word in re.findall(r"\w+", unit)) for unit in units]
-    stretches = [sum(bags[max(0, i - reach) : i + reach + 1], Counter()) for i in range(len(bags))]
-    mean = sum(bag.total() for bag in stretches) / max(len(stretches), 1)
-    scores = []
-    for bag in stretches:
-        score = 0.0
-        for word in query_stems(query):
-            holding = sum(word in other for other in bags)
-            if not holding:
-                continue
-            idf = math.log(1 + (max(len(bags), least_units) - holding + 0.5) / (holding + 0.5))
-            length = 1 - 0.75 + 0.75 * bag.total() / max(mean, 1)
-            score += idf * bag[word] * 2.5 / (bag[word] + 1.5 * length)
-        scores.append(score)
-    values = np.array(scores + [0.0] * (least_units - len(scores)))
-    if not len(values) or values.std() < 1e-9:
-        return np.zeros(len(scores))
-    standardized: NDArray[np.float64] = (values - values.mean()) / values.std()
-    return standardized[: len(scores)]
+def slow_prior(units: list[str], query: str, reach: int, least_units: int) -> NDArray[np.float64]:
+    """Z-scores of BM25 of each unit with its neighbours within reach, as if there were ``least_units``."""
+    n, bags = max(len(units), least_units), [set(stems(unit)) for unit in units]
+    idf = {stem: slow_idf(n, sum(stem in bag for bag in bags)) for stem in query_stems(query)}
+    scores = slow_bm25([units], reach, idf)
+    mean, spread = slow_moments(scores, least_units, reach)
+    return np.zeros(len(scores)) if spread < 1e-9 else (np.array(scores) - mean) / spread
 
 
 WORDS = st.sampled_from(
@@ -188,15 +171,10 @@ TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 @example(["ship ship", "treaty"], "", 3)
 @example(["the ship", "is"], "the is", 0)
 def test_prior_is_standardized_bm25(units: list[str], query: str, least_units: int) -> None:
-    found = match(units, query, least_units=least_units)
-    assert found.scores[:, 0].dtype == np.float32
-    np.testing.assert_allclose(found.scores[:, 0], slow_prior(units, query, 0, least_units), atol=1e-4)
-    assert found.scores[:, 1:].dtype == np.float32
-    assert found.scores[:, 1:].shape == (len(units), len(REACH))
-    for column, reach in zip(found.scores[:, 1:].T, REACH, strict=True):
-        alone = slow_prior(units, query, reach)
-        expected = slow_prior(units, query, reach, least_units) if alone.any() else alone
-        np.testing.assert_allclose(column, expected, atol=1e-4)
+    found = match(units, query, least_units=least_units).scores
+    assert (found.dtype, found.shape) == (np.float32, (len(units), 1 + len(REACH)))
+    for column, reach in zip(found.T, (0, *REACH), strict=True):
+        np.testing.assert_allclose(column, slow_prior(units, query, reach, least_units), atol=1e-4)
 
 
 def test_a_word_of_a_short_text_is_rare_where_it_would_be_in_a_long_one() -> None:

@@ -27,6 +27,9 @@ that H itself need not be multiplied at every token. Flat arrays are as in `numb
 from __future__ import annotations
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from spscanner_rag.lab.training.kernels.rows import clear, narrow, padded, widen
 from spscanner_rag.mamba2.kernels.numba.steps import (
@@ -48,7 +51,7 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
     spread,
     store,
     total,
-    total_of_lanes,
+    vector,
 )
 
 KEPT_TOKENS = 64
@@ -298,3 +301,24 @@ def sweep(h, at, rows, width, scale, entering, leaving, row_stride, lanes, out, 
                 h, at + row * width + lane, width, scale, entering, leaving, token * row_stride + row,
                 direction * row_stride, lanes, out, token * width + lane, direction * width, count,
             )  # fmt: skip
+
+
+@intrinsic
+def total_of_lanes(typing, one):
+    """The sum of a vector's numbers, float32."""
+
+    def code(context, builder, signature, arguments):
+        value, count = arguments[0], LANES
+        while count > 1:
+            count //= 2
+            undefined = ir.Constant(value.type, ir.Undefined)
+            halves = [
+                builder.shuffle_vector(
+                    value, undefined, ir.Constant(ir.VectorType(ir.IntType(32), count), part)
+                )
+                for part in (list(range(count)), list(range(count, 2 * count)))
+            ]
+            value = builder.fadd(*halves, flags=("contract", "nsz"))
+        return builder.extract_element(value, ir.IntType(32)(0))
+
+    return types.float32(vector), code

@@ -213,27 +213,6 @@ def flushed(typing, one, least):
     return vector(vector, types.float32), code
 
 
-@intrinsic
-def total_of_lanes(typing, one):
-    """The sum of a vector's numbers, float32."""
-
-    def code(context, builder, signature, arguments):
-        value, count = arguments[0], LANES
-        while count > 1:
-            count //= 2
-            undefined = ir.Constant(value.type, ir.Undefined)
-            halves = [
-                builder.shuffle_vector(
-                    value, undefined, ir.Constant(ir.VectorType(ir.IntType(32), count), part)
-                )
-                for part in (list(range(count)), list(range(count, 2 * count)))
-            ]
-            value = builder.fadd(*halves, flags=_FLAGS)
-        return builder.extract_element(value, ir.IntType(32)(0))
-
-    return types.float32(vector), code
-
-
 def _each(number):
     return ir.Constant(_BITS, [number] * LANES)
 
