@@ -14,30 +14,18 @@ from spscanner_rag.checkpoint import (
     locate,
 )
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import COMMIT, assert_same_weights, fill_cache
+from tests.checkpoint.conftest import COMMIT, assert_same_weights, fill_cache, refused
 
 
-def test_the_bundled_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "_BUNDLED", folder)
-    assert locate(None) == folder
-    assert load_checkpoint().source == "default"
-
-
-def test_the_bundled_checkpoint_by_name(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bundled_checkpoint(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "_BUNDLED", folder)
     monkeypatch.chdir(tmp_path)
-    assert locate("default") == folder
+    assert locate(None) == locate("default") == folder
+    assert load_checkpoint().source == "default"
     (tmp_path / "default").mkdir()  # a folder that is called so is meant
     assert locate("default") == Path("default")
-
-
-def test_the_bundled_checkpoint_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "_BUNDLED", tmp_path / "default")
-    with pytest.raises(
-        CheckpointError, match="the bundled checkpoint is missing; install spscanner-rag again"
-    ):
+    monkeypatch.setattr(hub, "_BUNDLED", tmp_path / "absent")
+    with refused("the bundled checkpoint is missing; install spscanner-rag again"):
         locate(None)
 
 
@@ -50,20 +38,17 @@ def test_a_local_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert locate("~/ours") == folder
 
 
-@pytest.mark.parametrize("name", ["./absent", "/absent/folder", "a/b/c", Path("absent")])
-def test_an_absent_folder(name: str | Path) -> None:
-    with pytest.raises(CheckpointError, match=f"{name}: no such folder; expected the folder of a checkpoint"):
-        locate(name)
-
-
-def test_a_file_instead_of_a_folder(folder: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"config\.json: a file; expected the folder"):
-        locate(folder / "config.json")
-
-
-@pytest.mark.parametrize("name", ["", 17, b"x"])
-def test_no_name(name: Any) -> None:
-    with pytest.raises(CheckpointError, match="expected a folder, a Hub id owner/name, or None"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        *((name, f"{name}: no such folder; expected the folder of a checkpoint")
+          for name in ("./absent", "/absent/folder", "a/b/c", Path("absent"))),
+        *((name, "expected a folder, a Hub id owner/name, or None") for name in ("", 17, b"x")),
+        (Path(__file__), "a file; expected the folder"),
+    ],
+)  # fmt: skip
+def test_what_is_no_folder(name: Any, message: str) -> None:
+    with refused(message):
         locate(name)
 
 
@@ -119,19 +104,6 @@ def test_an_option_that_does_not_exist(folder: Path) -> None:
         load_checkpoint(folder, tokne="hf_secret")  # type: ignore[call-arg]
 
 
-def test_a_hub_id_with_the_network_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def off(*args: Any, **kwargs: Any) -> str:
-        raise errors.OfflineModeIsEnabled(f"offline, with {kwargs['token']}")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", off)
-    with pytest.raises(
-        CheckpointError, match=r"cannot get owner/name.*not.* in the cache.*pass a local folder"
-    ) as e:
-        load_checkpoint("owner/name", token="hf_secret")
-    assert "hf_secret" not in str(e.value)
-    assert "\n" not in str(e.value)
-
-
 SECRET = "hf_very_secret"
 
 
@@ -159,17 +131,17 @@ def answered_503() -> Exception:
     return error
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["./model", "../model", "/model", "~/model", "a/b/c", "a\\b", "C:\\model", "owner/", "with space", "é/x"],
-)
-def test_names_that_are_paths(name: str) -> None:
-    assert hub.is_local_path(name)
-
-
-@pytest.mark.parametrize("name", ["MambaRetriever/SPScanner-130m", "gpt2", "a.b/c_d-1.5"])
-def test_names_that_may_be_repositories(name: str) -> None:
-    assert not hub.is_local_path(name)
+def test_names_that_may_be_repositories() -> None:
+    for name in (
+        *("./model", "../model", "/model", "~/model", "a/b/c"),
+        "a\\b",
+        "owner/",
+        "with space",
+        "é/x",
+    ):
+        assert hub.is_local_path(name)
+    for name in ("MambaRetriever/SPScanner-130m", "gpt2", "a.b/c_d-1.5"):
+        assert not hub.is_local_path(name)
 
 
 @pytest.mark.parametrize(

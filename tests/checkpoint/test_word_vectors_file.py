@@ -2,21 +2,21 @@
 
 import json
 import stat
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
+from safetensors.torch import save as save_torch
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import CheckpointError, load_checkpoint, load_model, save_checkpoint
-from spscanner_rag.checkpoint.file_access import WORD_VECTORS, read_word_vectors, write_word_vectors
+from spscanner_rag.checkpoint.file_access import WORD_VECTORS
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
-from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
+from tests.checkpoint.conftest import CONFIG, SETTINGS, refused, remove_digests
 
 SOFT = replace(SETTINGS, soft=True)
 VECTORS = WordVectors.of_vectors(
@@ -96,47 +96,25 @@ def test_an_existing_table_is_replaced(soft: Path, soft_model: ScannerModel) -> 
     assert loaded.word_vectors.words == ("harbour",)
 
 
-def truncated(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-3])
+DAMAGED = {
+    "truncated, or not a safetensors file": lambda content: content[:-3],
+    "a git-LFS pointer": lambda _: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n",
+    "the vector of 'boat' has length nan; expected 1": lambda content: save(
+        load(content) | {"scales": load(content)["scales"] * np.array([1, np.nan, 1], np.float32)}
+    ),
+    "a tensor is BF16; expected int8": lambda _: save_torch(
+        {name: torch.zeros(3, dtype=torch.bfloat16) for name in ("words", "vectors", "scales")}
+    ),
+    "arrays other; expected": lambda _: save({"other": np.ones(1)}),
+}
 
 
-def a_pointer(path: Path) -> None:
-    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
-
-
-def with_nan(path: Path) -> None:
-    arrays = load_file(path)
-    arrays["scales"][1] = np.nan
-    save_file(arrays, path)
-
-
-def of_bfloat16(path: Path) -> None:
-    from safetensors.torch import save_file as save_torch
-
-    save_torch({name: torch.zeros(3, dtype=torch.bfloat16) for name in ("words", "vectors", "scales")}, path)
-
-
-def other_weights(path: Path) -> None:
-    path.write_bytes((path.parent / "model.safetensors").read_bytes())
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (truncated, "truncated, or not a safetensors file"),
-        (a_pointer, "a git-LFS pointer"),
-        (with_nan, "the vector of 'boat' has length nan; expected 1"),
-        (of_bfloat16, "a tensor is BF16; expected int8"),
-        (other_weights, r"arrays backbone\.embedding\.weight"),
-    ],
-)
-def test_a_damaged_table_is_refused_by_name(soft: Path, damage: Callable[[Path], None], message: str) -> None:
+@pytest.mark.parametrize("message", DAMAGED)
+def test_a_damaged_table_is_refused_by_name(soft: Path, message: str) -> None:
     remove_digests(soft)
-    damage(soft / WORD_VECTORS)
-    with pytest.raises(CheckpointError, match=message) as caught:
+    (soft / WORD_VECTORS).write_bytes(DAMAGED[message]((soft / WORD_VECTORS).read_bytes()))
+    with refused(f"{soft / WORD_VECTORS}: {message}"):
         load_checkpoint(soft)
-    assert str(soft / WORD_VECTORS) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_table_of_another_channel_is_refused_before_weights_are_read(soft: Path) -> None:
@@ -146,8 +124,3 @@ def test_the_table_of_another_channel_is_refused_before_weights_are_read(soft: P
     (soft / "config.json").write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match=r"tensor soft_match\.weight has no place"):
         load_checkpoint(soft)
-
-
-def test_a_file_alone(tmp_path: Path) -> None:
-    write_word_vectors(tmp_path / "table", VECTORS)
-    assert read_word_vectors(tmp_path / "table").words == VECTORS.words

@@ -35,32 +35,20 @@ def fail() -> None:
     raise ImportError("mamba-ssm is not installed; do this")
 
 
-def test_auto_on_a_gpu(nvidia: pytest.MonkeyPatch) -> None:
+def test_auto(nvidia: pytest.MonkeyPatch) -> None:
     assert choose_backend("auto", GPU) == (OURS, "the device is CUDA and mamba-ssm is installed")
-
-
-def test_auto_on_a_gpu_without_mamba_ssm_says_why(nvidia: pytest.MonkeyPatch) -> None:
-    nvidia.setattr(backends, "load_kernels", fail)
-    assert choose_backend("auto", GPU) == (TORCH_KERNELS, "mamba-ssm is not installed; do this")
-
-
-def test_auto_elsewhere(nvidia: pytest.MonkeyPatch) -> None:
     kernels, reason = choose_backend("auto", torch.device("mps"))
     assert kernels is TORCH_KERNELS
     assert "NVIDIA" in reason
+    nvidia.setattr(backends, "load_kernels", fail)
+    assert choose_backend("auto", GPU) == (TORCH_KERNELS, "mamba-ssm is not installed; do this")
+    nvidia.setattr(torch.version, "cuda", None)  # as on ROCm
+    assert choose_backend("auto", GPU).reason.startswith("the other kernels")
 
 
-def test_auto_on_rocm(nvidia: pytest.MonkeyPatch) -> None:
-    nvidia.setattr(torch.version, "cuda", None)
-    assert choose_backend("auto", GPU).kernels is TORCH_KERNELS
-
-
-@pytest.mark.parametrize("device", [CPU, GPU])
-def test_torch_is_there_for_the_asking(nvidia: pytest.MonkeyPatch, device: torch.device) -> None:
-    assert choose_backend("torch", device) == (TORCH_KERNELS, "as asked for")
-
-
-def test_mamba_ssm_by_name(nvidia: pytest.MonkeyPatch) -> None:
+def test_by_name(nvidia: pytest.MonkeyPatch) -> None:
+    for device in (CPU, GPU):
+        assert choose_backend("torch", device) == (TORCH_KERNELS, "as asked for")
     assert choose_backend("mamba-ssm", GPU) == (OURS, "as asked for")
     nvidia.setattr(backends, "load_kernels", fail)
     with pytest.raises(ImportError, match="not installed"):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -183,59 +182,44 @@ def test_a_word_of_a_megabyte_takes_no_longer_than_it_must(make: Callable) -> No
 
 
 @pytest.fixture
-def _nothing_loaded() -> Iterator[None]:
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """No sentence model on this machine, and a network that may be used."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
+    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
     reference_segmentation._load_sentence_tokenizer.cache_clear()
-    yield
+    yield monkeypatch
     reference_segmentation._load_sentence_tokenizer.cache_clear()  # no other test gets what this one loaded
 
 
-@pytest.mark.usefixtures("_nothing_loaded")
-def test_a_missing_sentence_model_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
-    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
-    with pytest.raises(FileNotFoundError, match=re.escape("python -m nltk.downloader punkt_tab")) as caught:
-        ReferenceSegmenter(words, local_files_only=True)
-    assert "downloads are off" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def allow_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.usefixtures("_nothing_loaded")
-@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
-def test_nothing_is_downloaded_where_the_environment_forbids_it(
-    monkeypatch: pytest.MonkeyPatch, variable: str
+@pytest.mark.parametrize("forbidden_by", ["argument", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_nothing_is_downloaded_where_it_is_forbidden(
+    nothing_installed: pytest.MonkeyPatch, forbidden_by: str
 ) -> None:
-    allow_network(monkeypatch)
-    monkeypatch.setenv(variable, "1")
-    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
-    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    if forbidden_by != "argument":
+        nothing_installed.setenv(forbidden_by, "1")
     asked: list[str] = []
-    monkeypatch.setattr("nltk.download", lambda name, **_: asked.append(name))
-    with pytest.raises(FileNotFoundError, match="downloads are off"):
-        ReferenceSegmenter(words)
+    nothing_installed.setattr("nltk.download", lambda name, **_: asked.append(name))
+    with pytest.raises(
+        FileNotFoundError, match="downloads are off.*python -m nltk.downloader punkt_tab"
+    ) as caught:
+        ReferenceSegmenter(words, local_files_only=forbidden_by == "argument")
+    assert "\n" not in str(caught.value)
     assert asked == []
 
 
-@pytest.mark.usefixtures("_nothing_loaded")
-def test_a_failed_download_is_silent_and_a_clear_error(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    allow_network(monkeypatch)
-    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: None)
-    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+@pytest.mark.usefixtures("nothing_installed")
+def test_a_failed_download_is_silent_and_a_clear_error(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(FileNotFoundError, match="its download failed"):  # sockets are blocked
         ReferenceSegmenter(words)
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.usefixtures("_nothing_loaded")
 def test_the_model_in_the_data_path_of_nltk_comes_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    reference_segmentation._load_sentence_tokenizer.cache_clear()
     folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
     folder.mkdir(parents=True)
     for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
@@ -248,19 +232,18 @@ def test_the_model_in_the_data_path_of_nltk_comes_first(
     (folder / "abbrev_types.txt").write_text("quux\n", encoding="utf-8")
     reference_segmentation._load_sentence_tokenizer.cache_clear()
     assert len(list(ReferenceSegmenter(words, local_files_only=True)._sentence_spans(text))) == 2
+    reference_segmentation._load_sentence_tokenizer.cache_clear()
 
 
-@pytest.mark.usefixtures("_nothing_loaded")
-def test_a_download_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_is_used(request: pytest.FixtureRequest) -> None:
     bundled = reference_segmentation._bundled_parameters()
     if bundled is None:
         pytest.skip("needs the sentence model of llama-index-core")
-    allow_network(monkeypatch)
+    patch = request.getfixturevalue("nothing_installed")
     answers = [None, bundled]
-    monkeypatch.setattr(reference_segmentation, "_installed_parameters", lambda: answers.pop(0))
-    monkeypatch.setattr(reference_segmentation, "_bundled_parameters", lambda: None)
+    patch.setattr(reference_segmentation, "_installed_parameters", lambda: answers.pop(0))
     asked: list[str] = []
-    monkeypatch.setattr("nltk.download", lambda name, **_: asked.append(name))
+    patch.setattr("nltk.download", lambda name, **_: asked.append(name))
     assert ReferenceSegmenter(words).segment("One. Two.")
     assert asked == ["punkt_tab"]
 
