@@ -11,8 +11,7 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
     from spscanner_rag.baselines.dense import Dense
     from spscanner_rag.baselines.hybrid import Hybrid
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
-    from spscanner_rag.baselines.multi_vector.late_interaction import LateInteraction
-    from spscanner_rag.baselines.multi_vector.rprs import RPRS
+    from spscanner_rag.baselines.multi_vector import RPRS, LateInteraction
     from spscanner_rag.baselines.propositions import Propositions
     from spscanner_rag.baselines.remote_scanner import RemoteScanner
 
@@ -23,10 +22,10 @@ _MODULES = {
     "CrossEncoder": "cross_encoder",
     "Dense": "dense",
     "Hybrid": "hybrid",
-    "LateInteraction": "multi_vector.late_interaction",
+    "LateInteraction": "multi_vector",
     "MambaReranker": "mamba_reranker",
     "Propositions": "propositions",
-    "RPRS": "multi_vector.rprs",
+    "RPRS": "multi_vector",
     "RemoteScanner": "remote_scanner",
 }
 __all__ = [

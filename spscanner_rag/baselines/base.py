@@ -1,19 +1,31 @@
-"""The base class of the baselines, and helpers that they share."""
+"""The base classes of the baselines, and helpers that they share."""
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.units import UnitKind, segmenter_of
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
-from spscanner_rag.text.units import Segmenter, Unit
+from spscanner_rag.scorers import Cancelled, Request, Scorer, check_query, never, segment, stop_if
+from spscanner_rag.text.units import Segmenter, Unit, readable
+
+T = TypeVar("T")
+
+PAIRS_AT_ONCE = 4096
+"""Number of pairs that are tokenized and sorted by length together."""
+
+Pair = tuple[str, str]
+Scores = NDArray[np.float32]
 
 
 class Baseline(ABC):
@@ -42,28 +54,39 @@ class Baseline(ABC):
         self._lock = threading.Lock()  # for subclasses with parts that are not thread-safe
 
     @abstractmethod
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The method's own score of each unit, higher is better: (units,)."""
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, raw: Scores) -> Scores:
         """Finite logits of raw scores, in the same order: (units,). Users see their sigmoids.
 
         By default the raw scores, for methods whose own scores are logits already.
         """
         return raw
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """One logit for each unit: (units,). The spans of the units are offsets in ``text``.
+    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
+        """One logit for each unit: (units,). The spans of the units are offsets in ``text``; errors as below."""
+        return self.score_units_many([(query, text, units)])[0]
+
+    def score_units_many(self, requests: Sequence[Request], *, cancelled: Cancelled = never) -> list[Scores]:
+        """Logits of the units of several texts, in order: (units,) each.
 
         Raises
         ------
         ValueError
-            If the query is empty.
+            If a query is empty; nothing has been read then.
+        ScanCancelled
+            If ``cancelled`` returned True.
         """
-        check_query(query)
-        if not units:
-            return np.empty(0, np.float32)
-        return self.logits(self.raw_scores(query, text, units))
+        for query, _, _ in requests:
+            check_query(query)
+        return list(self._scored(requests, cancelled))
+
+    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
+        """Logits for requests whose queries were checked; by default text by text."""
+        for query, text, units in requests:
+            stop_if(cancelled, "between two texts")
+            yield self.logits(self.raw_scores(query, text, units)) if units else np.empty(0, np.float32)
 
     def segment(self, text: str) -> list[Unit]:
         """Segment a text into the units to score."""
@@ -91,7 +114,7 @@ class CollectionBaseline(Baseline):
     @abstractmethod
     def raw_scores_among(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[Scores]:
         """The method's own scores of the units of some texts of a collection: (units,) each."""
 
     def score_units_many(
@@ -100,31 +123,137 @@ class CollectionBaseline(Baseline):
         *,
         cancelled: Cancelled = never,
         collection: CollectionIndex | None = None,
-    ) -> list[NDArray[np.float32]]:
-        """Logits of the units of several texts of ``collection``, (units,) each; errors as for `score_units`."""
-        requests = checked_requests(requests)
-        if collection is not None:
-            raw = self.raw_scores_among(requests, cancelled, collection)
-            return [self.logits(values) if len(values) else values for values in raw]
-        scored = []
-        for query, text, units in requests:
-            stop_if(cancelled, "between two texts")
-            scored.append(self.score_units(query, text, units))
-        return scored
+    ) -> list[Scores]:
+        """Logits of the units of several texts of ``collection``; the rest is as for `Baseline`."""
+        if collection is None:
+            return super().score_units_many(requests, cancelled=cancelled)
+        for query, _, _ in requests:
+            check_query(query)
+        raw = self.raw_scores_among(requests, cancelled, collection)
+        return [self.logits(values) if len(values) else values for values in raw]
 
 
-def checked_requests(requests: Iterable[Request]) -> list[Request]:
-    """The requests, after a check of every query; ``ValueError`` if one is empty."""
-    asked = list(requests)
-    for query, _, _ in asked:
-        check_query(query)
-    return asked
+class Combined(CollectionBaseline):
+    """A baseline made of other scorers, whose first one cuts the units unless ``unit`` is given.
+
+    Raises ``TypeError`` for an object that is not a `Scorer`.
+    """
+
+    def __init__(self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None) -> None:
+        super().__init__("sentence" if unit is None else unit)
+        for scorer in scorers:
+            if not isinstance(scorer, Scorer):
+                raise TypeError(f"{type(scorer).__name__} does not score; expected score_units(...)")
+        self.scorers = tuple(scorers)
+        self._own_units = unit is not None
+
+    def segment(self, text: str) -> list[Unit]:
+        """Segment a text into ``unit``, else as the first scorer does."""
+        return super().segment(text) if self._own_units else segment(self.scorers[0], text)
+
+    @property
+    def keeps_texts(self) -> bool:  # type: ignore[override]
+        """Whether any of the scorers keeps what it made of a text."""
+        return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
 
 
-def log_odds(share: NDArray[np.floating]) -> NDArray[np.float32]:
+class Pointwise(Baseline):
+    """A baseline whose raw score is a logit, and depends only on the query and the text of the unit."""
+
+    @abstractmethod
+    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
+        """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` regularly."""
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
+        """Logits of arbitrary texts: (texts,).
+
+        Raises
+        ------
+        ValueError
+            If the model returns NaN or infinity; the message quotes the text.
+        """
+        return self._checked([(query, text) for text in texts], never)
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
+        """The model's logits: (units,). The model reads `Unit.own_text`."""
+        return self.score_texts(query, [unit.own_text(text) for unit in units])
+
+    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
+        """Units of similar length share a batch, whichever texts they are of."""
+        pairs = ((query, unit.own_text(text)) for query, text, units in requests for unit in units)
+        scores = np.empty(0, np.float32)
+        for _, _, units in requests:
+            stop_if(cancelled)
+            while len(scores) < len(units):
+                block = list(islice(pairs, PAIRS_AT_ONCE))
+                scores = np.concatenate([scores, self._checked(block, cancelled)])
+            yield self.logits(scores[: len(units)])
+            scores = scores[len(units) :]
+
+    def _checked(self, pairs: Sequence[Pair], cancelled: Cancelled) -> Scores:
+        if not pairs:
+            return np.empty(0, np.float32)
+        read = [(readable(query.strip()), readable(text)) for query, text in pairs]
+        scores = self.score_pairs(read, cancelled)
+        if not np.isfinite(scores).all():
+            first = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(
+                f"{self.name} gives {scores[first]} for {pairs[first][1][:60]!r}; expected a finite number:"
+                " try dtype='float32', or another model"
+            )
+        return scores
+
+
+class TextCache(Generic[T]):
+    """Keeps values for the ``keep_texts`` most recently used texts. Thread-safe; pickled without its values."""
+
+    def __init__(self, keep_texts: int) -> None:
+        check_whole(keep_texts=keep_texts)
+        self.keep_texts = keep_texts
+        self._kept: OrderedDict[object, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, text: str, units: Sequence[Unit], prepare: Callable[[], T]) -> T:
+        """The value for a text and its units; ``prepare`` computes it if it is not in the cache."""
+        key = (text, tuple(units))
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        value = prepare()  # without the lock, so that other threads go on; at worst it is computed twice
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            while len(self._kept) > self.keep_texts:
+                self._kept.popitem(last=False)
+        return value
+
+    def values(self) -> list[T]:
+        """The values that are kept now."""
+        with self._lock:
+            return list(self._kept.values())
+
+    def __reduce__(self) -> tuple[type["TextCache[T]"], tuple[int]]:
+        return TextCache, (self.keep_texts,)
+
+
+def name_of(scorer: object) -> str:
+    """The name of a scorer in tables, else that of its class."""
+    name = getattr(scorer, "name", None)
+    return name if isinstance(name, str) else type(scorer).__name__.lower()
+
+
+def log_odds(share: NDArray[np.floating]) -> Scores:
     """log(p / (1 - p)) of each share p, which is first clipped to [1e-7, 1 - 1e-7]."""
     clipped = np.clip(share.astype(np.float64), 1e-7, 1 - 1e-7)
     return (np.log(clipped) - np.log1p(-clipped)).astype(np.float32)
+
+
+def check_whole(least: int = 1, **numbers: object) -> None:
+    """Raise ``ValueError`` for the first named argument that is not a whole number of at least ``least``."""
+    for name, number in numbers.items():
+        if type(number) is not int or number < least:
+            raise ValueError(f"{name} is {number!r}; expected a whole number of at least {least}")
 
 
 def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the extra "baselines"
@@ -136,8 +265,38 @@ def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the
         raise ImportError(f'{owner} needs {name}: pip install "spscanner-rag[baselines]"') from error
 
 
-def check_whole(least: int = 1, **numbers: object) -> None:
-    """Raise ``ValueError`` for the first named argument that is not a whole number of at least ``least``."""
-    for name, number in numbers.items():
-        if type(number) is not int or number < least:
-            raise ValueError(f"{name} is {number!r}; expected a whole number of at least {least}")
+def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | bool | None = None) -> T:
+    """Call a loader of transformers or sentence-transformers with a local folder or a Hub id.
+
+    Raises ``ValueError`` if it cannot be read. ``token`` is the access token that the loader uses; no message
+    includes it.
+    """
+    # These import torch, which BM25 does not need.
+    from spscanner_rag.checkpoint.file_access import first_line
+    from spscanner_rag.checkpoint.hub import is_local_path, without_token
+    from spscanner_rag.mamba2.forks import compute_in_forks
+
+    compute_in_forks()
+    folder = Path(name).expanduser()
+    if not folder.is_dir() and (folder.exists() or isinstance(name, Path) or is_local_path(name)):
+        raise ValueError(f"{name}: no such folder; expected the folder of a model, or a Hub id")
+    try:
+        with _no_progress_bars():
+            return from_pretrained(str(folder) if folder.is_dir() else str(name))
+    except OSError as error:
+        reason = without_token(first_line(error), token)
+    # Raised outside the except block: the caught error may hold the request with its authorization header.
+    raise ValueError(f"cannot load {name}: {reason}; pass a local folder, or go online once")
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

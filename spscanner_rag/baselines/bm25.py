@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import CollectionBaseline, log_odds, optional
-from spscanner_rag.baselines.text_cache import TextCache
+from spscanner_rag.baselines.base import CollectionBaseline, TextCache, log_odds, optional
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.languages import CJK, ENGLISH, STOP_WORDS_OF

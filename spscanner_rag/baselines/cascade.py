@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import check_whole
-from spscanner_rag.baselines.combined import Combined, name_of
+from spscanner_rag.baselines.base import Combined, Scores, check_whole, name_of
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.results import ScanResult
@@ -20,8 +19,6 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 UNREAD_LOGIT = -17.0
 """Units that the second stage did not read score below this; no `log_odds` is as low."""
-
-Scores = NDArray[np.float32]
 
 
 class Staged(Combined):
@@ -56,7 +53,7 @@ class Staged(Combined):
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """Logits of the second stage for the units that it reads, else lower ones: (units,)."""
-        return self._scored([(query, text, units)], never, None)[0]
+        return self._staged([(query, text, units)], never, None)[0]
 
     def raw_scores_among(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
@@ -65,7 +62,7 @@ class Staged(Combined):
         scored: list[Scores] = [np.zeros(0, np.float32)] * len(requests)
         for query in dict.fromkeys(query for query, _, _ in requests):
             own = [number for number, (asked, _, _) in enumerate(requests) if asked == query]
-            found = self._scored([requests[number] for number in own], cancelled, collection)
+            found = self._staged([requests[number] for number in own], cancelled, collection)
             for number, values in zip(own, found, strict=True):
                 scored[number] = values
         return scored
@@ -76,7 +73,7 @@ class Staged(Combined):
         own = getattr(self.scorers[-1], "count_tokens", None)
         return own if callable(own) else bundled_token_counter()
 
-    def _scored(
+    def _staged(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
     ) -> list[Scores]:
         """Logits of the units of texts that one question is asked of."""
@@ -162,11 +159,11 @@ class Cascade(Staged):
         found = score_batch(self.scorers[1], chosen, cancelled, collection)
         return np.concatenate([np.zeros(0, np.float32), *found])
 
-    def _scored(
+    def _staged(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex | None
     ) -> list[Scores]:
         if self.tokens is None:
-            return super()._scored(requests, cancelled, collection)
+            return super()._staged(requests, cancelled, collection)
         asked: list[Request] = []
         for query, text, units in requests:
             for unit in units:

@@ -9,9 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import check_whole, optional
-from spscanner_rag.baselines.loading import load
-from spscanner_rag.baselines.pointwise import Pair, Pointwise
+from spscanner_rag.baselines.base import Pair, Pointwise, check_whole, load, optional
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.mamba2.forks import compute_in_forks

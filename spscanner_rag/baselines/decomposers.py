@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 import torch
 
-from spscanner_rag.baselines.base import optional
-from spscanner_rag.baselines.loading import load
+from spscanner_rag.baselines.base import load, optional
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import readable

@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, CollectionBaseline, log_odds
-from spscanner_rag.baselines.combined import Combined, name_of
+from spscanner_rag.baselines.base import Baseline, CollectionBaseline, Combined, log_odds, name_of
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.lexical.collection_index import CollectionIndex

@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.baselines.base import check_whole
-from spscanner_rag.baselines.pointwise import Pair, Pointwise
+from spscanner_rag.baselines.base import Pair, Pointwise, check_whole
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions
 from spscanner_rag.checkpoint.load import load_classifier

@@ -1,7 +1,9 @@
 """Retrieval by propositions ("Dense X Retrieval", Chen et al., 2024), with scores mapped to units of the text."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple, Unpack
 
@@ -9,15 +11,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, check_whole
+from spscanner_rag.baselines.base import Baseline, TextCache, check_whole
 from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
-from spscanner_rag.baselines.decomposition_cache import DecompositionCache
-from spscanner_rag.baselines.proposition_spans import passages_of, terms, tie
-from spscanner_rag.baselines.text_cache import TextCache
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
+from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
+from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
 NO_PROPOSITION_LOGIT = -17.0
@@ -25,6 +26,15 @@ NO_PROPOSITION_LOGIT = -17.0
 
 ScoreTexts = Callable[[str, list[str]], NDArray[np.float32]]
 Headings = Callable[[str, int], tuple[str, str]] | Mapping[str, str]
+
+PASSAGE_WORDS = 100
+"""Maximum length of a passage in words, as in "Dense X Retrieval"."""
+
+Terms = frozenset[str | tuple[str, str]]
+
+# Chinese and Japanese are written without spaces, so each of their characters counts as a word.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -166,30 +176,13 @@ class Propositions(Baseline):
         scores = self._scores(query, [own.text for own in found]) if found else np.zeros(0, np.float32)
         return found, scores
 
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """One logit for each unit: (units,)."""
-        return self.score_units_many([(query, text, units)])[0]
-
-    def score_units_many(
-        self, requests: Sequence[Request], *, cancelled: Cancelled = never
-    ) -> list[NDArray[np.float32]]:
-        """Logits of the units of each text: (units,) each. ``cancelled`` is called between passages.
-
-        Raises
-        ------
-        ValueError
-            If a query is empty.
-        ScanCancelled
-            If ``cancelled`` returned True.
-        """
-        scored: list[NDArray[np.float32]] = []
+    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
         for query, text, units in requests:
             stop_if(cancelled)
-            if units and query.strip() and not self.propositions(text, cancelled):
-                scored.append(np.full(len(units), NO_PROPOSITION_LOGIT, np.float32))
+            if units and not self.propositions(text, cancelled):
+                yield np.full(len(units), NO_PROPOSITION_LOGIT, np.float32)
             else:
-                scored.append(super().score_units(query, text, units))
-        return scored
+                yield from super()._scored([(query, text, units)], cancelled)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
         """The score of the best proposition tied to each unit: (units,). All 0 if the text has no proposition."""
@@ -265,3 +258,85 @@ def _lines(texts: Sequence[str]) -> list[Unit]:
     """The units of texts that are joined by line breaks."""
     ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
     return [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
+
+
+class DecompositionCache(dict[Source, tuple[str, ...]]):
+    """Maps passages to the propositions that the named decomposer made of them.
+
+    The file is read if it exists, and appended to. Lines of other decomposers are ignored, unreadable lines are
+    skipped and logged, and an incomplete last line, left by a killed process, is left out.
+    """
+
+    def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
+        super().__init__()
+        self.decomposer = decomposer
+        self.file = None if file is None else Path(file).expanduser()
+        if self.file is None:
+            return
+        if not self.file.parent.is_dir() or (self.file.exists() and not self.file.is_file()):
+            raise ValueError(f"cache_file is {file}; expected a file in a folder that exists")
+        self.update(self._read(self.file))
+
+    def add(self, source: Source, propositions: tuple[str, ...], *, in_file: bool = True) -> None:
+        """Add the propositions of a passage."""
+        self[source] = propositions
+        if self.file is not None and in_file:
+            record = {"decomposer": self.decomposer, **source._asdict(), "propositions": propositions}
+            append_records(self.file, [record])
+
+    def _read(self, path: Path) -> Iterator[tuple[Source, tuple[str, ...]]]:
+        broken: list[int] = []
+        for number, line in complete_lines(path):
+            try:
+                record = parse_json(line)
+                source = Source(record["title"], record["section"], record["content"])
+                propositions = tuple(record["propositions"])
+                own = record["decomposer"] == self.decomposer
+                if not all(isinstance(entry, str) for entry in (*source, *propositions)):
+                    raise TypeError("expected strings")
+            except (ValueError, KeyError, TypeError, RecursionError):
+                if line.strip():
+                    broken.append(number)
+                continue
+            if own:
+                yield source, propositions
+        if broken:
+            _LOGGER.warning(
+                "%s: left out %d lines that are not decompositions, the first being line %d",
+                path, len(broken), broken[0],
+            )  # fmt: skip
+
+
+def passages_of(text: str, most_words: int = PASSAGE_WORDS) -> Iterator[list[Unit]]:
+    """Split a text into passages of whole sentences, each of at most ``most_words`` or of one sentence."""
+    passage: list[Unit] = []
+    count = 0
+    for unit in SentenceSegmenter().segment(text):
+        length = len(text[unit.start : unit.end].split())
+        if passage and count + length > most_words:
+            yield passage
+            passage, count = [], 0
+        passage.append(unit)
+        count += length
+    if passage:
+        yield passage
+
+
+def terms(text: str) -> Terms:
+    """The distinct words and pairs of adjacent words of a text, ignoring case."""
+    words = _WORD.findall(text.casefold())
+    return frozenset(words) | frozenset(pairwise(words))
+
+
+def tie(statement: str, sentences: Sequence[tuple[Terms, int, int]]) -> tuple[int, int] | None:
+    """The span of the sentence with which a statement shares most terms; the last one of several.
+
+    ``sentences`` holds the terms, start and end of each sentence. None if the statement shares no term with any.
+    """
+    own = terms(statement)
+    shared = [len(own & of_sentence) for of_sentence, _, _ in sentences]
+    most = max(shared, default=0)
+    if not most:
+        return None
+    last = len(shared) - 1 - shared[::-1].index(most)
+    return sentences[last][1:]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
 from spscanner_rag.baselines import BM25, Cascade
+from spscanner_rag.baselines.base import Pair, Pointwise
 from spscanner_rag.baselines.cascade import UNREAD_LOGIT
-from spscanner_rag.baselines.pointwise import Pair, Pointwise
 from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lab.retriever_names import Options, check_name, scorer_of
 from spscanner_rag.scorers import Cancelled, ScanCancelled, score_batch, words_together

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines import Dense
-from spscanner_rag.baselines.dense import PRESETS
-from spscanner_rag.baselines.embedders import embed_checked, encoder_of
+from spscanner_rag.baselines.dense import PRESETS, embed_checked, encoder_of
 from spscanner_rag.lab.retriever_names import Options, scorer_of
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search

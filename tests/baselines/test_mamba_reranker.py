@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer
 
-from spscanner_rag.baselines import mamba_reranker, pointwise
+from spscanner_rag.baselines import base, mamba_reranker
 from spscanner_rag.baselines.mamba_reranker import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
 from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_model, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
@@ -124,7 +124,7 @@ def test_several_texts_at_once_score_as_each_alone(
 ) -> None:
     monkeypatch.setattr(pipeline, "PASSES_AHEAD", 1)
     monkeypatch.setattr(reranker, "segment_tokens", 64)
-    monkeypatch.setattr(pointwise, "PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(base, "PAIRS_AT_ONCE", 3)
     texts = [TEXT, "", TEXT * 3, "The well was dry."]
     requests = [(f"who {number}", text, reranker.segment(text)) for number, text in enumerate(texts)]
     many = list(score_batch(reranker, requests, lambda: False))

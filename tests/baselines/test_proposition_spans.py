@@ -1,4 +1,4 @@
-from spscanner_rag.baselines.proposition_spans import passages_of, terms, tie
+from spscanner_rag.baselines.propositions import passages_of, terms, tie
 
 
 def test_passages_are_whole_sentences() -> None:

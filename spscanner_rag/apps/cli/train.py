@@ -103,7 +103,7 @@ def word_vectors(
 ) -> None:
     """Embed frequent words one by one, and write their vectors for `spscanner train --word-vectors`."""
     from spscanner_rag.apps.pages.terminal import line_of, open_console
-    from spscanner_rag.baselines.embedders import MINILM, encoder_of
+    from spscanner_rag.baselines.dense import MINILM, encoder_of
     from spscanner_rag.checkpoint.file_access import write_word_vectors
     from spscanner_rag.checkpoint.whole_file import whole_file
     from spscanner_rag.lab.training.data.teacher import short_name

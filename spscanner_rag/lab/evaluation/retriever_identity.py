@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spscanner_rag.baselines.cascade import Staged
-from spscanner_rag.baselines.dense import PRESETS, Preset
-from spscanner_rag.baselines.embedders import MINILM, packaged_minilm
+from spscanner_rag.baselines.dense import MINILM, PRESETS, Preset, packaged_minilm
 from spscanner_rag.baselines.hybrid import Hybrid
 from spscanner_rag.lab.retriever_names import NameParts
 from spscanner_rag.scanner import Scanner

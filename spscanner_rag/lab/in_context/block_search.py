@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, log_odds
-from spscanner_rag.baselines.text_cache import TextCache
+from spscanner_rag.baselines.base import Baseline, TextCache, log_odds
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lab.in_context.layout import DIGITS, DOCUMENT_TOKENS, digits_of, draw_codes
 from spscanner_rag.lab.in_context.model import BlockSearchModel, DocumentKeys

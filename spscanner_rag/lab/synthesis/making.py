@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self, cast
 
-from spscanner_rag.baselines.embedders import encoder_of
+from spscanner_rag.baselines.dense import encoder_of
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import Document

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spscanner_rag.baselines.embedders import Encoder, embed_checked
+from spscanner_rag.baselines.dense import Encoder, embed_checked
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, Values, listed
 from spscanner_rag.lab.synthesis.reply_form import Field, Link, MalformedReplyError
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings

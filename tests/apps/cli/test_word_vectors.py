@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines import embedders
+from spscanner_rag.baselines import dense
 from spscanner_rag.checkpoint.file_access import read_word_vectors
 
 Run = Callable[..., Any]  # code, out, err
@@ -34,7 +34,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         loaded.append(name)
         return SimpleNamespace(encode=encode)
 
-    monkeypatch.setattr(embedders, "_load", load)
+    monkeypatch.setattr(dense, "_load", load)
     return loaded
 
 

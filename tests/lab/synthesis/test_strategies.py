@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spscanner_rag.baselines.embedders import Encoder
+from spscanner_rag.baselines.dense import Encoder
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, Model, read_prompts

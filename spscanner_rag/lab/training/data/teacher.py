@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.baselines.embedders import MINILM, Encoder, embed_checked, encoder_of
+from spscanner_rag.baselines.dense import MINILM, Encoder, embed_checked, encoder_of
 from spscanner_rag.checkpoint.whole_file import whole_file
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.scan.devices import choose

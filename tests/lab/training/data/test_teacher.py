@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.embedders import MINILM
+from spscanner_rag.baselines.dense import MINILM
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.training.data.teacher import (
     COSINE_SCALE,

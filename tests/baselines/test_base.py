@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from spscanner_rag.baselines.text_cache import TextCache
+from spscanner_rag.baselines.base import TextCache
 from spscanner_rag.text.units import Unit
 
 UNITS = [Unit(0, 1, "a")]

@@ -1,0 +1,360 @@
+"""Several vectors for each unit: late interaction (ColBERT) of its tokens, and RPRS of its sentences."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds, optional
+from spscanner_rag.baselines.dense import MINILM, embed_checked, encoder_of, packaged_minilm
+from spscanner_rag.baselines.units import UnitKind
+from spscanner_rag.mamba2.forks import compute_in_forks
+from spscanner_rag.scorers import Cancelled, Request, never, stop_if
+from spscanner_rag.text.segmentation import SentenceSegmenter
+from spscanner_rag.text.units import Segmenter, Unit, readable
+
+_KEPT_QUERIES = 64
+_LATE_TYPES = ("MultiVectorEncoder", "ColBERT")  # the classes of sentence-transformers and of PyLate
+
+Scores = NDArray[np.float32]
+
+
+class LateInteraction(Baseline):
+    """Late interaction (ColBERT: Khattab and Zaharia, 2020): the score is sum over q of max over u of cos(q, u).
+
+    q runs over the token vectors of the query, u over those of the unit. Users see the sigmoid of the logit of
+    (1 + mean over q of the maxima) / 2.
+
+    ColBERT checkpoints, Stanford's or PyLate's, are read by sentence-transformers with their projection, prefixes,
+    query expansion and masked punctuation; PyLate need not be installed. Of a sentence-transformers model for
+    single vectors, such as all-MiniLM-L6-v2, the vectors of all tokens are compared as they come from the last
+    layer: nothing was trained for that.
+
+    The vectors of units are made batch by batch, compared with all questions on the text, and dropped, so memory
+    does not grow with the document. A unit longer than the model reads is read in pieces, whose tokens all count.
+
+    Parameters
+    ----------
+    model : str, Path or object, default "minilm"
+        A Hub id such as "colbert-ir/colbertv2.0" or a local folder; or a loaded ``MultiVectorEncoder`` or
+        ``SentenceTransformer`` of sentence-transformers, or ``ColBERT`` of PyLate.
+    unit : str or Segmenter, default "sentence"
+        See `Baseline`.
+    batch_size : int, default 32
+        Units per forward pass.
+    device : str, optional
+        For a model given by name. Default: the choice of sentence-transformers.
+    trust_remote_code : bool, default False
+        Let a model from the Hub run its own code.
+
+    Raises
+    ------
+    ImportError
+        If sentence-transformers is not installed; the message says how to install it.
+    ValueError
+        For a ColBERT checkpoint without a projection, or a number out of range.
+    TypeError
+        For an object that is none of these models.
+    """
+
+    def __init__(
+        self,
+        model: object = "minilm",
+        unit: UnitKind | Segmenter = "sentence",
+        *,
+        batch_size: int = 32,
+        device: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        super().__init__(unit)
+        check_whole(batch_size=batch_size)
+        self.batch_size = batch_size
+        self._encoder = token_encoder_of(
+            model, batch_size=batch_size, device=device, trust_remote_code=trust_remote_code
+        )
+        self.name = f"lateinteraction:{self._encoder.name}"
+        self._queries: TextCache[Scores] = TextCache(_KEPT_QUERIES)
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
+        """Sums over the tokens of the query of their highest cosine: (units,)."""
+        return self._sums([query], text, units, never)[0]
+
+    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
+        """A text is read once for all questions that follow each other."""
+        for (text, units), asked in groupby(requests, key=lambda request: (request[1], list(request[2]))):
+            queries = [query for query, _, _ in asked]
+            for query, sums in zip(queries, self._sums(queries, text, units, cancelled), strict=True):
+                yield self.logits(sums / np.float32(len(self._query_vectors(query))))
+
+    def logits(self, raw: Scores) -> Scores:
+        """The logit of (1 + cosine) / 2, for the mean over the query's tokens."""
+        return log_odds((1 + np.clip(raw, -1, 1)) / 2)
+
+    def _sums(
+        self, queries: list[str], text: str, units: Sequence[Unit], cancelled: Cancelled
+    ) -> list[Scores]:
+        """The raw scores of each query, after one reading of the text: (units,) each."""
+        asked = [self._query_vectors(query) for query in queries]
+        best = [np.full((len(query), len(units)), -1, np.float32) for query in asked]
+        for numbers, vectors in self._read(text, units, cancelled):
+            filled = [place for place, own in enumerate(vectors) if len(own)]  # a unit may be all punctuation
+            if not filled:
+                continue
+            starts = np.cumsum([0, *(len(vectors[place]) for place in filled[:-1])])
+            tokens = _normalized(np.concatenate([vectors[place] for place in filled]))
+            owners = np.array(numbers)[filled]
+            for query, maxima in zip(asked, best, strict=True):
+                found = np.maximum.reduceat(query @ tokens.T, starts, axis=1)  # (query tokens, pieces)
+                np.maximum.at(maxima.T, owners, found.T)  # a long unit has several pieces
+        return [maxima.sum(axis=0) for maxima in best]
+
+    def _read(
+        self, text: str, units: Sequence[Unit], cancelled: Cancelled
+    ) -> Iterator[tuple[list[int], list[Scores]]]:
+        """Batches of pieces: the number of the unit that each is of, and its token vectors."""
+        pieces = ((n, piece) for n, unit in enumerate(units) for piece in self._pieces(unit.own_text(text)))
+        batch: list[tuple[int, str]] = []
+        for numbered in pieces:
+            batch.append(numbered)
+            if len(batch) == 8 * self.batch_size:  # the model sorts them by length, to pad little
+                yield self._encoded(batch, cancelled)
+                batch = []
+        if batch:
+            yield self._encoded(batch, cancelled)
+
+    def _encoded(self, batch: list[tuple[int, str]], cancelled: Cancelled) -> tuple[list[int], list[Scores]]:
+        stop_if(cancelled)
+        with self._lock:  # a tokenizer with truncation is not thread-safe
+            vectors = self._encoder.documents([piece for _, piece in batch])
+        return [number for number, _ in batch], [np.asarray(own, np.float32) for own in vectors]
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        """The text, halved at white space until the model reads each piece whole."""
+        text, limit = readable(text), self._encoder.limit
+        if limit is None or len(text) < limit // 4 or self._encoder.n_tokens(text) <= limit - 2:
+            yield text
+            return
+        middle = len(text) // 2
+        cut = text.rfind(" ", 1, middle + 1)
+        cut = middle if cut < 0 else cut
+        if cut < 1:
+            yield text
+            return
+        yield from self._pieces(text[:cut])
+        yield from self._pieces(text[cut:])
+
+    def _query_vectors(self, query: str) -> Scores:
+        def encoded() -> Scores:
+            with self._lock:
+                (vectors,) = self._encoder.queries([readable(query)])
+            return _normalized(np.asarray(vectors, np.float32))
+
+        return self._queries.get(query, (), encoded)
+
+
+def _normalized(vectors: Scores) -> Scores:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+
+
+class TokenEncoder(NamedTuple):
+    """Functions from texts to the vectors of their tokens, (tokens, width) each, and the model's limit.
+
+    Prefixes, masked tokens and lengths are the model's own.
+    """
+
+    queries: Callable[[list[str]], Sequence[Any]]
+    documents: Callable[[list[str]], Sequence[Any]]
+    n_tokens: Callable[[str], int]  # of a text that is not cut
+    limit: int | None  # tokens of a document that the model reads; None: all
+    name: str
+
+
+def token_encoder_of(
+    model: object, *, batch_size: int = 32, device: str | None = None, trust_remote_code: bool = False
+) -> TokenEncoder:
+    """Wrap a model, which is recognized by its class; see `LateInteraction` for the arguments and errors."""
+    compute_in_forks()
+    name = str(model) if isinstance(model, str | Path) else type(model).__name__
+    if isinstance(model, str | Path):
+        model = _load(str(model), device, trust_remote_code)
+    kind = type(model).__name__
+    encoder: Any = _without_pooling(model) if kind == "SentenceTransformer" else model
+    options = {"batch_size": batch_size, "convert_to_numpy": True, "show_progress_bar": False}
+    if kind == "ColBERT" and hasattr(model, "document_length"):  # PyLate's, which is no part of this package
+
+        def encode(texts: list[str], is_query: bool) -> Sequence[Any]:
+            found: Sequence[Any] = encoder.encode(texts, is_query=is_query, **options)
+            return found
+
+        queries, documents = (lambda texts: encode(texts, True)), (lambda texts: encode(texts, False))
+        limit = encoder.document_length
+    elif kind in ("SentenceTransformer", "MultiVectorEncoder"):
+        queries = lambda texts: encoder.encode_query(texts, **options)  # noqa: E731
+        documents = lambda texts: encoder.encode_document(texts, **options)  # noqa: E731
+        limit = getattr(encoder[0], "document_length", None) or encoder.max_seq_length
+    else:
+        raise TypeError(
+            f"model is {kind}; expected a name, a folder, a MultiVectorEncoder or SentenceTransformer of "
+            "sentence-transformers, or a ColBERT of PyLate"
+        )
+
+    def n_tokens(text: str) -> int:
+        return len(encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+    return TokenEncoder(queries, documents, n_tokens, limit, name)
+
+
+def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
+    library = optional("sentence_transformers", f"late interaction with {name!r}")
+    if name in ("minilm", MINILM):
+        name = packaged_minilm() or MINILM
+    options = {"device": device, "trust_remote_code": trust_remote_code}
+
+    def loaded(path: str) -> object:
+        if not _is_late(path):
+            return library.SentenceTransformer(path, **options)
+        try:
+            model = library.MultiVectorEncoder(path, **options)
+        except KeyError as error:  # Stanford's layout keeps the projection beside the encoder
+            if "linear.weight" not in str(error):
+                raise
+            model = None
+        if model is None or not _projects(model, path):
+            raise ValueError(
+                f"{name} is a ColBERT checkpoint without a projection of its token vectors; expected "
+                "linear.weight or a module Dense in it: take the whole checkpoint, or a sentence-transformers "
+                "model, whose token vectors need none"
+            )
+        return model
+
+    return load(loaded, name)
+
+
+def _is_late(path: str) -> bool:
+    """Whether a folder or a Hub id says that its model was made for late interaction."""
+    if _stated(path, "config_sentence_transformers.json").get("model_type") in _LATE_TYPES:
+        return True
+    architectures = _stated(path, "config.json").get("architectures") or []
+    return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
+
+
+def _projects(model: Any, path: str) -> bool:  # noqa: ANN401 - an optional package's class
+    """Whether the projection of a model is its own; sentence-transformers makes a random one where there is none.
+
+    A model that sentence-transformers itself saved for late interaction is as it was trained, with one or without.
+    """
+    own = _stated(path, "config_sentence_transformers.json").get("model_type") == "MultiVectorEncoder"
+    saved = _stated(path, "config.json").get("architectures") or []
+    is_stanford = "HF_ColBERT" in saved or any(name.endswith("ForRetrieval") for name in saved)
+    return own or is_stanford or "Dense" in str(_stated(path, "modules.json"))
+
+
+def _stated(path: str, file: str) -> dict[str, Any]:
+    """What a JSON file of a model says; empty if there is no such file."""
+    from sentence_transformers.util import load_file_path
+
+    found = load_file_path(path, file)
+    content = json.loads(Path(found).read_text(encoding="utf-8")) if found else {}
+    return content if isinstance(content, dict) else {"": content}
+
+
+def _without_pooling(model: Any) -> object:  # noqa: ANN401 - an optional package's class
+    """A sentence-transformers model whose vectors are those of its tokens, which have no projection."""
+    library = optional("sentence_transformers", "late interaction")
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    modules = [model[0], MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+    return library.MultiVectorEncoder(modules=modules, device=str(model.device))
+
+
+class RPRS(Baseline):
+    """RPRS, for queries as long as documents (Askari et al., 2023): the score of a unit is QP * DP.
+
+    With the cosines (m, n) of m sentences of the query and n of the unit, QP is the share of the query's sentences
+    whose highest cosine is at least ``threshold``, and DP the share of the unit's. (The published method takes the
+    best k sentences of a collection instead of a threshold, which needs its index.) Users see QP * DP; units of
+    the same score keep their order.
+
+    Parameters
+    ----------
+    embedder : str or object, default "minilm"
+        Embeds sentences; see `encoder_of`.
+    unit : str or Segmenter, default "document"
+        See `Baseline`.
+    threshold : float, default 0.5
+        The cosine from which two sentences are near, from -1 to 1.
+    batch_size : int, default 32
+        Sentences per forward pass of a sentence-transformers model.
+    device : str, optional
+        For a model given by name. Default: the choice of sentence-transformers.
+    trust_remote_code : bool, default False
+        Let a model from the Hub run its own code.
+    keep_texts : int, default 16
+        Number of texts, queries included, whose vectors are kept.
+
+    Raises
+    ------
+    ImportError
+        If sentence-transformers is needed and not installed.
+    ValueError
+        For a threshold out of range.
+    """
+
+    keeps_texts = True
+
+    def __init__(
+        self,
+        embedder: object = "minilm",
+        unit: UnitKind | Segmenter = "document",
+        *,
+        threshold: float = 0.5,
+        batch_size: int = 32,
+        device: str | None = None,
+        trust_remote_code: bool = False,
+        keep_texts: int = 16,
+    ) -> None:
+        super().__init__(unit)
+        if not -1 <= threshold <= 1:
+            raise ValueError(f"threshold is {threshold!r}; expected a cosine from -1 to 1")
+        if embedder == "minilm":
+            embedder = MINILM
+        self.threshold = threshold
+        self._encoder = encoder_of(
+            embedder, batch_size=batch_size, device=device, trust_remote_code=trust_remote_code
+        )
+        self.name = f"rprs:{self._encoder.name}"
+        self._vectors: TextCache[Scores] = TextCache(keep_texts)
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the vectors that are kept for further questions."""
+        return sum(vectors.nbytes for vectors in self._vectors.values())
+
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
+        """QP * DP of each unit: (units,)."""
+        asked = self._sentences(query)
+        return np.array([self._score(asked, unit.own_text(text)) for unit in units], np.float32)
+
+    def logits(self, raw: Scores) -> Scores:
+        """The logit of QP * DP, a share."""
+        return log_odds(raw)
+
+    def _score(self, asked: Scores, text: str) -> float:
+        near = asked @ self._sentences(text).T >= self.threshold - 1e-6  # (m, n)
+        return float(near.any(axis=1).mean() * near.any(axis=0).mean()) if near.size else 0.0
+
+    def _sentences(self, text: str) -> Scores:
+        """Vectors of length 1 of the sentences of a text: (sentences, width)."""
+
+        def embedded() -> Scores:
+            sentences = [text[unit.start : unit.end] for unit in SentenceSegmenter().segment(text)]
+            vectors = embed_checked(self._encoder.passages, sentences)
+            return _normalized(vectors)
+
+        return self._vectors.get(text, (), embedded)
