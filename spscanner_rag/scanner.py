@@ -6,29 +6,32 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import load_checkpoint, local_folder
+from spscanner_rag.checkpoint import Checkpoint, load_checkpoint, local_folder
 from spscanner_rag.checkpoint.config import CHECKPOINT_DEFAULT, CheckpointDefault
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.mamba2.backends import check_backend, choose_backend
+from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.results import ScanResult
-from spscanner_rag.results.document_score import Aggregation
-from spscanner_rag.results.ranked_documents import RankedDocument, check_ranking, rank_results
-from spscanner_rag.scan.devices import check_names, choose
-from spscanner_rag.scan.pipeline import Meter, ScanRequest, check_options
-from spscanner_rag.scan.threads import use_threads
-from spscanner_rag.scan.unit_scorer import UnitScorer
+from spscanner_rag.results.document_score import Aggregation, check_aggregation
+from spscanner_rag.results.ranked_documents import RankedDocument, rank_results
+from spscanner_rag.scan.devices import Choice, check_names, choose, default_segment_tokens, use_threads
+from spscanner_rag.scan.pipeline import Meter, Pipeline, ScanRequest, check_options
+from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.scorers import Cancelled, Progress, ScanCancelled
 from spscanner_rag.text.blocks import StructuredText
+from spscanner_rag.text.segmentation import ReferenceSegmenter
 from spscanner_rag.text.tokenization import token_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
 __all__ = ["CHECKPOINT_DEFAULT", "ScanCancelled", "Scanner"]
 
 
-class Scanner(UnitScorer):
+class Scanner:
     """Scores every sentence of a text for a question, in one pass over the text.
 
     One scanner may be used from several threads at once.
@@ -55,6 +58,36 @@ class Scanner(UnitScorer):
     ValueError
         For an unknown segmenter, or a number of tokens below 1.
     """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        window_tokens: int | CheckpointDefault | None = CHECKPOINT_DEFAULT,
+        segment_tokens: int | None = None,
+        segmenter: Segmenter | str | None = None,
+        choice: Choice | None = None,
+        backend_reason: str = "as the model was loaded",
+        local_files_only: bool = False,
+    ) -> None:
+        check_options(window_tokens, segment_tokens, segmenter)
+        self.checkpoint = checkpoint
+        model, settings = checkpoint.model, checkpoint.settings
+        self.device, self.dtype = model.device, projection_dtype(model)
+        self.device_reason = choice.device_reason if choice else "where the model was loaded"
+        self.dtype_reason = choice.dtype_reason if choice else "as the model was loaded"
+        self.backend, self.backend_reason = model.kernels.name, backend_reason
+        if isinstance(window_tokens, CheckpointDefault):
+            window_tokens = settings.window_tokens
+        self.window_tokens: int | None = window_tokens
+        self.segment_tokens = min(
+            segment_tokens or default_segment_tokens(self.device.type, model.config),
+            model.kernels.most_tokens(model.config),
+        )
+        if (settings.segmenter if segmenter is None else segmenter) == "reference":
+            segmenter = ReferenceSegmenter(self.count_tokens, local_files_only)
+        self.reading = Reading.of(checkpoint, segmenter)
+        self.pipeline = Pipeline(model, self.reading, self.window_tokens, self.segment_tokens)
 
     @classmethod
     def from_pretrained(
@@ -250,12 +283,7 @@ class Scanner(UnitScorer):
         together: bool = False,
     ) -> list[ScanResult]:
         counter = token_counter(self.checkpoint.tokenizer)  # a kept result keeps no model alive
-        return [
-            ScanResult(
-                asked.query, asked.text, cut.starts, cut.ends, logits, counter, tokens_read=len(cut.input_ids)
-            )
-            for asked, cut, logits in self.pipeline.run(requests, meter, collection, together)
-        ]
+        return [scored.result(counter) for scored in self.pipeline.run(requests, meter, collection, together)]
 
     def scan_units(
         self,
@@ -293,7 +321,53 @@ class Scanner(UnitScorer):
         aggregation : str, default "max"
             How a document's score follows from those of its sentences; see `ScanResult.document_score`.
         """
-        check_ranking(documents, top_k, aggregation)
+        if isinstance(documents, str):
+            raise TypeError("documents: got one string; expected several texts, such as [text]")
+        if top_k is not None and (type(top_k) is not int or top_k < 1):
+            raise ValueError(f"top_k: got {top_k!r}; expected an integer of at least 1, or None for all")
+        check_aggregation(aggregation)
         requests = [self.pipeline.request(query, text) for text in documents]
         results = self._results(requests, Meter(progress, cancelled), None, together=True)
         return rank_results(results, aggregation)[:top_k]
+
+    def segment(self, text: str) -> list[Unit]:
+        """Cut a text into the units that `scan` scores; with a document's blocks, `scorers.segment` does."""
+        return self.reading.segmenter.segment(text)
+
+    def score_units(
+        self,
+        query: str,
+        text: str,
+        units: Sequence[Unit],
+        *,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> NDArray[np.float32]:
+        """Logits of given units of a text, (units,); other arguments and errors are those of `scan`."""
+        return self.score_units_many([(query, text, units)], progress=progress, cancelled=cancelled)[0]
+
+    def score_units_many(
+        self,
+        requests: Iterable[tuple[str, str, Sequence[Unit]]],
+        *,
+        together: bool = False,
+        collection: CollectionIndex | None = None,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """Logits of given units, whose ``model_text`` is read: for each (query, text, units) an array of (units,).
+
+        The other arguments and the errors are those of `scan_many`.
+        """
+        checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
+        meter = Meter(progress, cancelled)
+        return [scored.logits for scored in self.pipeline.run(checked, meter, collection, together)]
+
+    @property
+    def uses_collection(self) -> bool:
+        """Whether logits depend on the other texts of a collection: if the checkpoint has a lexical channel."""
+        return self.reading.lexical
+
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of a text with this scanner's tokenizer, without special tokens."""
+        return token_counter(self.checkpoint.tokenizer)(text)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spscanner_rag.results.document_score import Aggregation, best_first, check_aggregation
+from spscanner_rag.results.document_score import Aggregation, best_first
 from spscanner_rag.results.scan_result import ScanResult
 from spscanner_rag.results.sentences import Passage
 
@@ -34,15 +34,6 @@ class RankedDocument:
     def passages(self, top_k: float | str | None = 3) -> tuple[Passage, ...]:
         """Its best sentences, the best first; ``top_k`` is as for `ScanResult.select`."""
         return self.result.select(top_k, order="score")
-
-
-def check_ranking(documents: object, top_k: object, aggregation: str) -> None:
-    """Raise ``TypeError`` for a single string as documents, ``ValueError`` for a ``top_k`` below 1."""
-    if isinstance(documents, str):
-        raise TypeError("documents: got one string; expected several texts, such as [text]")
-    if top_k is not None and (type(top_k) is not int or top_k < 1):
-        raise ValueError(f"top_k: got {top_k!r}; expected an integer of at least 1, or None for all")
-    check_aggregation(aggregation)
 
 
 def rank_results(results: Sequence[ScanResult], aggregation: Aggregation = "max") -> list[RankedDocument]:

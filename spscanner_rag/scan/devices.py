@@ -1,13 +1,18 @@
-"""Devices: which one a model runs on, with which dtype, how many tokens at once; what this machine's CPU is."""
+"""Devices: which one a model runs on, with which dtype, how many tokens at once and how many threads."""
 
+import math
+import os
 import platform
+import time
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import torch
 
 from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.scan.product_rates import product_rates
+from spscanner_rag.mamba2.forks import computes_alone
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 WITH_INT8 = DTYPES | {"int8": torch.int8}
@@ -23,6 +28,14 @@ the choice, and with it the scores, would change from one process to the next.""
 _CPU_PROJECTION = 2**22
 """Elements of a layer's largest activation on a CPU (16 MiB). With fewer, the overhead of the many small
 operations between the matrix products grows; with more, they wait for memory. Measured for d_model 256 and 768."""
+
+_TOKENS, _INPUTS, _OUTPUTS = 1024, 256, 1160
+"""The bundled checkpoint's first projection of some sentences."""
+
+_REPEATS = 3
+
+_CGROUPS: Final = Path("sys/fs/cgroup")
+_SIBLINGS: Final = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 class Choice(NamedTuple):
@@ -125,6 +138,28 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
     return (torch.bfloat16 if bfloat16 > WORTH_ROUNDING * float32 else torch.float32), rates
 
 
+@cache
+def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
+    """GFLOP per second of a matrix product in each dtype, measured once in a process, in some 20 ms.
+
+    A processor's flags say what it multiplies natively, not whether that is faster: on some with AVX-512 BF16 but
+    without AMX, a product takes twice as long in bfloat16 as in float32. The dtypes take turns and the fastest of
+    `_REPEATS` counts, so that other programs disturb it little.
+    """
+    operands = [
+        (torch.ones(_TOKENS, _INPUTS, dtype=dtype), torch.ones(_INPUTS, _OUTPUTS, dtype=dtype))
+        for dtype in dtypes
+    ]
+    seconds = [float("inf")] * len(dtypes)
+    with torch.inference_mode():
+        for _ in range(1 + _REPEATS):  # the first prepares memory and threads
+            for number, (inputs, weights) in enumerate(operands):
+                start = time.perf_counter()
+                inputs @ weights
+                seconds[number] = min(seconds[number], time.perf_counter() - start)
+    return tuple(2e-9 * _TOKENS * _INPUTS * _OUTPUTS / taken for taken in seconds)
+
+
 def default_segment_tokens(device_type: str, config: Mamba2Config) -> int:
     """Tokens per forward pass for a kind of device; on a CPU a power of 2, fewer for wider models."""
     if device_type != "cpu":
@@ -141,3 +176,93 @@ def processor_name() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def use_threads(threads: int | None = None) -> int:
+    """Set the number of threads with which torch and the kernels of numba compute, and return it.
+
+    It is torch's own setting, so it is the process's and not a model's; a thread of Python that has computed
+    before keeps its number. A process that was forked after a model was loaded always computes with one thread
+    (`spscanner_rag.mamba2.forks`).
+
+    Parameters
+    ----------
+    threads : int, optional
+        Default: as torch is set (``OMP_NUM_THREADS``, ``torch.set_num_threads``), at most `usable_cores`.
+
+    Raises
+    ------
+    ValueError
+        Unless ``threads`` is a whole number of at least 1.
+    """
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
+    set_before = torch.get_num_threads()
+    asked = min(set_before, usable_cores()) if threads is None else threads
+    number = 1 if computes_alone() else asked
+    if number != set_before:
+        torch.set_num_threads(number)
+    return number
+
+
+def usable_cores(root: Path = Path("/")) -> int:
+    """The physical cores that this process may use, at least 1.
+
+    Its affinity counts, and on Linux the processor time that its control groups (cgroup v1 and v2) allow: with 1.5
+    cores' time, two threads compute more than one does. Two hardware threads of one core count once, since
+    matrix products fill a core with one. ``root`` is where the files of the system are.
+    """
+    cores = len({_siblings(root, cpu) for cpu in _allowed_cpus()})
+    quotas = [quota for quota in _quotas(root) if quota > 0]
+    return max(1, min([cores, *map(math.ceil, quotas)]))
+
+
+def _allowed_cpus() -> set[int]:
+    """The logical processors of the affinity, or all where the system has none."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _siblings(root: Path, cpu: int) -> str:
+    """What is the same for all logical processors of one core; where the system does not tell, the number."""
+    return _content(root / _SIBLINGS.format(cpu)) or str(cpu)
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """The limits of all control groups that this process is in, in cores."""
+    for line in _content(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2) if line.count(":") >= 2 else ("", "", "")
+        if line.startswith("0::"):  # version 2; beside version 1 it is mounted in a folder of its own
+            for folder in _folders(root / _CGROUPS, path) + _folders(root / _CGROUPS / "unified", path):
+                yield _share(*(_content(folder / "cpu.max").split() or ["max", "1"]))
+        elif "cpu" in controllers.split(","):
+            for folder in _folders(root / _CGROUPS / controllers, path) + _folders(
+                root / _CGROUPS / "cpu", path
+            ):
+                quota, period = _content(folder / "cpu.cfs_quota_us"), _content(folder / "cpu.cfs_period_us")
+                yield _share(quota, period)
+
+
+def _folders(mounted: Path, path: str) -> list[Path]:
+    """A group's folder and those of the groups around it. In a container only the innermost may be there."""
+    folders = [mounted]
+    for part in path.strip("/").split("/"):
+        folders.append(folders[-1] / part)
+    return folders
+
+
+def _share(quota: str = "", period: str = "", *_: str) -> float:
+    """Processor time for each unit of time; 0 where there is no limit or it cannot be read."""
+    try:
+        return max(0.0, int(quota) / int(period))
+    except (ValueError, ZeroDivisionError):
+        return 0.0
+
+
+def _content(path: Path) -> str:
+    """A small file's text; empty if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""

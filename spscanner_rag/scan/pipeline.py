@@ -14,10 +14,12 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.match import LexicalStatistics
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import read_logits
+from spscanner_rag.results import ScanResult
 from spscanner_rag.scan.prepare import PreparedText, QueryOnText, Reading
 from spscanner_rag.scorers import Cancelled, Progress, check_query, stop_if
 from spscanner_rag.text.blocks import StructuredText, segment_blocks
 from spscanner_rag.text.segmentation import check_segmenter
+from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.tokenization import tokenize_question
 from spscanner_rag.text.units import Unit
 from spscanner_rag.text.windows import average_logits, window_ranges
@@ -56,6 +58,18 @@ class Scored(NamedTuple):
     request: ScanRequest
     cut: PreparedText
     logits: NDArray[np.float32]
+
+    def result(self, count_tokens: CountTokens) -> ScanResult:
+        """The same for users; ``count_tokens`` counts the tokens of its budgets."""
+        return ScanResult(
+            self.request.query,
+            self.request.text,
+            self.cut.starts,
+            self.cut.ends,
+            self.logits,
+            count_tokens,
+            tokens_read=len(self.cut.input_ids),
+        )
 
 
 LONGEST_QUESTION = 4000
@@ -146,26 +160,26 @@ class Pipeline:
         in_thread = self.model.device.type not in SERIAL_DEVICES
         runs = in_runs(
             self._prepared(requests, meter),
-            lambda scan: len(scan.asked.text.input_ids),
+            lambda prepared: len(prepared[1].text.input_ids),
             self.segment_tokens,
             PASSES_AHEAD_IN_THREAD if in_thread else PASSES_AHEAD,
         )
         with closing(one_ahead(runs) if in_thread else runs) as ready:
-            for scans in ready:
-                for scan, logits in zip(scans, self._logits(scans, meter), strict=True):
-                    yield Scored(scan.request, scan.asked.text, logits)
+            for run in ready:
+                for (request, asked), logits in zip(run, self._logits(run, meter), strict=True):
+                    yield Scored(request, asked.text, logits)
 
-    def _prepared(self, requests: Iterable[ScanRequest], meter: Meter) -> Iterator["_Scan"]:
-        before: _Scan | None = None
+    def _prepared(
+        self, requests: Iterable[ScanRequest], meter: Meter
+    ) -> Iterator[tuple[ScanRequest, QueryOnText]]:
+        before: ScanRequest | None = None
         collection: CollectionIndex | None = None
         known: dict[tuple[str, str], LexicalStatistics] = {}  # of ``collection``, by question and language
         for request in requests:
             meter.check()
             if request.collection is not collection:
                 collection, known = request.collection, {}
-            if before and request.text is before.request.text and request.units is before.request.units:
-                text = before.asked.text
-            else:
+            if before is None or request.text is not before.text or request.units is not before.units:
                 text = self.reading.prepare(request.text, request.units, meter.check)
                 if self.reading.lexical:
                     text.index_now(meter.check)
@@ -177,8 +191,8 @@ class Pipeline:
                 statistics = known[key]
             asked = self.reading.pair(request.query, text, statistics)
             meter.check()
-            before = _Scan(request, asked, self._windows(text))
-            yield before
+            before = request
+            yield request, asked
 
     def counted_together(self, requests: Iterable[ScanRequest], meter: Meter) -> list[ScanRequest]:
         """The requests as one collection, with their units; each text is cut and counted once.
@@ -206,14 +220,20 @@ class Pipeline:
             return window_ranges(text.unit_ends, self.window_tokens)
         return [(0, len(text.units) - 1)] if text.units else []
 
-    def _logits(self, scans: list["_Scan"], meter: Meter) -> Iterator[NDArray[np.float32]]:
-        sequences = [scan.asked.sequence(first, last) for scan in scans for first, last in scan.windows]
+    def _logits(
+        self, run: list[tuple[ScanRequest, QueryOnText]], meter: Meter
+    ) -> Iterator[NDArray[np.float32]]:
+        windows = [self._windows(asked.text) for _, asked in run]
+        sequences = [
+            asked.sequence(first, last)
+            for (_, asked), own in zip(run, windows, strict=True)
+            for first, last in own
+        ]
         meter.total += sum(len(sequence.input_ids) for sequence in sequences)
         read = iter(read_logits(self.model, sequences, self.segment_tokens, meter.after_step))
-        for scan in scans:
-            logits = [next(read) for _ in scan.windows]
-            averaged = average_logits(scan.windows, logits, len(scan.asked.text.units))
-            yield averaged + np.float32(scan.asked.offset)
+        for (_, asked), own in zip(run, windows, strict=True):
+            logits = [next(read) for _ in own]
+            yield average_logits(own, logits, len(asked.text.units)) + np.float32(asked.offset)
 
 
 def check_options(window_tokens: object, segment_tokens: object, segmenter: object) -> None:
@@ -224,14 +244,6 @@ def check_options(window_tokens: object, segment_tokens: object, segmenter: obje
             raise ValueError(f"{name} is {tokens!r}; expected a whole number of at least 1")
     if segmenter is not None:
         check_segmenter(segmenter)
-
-
-class _Scan(NamedTuple):
-    """A request that is ready for the model."""
-
-    request: ScanRequest
-    asked: QueryOnText
-    windows: list[tuple[int, int]]  # first and last unit of each, inclusive
 
 
 def in_runs(

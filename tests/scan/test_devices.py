@@ -1,14 +1,26 @@
-"""Device, dtype and tokens per pass: what "auto" takes on which machine, and what is refused."""
+"""Device, dtype, tokens per pass and threads: what "auto" takes on which machine, and what is refused."""
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from spscanner_rag import Scanner
+from spscanner_rag.mamba2 import forks
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.scan import devices
-from spscanner_rag.scan.devices import SEGMENT_TOKENS, choose, default_segment_tokens
+from spscanner_rag.scan.devices import (
+    SEGMENT_TOKENS,
+    choose,
+    default_segment_tokens,
+    product_rates,
+    usable_cores,
+    use_threads,
+)
 
 
 @pytest.fixture
@@ -32,28 +44,29 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
     return describe
 
 
-def test_auto_takes_cuda_first(machine: Any) -> None:
-    machine(cuda=2, mps=True, gpu_bfloat16=True)
+@pytest.mark.parametrize(
+    ("has", "device", "dtype", "device_reason", "dtype_reason"),
+    [
+        (
+            {"cuda": 2, "mps": True, "gpu_bfloat16": True},
+            "cuda",
+            torch.bfloat16,
+            "CUDA is available",
+            "natively",
+        ),
+        ({"cuda": 1}, "cuda", torch.float32, "CUDA is available", "the GPU has no native bfloat16"),
+        ({"mps": True}, "mps", torch.float32, "MPS is available", "always used on MPS"),
+        ({}, "cpu", torch.float32, "neither CUDA nor MPS", "the CPU has no native bfloat16"),
+    ],
+)
+def test_auto_takes_cuda_then_mps_then_the_cpu(
+    machine: Any, has: dict[str, Any], device: str, dtype: torch.dtype, device_reason: str, dtype_reason: str
+) -> None:
+    machine(**has)
     choice = choose()
-    assert choice.device == torch.device("cuda")
-    assert choice.dtype == torch.bfloat16
-    assert "CUDA" in choice.device_reason
-    assert "natively" in choice.dtype_reason
-
-
-def test_auto_takes_mps_before_the_cpu(machine: Any) -> None:
-    machine(mps=True)
-    choice = choose()
-    assert (choice.device.type, choice.dtype) == ("mps", torch.float32)
-    assert "MPS" in choice.device_reason
-
-
-def test_auto_takes_the_cpu_last(machine: Any) -> None:
-    machine()
-    choice = choose()
-    assert (choice.device.type, choice.dtype) == ("cpu", torch.float32)
-    assert "neither CUDA nor MPS" in choice.device_reason
-    assert "no native bfloat16" in choice.dtype_reason
+    assert (choice.device, choice.dtype) == (torch.device(device), dtype)
+    assert device_reason in choice.device_reason
+    assert dtype_reason in choice.dtype_reason
 
 
 @pytest.mark.parametrize("probe", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
@@ -71,24 +84,21 @@ def test_auto_takes_the_faster_arithmetic_of_a_cpu_with_bfloat16(
     assert choice.dtype_reason == f"products run at {bfloat16:.0f} GFLOP/s in bfloat16 and at 300 in float32"
 
 
-def test_a_cpu_without_bfloat16_is_not_measured(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_cpu_or_a_torch_that_knows_no_bfloat16_is_not_measured(
+    machine: Any, monkeypatch: pytest.MonkeyPatch, dropped: bool
+) -> None:
     monkeypatch.setattr(devices, "product_rates", None)
     machine()
-    assert choose("cpu").dtype == torch.float32
-
-
-def test_old_gpu_takes_float32(machine: Any) -> None:
-    machine(cuda=1, gpu_bfloat16=False)
-    choice = choose()
-    assert (choice.device.type, choice.dtype) == ("cuda", torch.float32)
-    assert "the GPU has no native bfloat16" in choice.dtype_reason
-
-
-def test_probes_that_torch_has_dropped_mean_float32(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine()
-    for probe in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+    for probe in ("_is_avx512_bf16_supported", "_is_amx_tile_supported") if dropped else ():
         monkeypatch.delattr(torch.cpu, probe)
     assert choose("cpu").dtype == torch.float32
+
+
+def test_products_are_measured_once() -> None:
+    first = product_rates(torch.bfloat16, torch.float32)
+    assert min(first) > 0
+    assert product_rates(torch.bfloat16, torch.float32) is first
 
 
 @pytest.mark.parametrize("dtype", ["float32", torch.float32, "bfloat16", torch.bfloat16])
@@ -151,10 +161,18 @@ def test_unknown_dtypes(machine: Any, dtype: Any) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda:0", torch.device("cuda")])
-def test_cuda_that_is_not_there(machine: Any, device: Any) -> None:
-    machine()
-    with pytest.raises(ValueError, match=r"CUDA is not available \(.*\); use 'cpu' or 'auto'$") as caught:
+@pytest.mark.parametrize(
+    ("has", "device", "message"),
+    [
+        ({}, "cuda", r"device is 'cuda', but CUDA is not available \(.*\); use 'cpu' or 'auto'$"),
+        ({}, torch.device("cuda", 0), "CUDA is not available"),
+        ({"cuda": 2}, "cuda:2", "device is 'cuda:2', but there are 2 CUDA devices"),
+        ({}, "mps", "device is 'mps', which this machine does not have; use 'cpu' or 'auto'"),
+    ],
+)
+def test_devices_that_are_not_there(machine: Any, has: dict[str, Any], device: Any, message: str) -> None:
+    machine(**has)
+    with pytest.raises(ValueError, match=message) as caught:
         choose(device)
     assert "\n" not in str(caught.value)
 
@@ -169,20 +187,6 @@ def test_why_there_is_no_cuda(
     monkeypatch.setattr(torch.version, "cuda", version)
     with pytest.raises(ValueError, match=reason):
         choose("cuda")
-
-
-def test_cuda_number_that_is_not_there(machine: Any) -> None:
-    machine(cuda=2)
-    with pytest.raises(ValueError, match="device is 'cuda:2', but there are 2 CUDA devices"):
-        choose("cuda:2")
-
-
-def test_mps_that_is_not_there(machine: Any) -> None:
-    machine()
-    with pytest.raises(
-        ValueError, match="device is 'mps', which this machine does not have; use 'cpu' or 'auto'"
-    ):
-        choose("mps")
 
 
 def test_choice_of_this_machine_works() -> None:
@@ -205,3 +209,124 @@ def test_wide_models_take_fewer_tokens_on_a_cpu(d_model: int, d_state: int, toke
 def test_other_devices_take_as_many_for_every_model(device_type: str) -> None:
     config = Mamba2Config(d_model=16, n_layer=1, vocab_size=8, headdim=8)
     assert default_segment_tokens(device_type, config) == SEGMENT_TOKENS[device_type]
+
+
+# Threads
+
+
+@pytest.fixture(autouse=True)
+def torch_threads() -> Iterator[None]:
+    """Torch as it was before."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+class System:
+    """The files of a machine whose process may use the processors 0 to ``cpus`` - 1."""
+
+    def __init__(self, root: Path, cpus: int) -> None:
+        self.root, self.cpus = root, cpus
+
+    def write(self, path: str, content: str) -> None:
+        """Write a file of the system."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content + "\n")
+
+    def cores(self) -> int:
+        """What `usable_cores` finds there."""
+        return usable_cores(self.root)
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> System:
+    """A machine with eight processors and no other files."""
+    made = System(tmp_path, 8)
+    monkeypatch.setattr(devices, "_allowed_cpus", lambda: set(range(made.cpus)))
+    return made
+
+
+@pytest.mark.parametrize(("cpus", "cores"), [(8, 4), (4, 4), (5, 4), (1, 1)])
+def test_hardware_threads_of_a_core_count_once(system: System, cpus: int, cores: int) -> None:
+    assert system.cores() == 8, "of a machine that says nothing"
+    for cpu in range(8):  # as Linux numbers them: the second threads of all cores come after the first
+        system.write(
+            f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", f"{cpu % 4},{cpu % 4 + 4}"
+        )
+    assert system.cores() == 4
+    system.cpus = cpus
+    assert system.cores() == cores
+
+
+@pytest.mark.parametrize(
+    ("limit", "cores"),
+    [
+        ("max 100000", 8),
+        ("200000 100000", 2),
+        ("150000 100000", 2),
+        ("10000 100000", 1),
+        ("1600000 100000", 8),
+        ("0 0", 8),
+        ("", 8),
+        ("what", 8),
+    ],
+)
+@pytest.mark.parametrize("group", ["", "/app", "/app/worker"])
+@pytest.mark.parametrize("mounted", ["", "unified/"])
+def test_control_groups_of_version_2(
+    system: System, limit: str, cores: int, group: str, mounted: str
+) -> None:
+    system.write("proc/self/cgroup", "3:pids:/\n0::/app/worker")
+    system.write(f"sys/fs/cgroup/{mounted}{group}/cpu.max", limit)
+    assert system.cores() == cores
+
+
+def test_the_smallest_of_several_limits_counts(system: System) -> None:
+    system.write("proc/self/cgroup", "0::/app/worker")
+    system.write("sys/fs/cgroup/app/cpu.max", "300000 100000")
+    system.write("sys/fs/cgroup/app/worker/cpu.max", "500000 100000")
+    assert system.cores() == 3
+
+
+@pytest.mark.parametrize(("quota", "cores"), [(-1, 8), (250000, 3), (50000, 1)])
+@pytest.mark.parametrize("folder", ["cpu,cpuacct", "cpu"])
+@pytest.mark.parametrize("group", ["docker/abc", ""])  # the second: as it is within the container
+def test_control_groups_of_version_1(system: System, quota: int, cores: int, folder: str, group: str) -> None:
+    system.write("proc/self/cgroup", "12:cpuset:/docker/abc\n4:cpu,cpuacct:/docker/abc\n0::/system.slice")
+    system.write(f"sys/fs/cgroup/{folder}/{group}/cpu.cfs_quota_us", str(quota))
+    system.write(f"sys/fs/cgroup/{folder}/{group}/cpu.cfs_period_us", "100000")
+    assert system.cores() == cores
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity here")
+def test_this_machine() -> None:
+    assert 1 <= usable_cores() <= len(os.sched_getaffinity(0))
+
+
+def test_by_default_torch_stays_as_it_is_set_unless_there_are_fewer_cores(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "usable_cores", lambda: 3)
+    for before, expected in ((1, 1), (3, 3), (5, 3)):
+        torch.set_num_threads(before)
+        assert use_threads() == expected == torch.get_num_threads()
+
+
+def test_a_scanner_computes_with_as_many_as_asked_for(tiny_checkpoint: Path) -> None:
+    for number in (2, 1, 3):
+        Scanner.from_pretrained(tiny_checkpoint, device="cpu", dtype="float32", threads=number)
+        assert torch.get_num_threads() == number
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.0, "2", True])
+def test_what_is_no_number_of_threads(number: int) -> None:
+    with pytest.raises(ValueError, match=r"threads is .*; expected a whole number of at least 1"):
+        Scanner.from_pretrained("no such model", threads=number)
+
+
+def test_a_forked_child_computes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(2)
+    monkeypatch.setattr(forks, "_alone", False)
+    forks._compute_alone()
+    assert use_threads(4) == 1 == torch.get_num_threads()

@@ -94,7 +94,7 @@ def compare(
     from spscanner_rag.apps.compare.comparison import check_evidence_spans, compare_together
     from spscanner_rag.apps.compare.terminal import retriever_progress
     from spscanner_rag.lab.retriever_names import Options, scorer_of
-    from spscanner_rag.scan.threads import use_threads
+    from spscanner_rag.scan.devices import use_threads
 
     check_query(query, "--query")
     settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)

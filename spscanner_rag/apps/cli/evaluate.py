@@ -163,7 +163,7 @@ def _scorers(
     """The scorers by name and by setting; a missing one is reported before any work."""
     from spscanner_rag.lab.evaluation.ablation import ablated
     from spscanner_rag.lab.retriever_names import Options, scorer_of
-    from spscanner_rag.scan.threads import use_threads
+    from spscanner_rag.scan.devices import use_threads
 
     options = Options("sentence", computes.device, computes.dtype, computes.trust_remote_code, titles)
     asked = list(compared.settings)

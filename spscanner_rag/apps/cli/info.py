@@ -51,7 +51,7 @@ def _versions() -> Facts:
 def _runtime(scanner: "Scanner") -> Facts:
     import torch
 
-    from spscanner_rag.scan.threads import usable_cores
+    from spscanner_rag.scan.devices import usable_cores
 
     return [
         ("device", f"{scanner.device} ({scanner.device_reason})"),

@@ -53,8 +53,7 @@ def train(
     from spscanner_rag.lab.training.recipe import read_recipe
     from spscanner_rag.lab.training.start import RunFiles
     from spscanner_rag.lab.training.training_run import SNAPSHOTS, TrainingRun
-    from spscanner_rag.scan.devices import choose
-    from spscanner_rag.scan.threads import use_threads
+    from spscanner_rag.scan.devices import choose, use_threads
 
     if workers:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # parallel tokenizers do not survive a fork

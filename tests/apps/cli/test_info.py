@@ -15,7 +15,7 @@ from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.scan.threads import usable_cores
+from spscanner_rag.scan.devices import usable_cores
 
 Run = Callable[..., Any]  # code, out, err
 
