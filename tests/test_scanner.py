@@ -18,7 +18,6 @@ from spscanner_rag.lexical.match import MatchOptions, match_query
 from spscanner_rag.lexical.words import index_words
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.results import ScanResult
-from spscanner_rag.scan import pipeline
 from spscanner_rag.scan.devices import default_segment_tokens
 from spscanner_rag.scanner import CHECKPOINT_DEFAULT, ScanCancelled, Scanner
 from spscanner_rag.text.segmentation import ReferenceSegmenter, SentenceSegmenter
@@ -249,70 +248,11 @@ def test_text_without_characters_gives_an_empty_result(
         assert result.text == text
 
 
-def test_scan_many_keeps_the_order(tiny_scanner: Scanner) -> None:
-    pairs = [
-        (QUERY, TEXT),
-        ("winter", "One sentence."),
-        ("island", ""),
-        (QUERY, TEXT * 4),
-        ("report", TEXT),
-        ("winter", "One sentence."),
-        ("well", "\n"),
-    ]
-    results = tiny_scanner.scan_many(pairs)
-    assert [(result.query, result.text) for result in results] == pairs
-    for (query, text), result in zip(pairs, results, strict=True):
-        alone = tiny_scanner.scan(query, text)
-        np.testing.assert_allclose(result.logits, alone.logits, atol=TOLERANCE, rtol=0)
-        assert [s.text for s in result.sentences] == [s.text for s in alone.sentences]
-
-
 def test_scan_many_takes_any_iterable(tiny_scanner: Scanner) -> None:
     assert tiny_scanner.scan_many([]) == []
     assert tiny_scanner.scan_many(iter([])) == []
     results = tiny_scanner.scan_many((query, TEXT) for query in ("one", "two"))
     assert [result.query for result in results] == ["one", "two"]
-
-
-def test_scan_many_in_several_runs(tiny_scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [(f"{n} treaty", TEXT[: 40 * n]) for n in range(1, 9)]
-    together = tiny_scanner.scan_many(pairs)
-    monkeypatch.setattr(pipeline, "PASSES_AHEAD", 0)
-    one_by_one = tiny_scanner.scan_many(pairs)
-    for got, expected in zip(one_by_one, together, strict=True):
-        np.testing.assert_allclose(got.logits, expected.logits, atol=TOLERANCE, rtol=0)
-
-
-def test_consecutive_pairs_on_one_text_cut_it_once(tiny_checkpoint: Path) -> None:
-    class Counting(SentenceSegmenter):
-        texts: list[str] = []  # noqa: RUF012
-
-        def segment(self, text: str) -> list[Unit]:
-            self.texts.append(text)
-            return super().segment(text)
-
-    scanner = load(tiny_checkpoint, segmenter=Counting())
-    other = "Another text."
-    scanner.scan_many([("one", TEXT), ("two", TEXT), ("three", other), ("four", TEXT)])
-    assert Counting.texts == [TEXT, other, TEXT]
-
-
-def test_pairs_are_prepared_a_few_passes_ahead(tiny_checkpoint: Path) -> None:
-    class Counting(SentenceSegmenter):
-        count = 0
-
-        def segment(self, text: str) -> list[Unit]:
-            self.count += 1
-            return super().segment(text)
-
-    segmenter = Counting()
-    scanner = load(tiny_checkpoint, segmenter=segmenter, segment_tokens=50)
-    at_first: list[int] = []
-    pairs = [(QUERY, f"{n} {TEXT}") for n in range(60)]
-    scanner.scan_many(pairs, progress=lambda done, total: at_first.append(segmenter.count))
-    tokens = scanner.count_tokens(TEXT)
-    assert 1 < at_first[0] <= pipeline.PASSES_AHEAD * 50 // tokens + 1
-    assert segmenter.count == 60
 
 
 @pytest.mark.parametrize(("backend", "rows"), [("torch", 8), ("numba", 1)])
@@ -330,14 +270,6 @@ def test_short_texts_share_a_pass(tiny_checkpoint: Path, backend: str, rows: int
         handle.remove()
     assert len(shapes) == 1
     assert shapes[0][0] == rows  # numba's kernels read one row, without padding
-
-
-def test_score_units_equals_scan(tiny_scanner: Scanner, windowed_checkpoint: Path) -> None:
-    for scanner, text in ((tiny_scanner, TEXT), (load(windowed_checkpoint), TEXT * 3)):
-        units = scanner.reading.segmenter.segment(text)
-        logits = scanner.score_units(QUERY, text, units)
-        np.testing.assert_allclose(logits, scanner.scan(QUERY, text).logits, atol=1e-6, rtol=0)
-        assert logits.dtype == np.float32
 
 
 def test_score_units_reads_what_it_is_given(tiny_scanner: Scanner) -> None:
@@ -557,13 +489,6 @@ def test_other_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         Scanner.from_pretrained("/nowhere", **options)
     assert not isinstance(caught.value, CheckpointError)
-    assert_one_line(caught.value)
-
-
-def test_cuda_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match=r"CUDA is not available .*; use 'cpu' or 'auto'") as caught:
-        Scanner.from_pretrained("/nowhere", device="cuda")
     assert_one_line(caught.value)
 
 

@@ -97,36 +97,29 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
             assert kept == expected_kept
 
 
-# Spans and logits
-
-
-@settings(max_examples=800)
-@given(QUERIES, DOCUMENTS)
-def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str) -> None:
-    check_spans(scanners[4096].scan(query, text), text)
-
-
-@settings(max_examples=200)
-@given(DOCUMENTS)
-def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) -> None:
-    check_spans(windowed[4096].scan("Who signed it?", text), text)
-
-
-@settings(max_examples=100)
-@given(QUERIES, DOCUMENTS)
-def test_score_units_is_scan(scanners: dict[int, Scanner], query: str, text: str) -> None:
-    scanner = scanners[4096]
-    logits = scanner.score_units(query, text, scanner.reading.segmenter.segment(text))
-    np.testing.assert_array_equal(logits, scanner.scan(query, text).logits)
-
-
-# The same logits
+# Spans, one logit each, and the same logits
 
 
 @settings(max_examples=200)
 @given(QUERIES, DOCUMENTS, st.sampled_from([64, 1000]))
-def test_segments(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
-    check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
+def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
+    scanner = scanners[4096]
+    expected = scanner.scan(query, text)
+    check_spans(expected, text)
+    logits = scanner.score_units(query, text, scanner.segment(text))
+    np.testing.assert_array_equal(logits, expected.logits)
+    check_equal(scanners[segment_tokens].scan(query, text), expected)
+
+
+@settings(max_examples=60)
+@given(DOCUMENTS)
+def test_spans_and_logits_of_windows(windowed: dict[int, Scanner], text: str) -> None:
+    query, scanner = "Who signed it?", windowed[4096]
+    expected = scanner.scan(query, text)
+    check_spans(expected, text)
+    logits = scanner.score_units(query, text, scanner.segment(text))
+    np.testing.assert_array_equal(logits, expected.logits)
+    check_equal(windowed[64].scan(query, text), expected)
 
 
 @settings(max_examples=30)
@@ -137,14 +130,7 @@ def test_short_segments(scanners: dict[int, Scanner], query: str, text: str, seg
     check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
 
 
-@settings(max_examples=60)
-@given(DOCUMENTS)
-def test_segments_of_windows(windowed: dict[int, Scanner], text: str) -> None:
-    query = "Who signed it?"
-    check_equal(windowed[64].scan(query, text), windowed[4096].scan(query, text))
-
-
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(QUERIES, DOCUMENTS), min_size=1, max_size=5),
     st.sampled_from([64, 1000, 4096]),
@@ -165,32 +151,10 @@ def test_other_documents_beside_it(
         check_equal(result, results[number])
 
 
-# The same at length
-
-
-@pytest.mark.slow
-@settings(max_examples=5000)
-@given(QUERIES, DOCUMENTS)
-def test_spans_and_logits_of_many(scanners: dict[int, Scanner], query: str, text: str) -> None:
-    check_spans(scanners[4096].scan(query, text), text)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("segment_tokens", [1, 7, 64, 1000])
-def test_segments_of_many(scanners: dict[int, Scanner], segment_tokens: int) -> None:
-    @settings(max_examples=100 if segment_tokens == 1 else 300)
-    @given(QUERIES, DOCUMENTS)
-    def check(query: str, text: str) -> None:
-        check_equal(scanners[segment_tokens].scan(query, text), scanners[4096].scan(query, text))
-
-    check()
-
-
 @pytest.mark.slow
 @settings(max_examples=1000)
-@given(DOCUMENTS, st.sampled_from([7, 64]))
-def test_windows_of_many(windowed: dict[int, Scanner], text: str, segment_tokens: int) -> None:
-    query = "Who signed it?"
-    result = windowed[4096].scan(query, text)
-    check_spans(result, text)
-    check_equal(windowed[segment_tokens].scan(query, text), result)
+@given(QUERIES, DOCUMENTS, st.sampled_from([1, 7, 64, 1000]))
+def test_many_documents(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
+    expected = scanners[4096].scan(query, text)
+    check_spans(expected, text)
+    check_equal(scanners[segment_tokens].scan(query, text[:400]), scanners[4096].scan(query, text[:400]))

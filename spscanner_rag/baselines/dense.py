@@ -278,15 +278,12 @@ def encoder_of(
     kind = type(embedder).__name__
     if callable(documents := getattr(embedder, "embed_documents", None)):
         query = embedder.embed_query  # type: ignore[attr-defined]
-        return Encoder(_one_by_one(query), documents, kind)
+        return Encoder(partial(_one_by_one, query), documents, kind)
     if callable(batch := getattr(embedder, "get_text_embedding_batch", None)):
         query = embedder.get_query_embedding  # type: ignore[attr-defined]
-        return Encoder(_one_by_one(query), batch, getattr(embedder, "model_name", kind))
+        return Encoder(partial(_one_by_one, query), batch, getattr(embedder, "model_name", kind))
     if callable(encode := getattr(embedder, "encode", None)):
-
-        def embed(texts: list[str]) -> object:
-            return encode(texts, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
-
+        embed = partial(encode, batch_size=batch_size, convert_to_numpy=True, show_progress_bar=False)
         return Encoder(embed, embed, _model_name(embedder) or kind, embedder)
     if callable(embedder):
         return Encoder(embedder, embedder, getattr(embedder, "__name__", kind))
@@ -317,8 +314,8 @@ def embed_checked(embed: Embed, texts: Sequence[str], width: int | None = None) 
     return np.stack(vectors) if vectors else np.empty((0, width or 0), np.float32)
 
 
-def _one_by_one(embed_query: Callable[[str], Any]) -> Embed:
-    return lambda texts: [embed_query(text) for text in texts]
+def _one_by_one(embed_query: Callable[[str], Any], texts: list[str]) -> list[Any]:
+    return [embed_query(text) for text in texts]
 
 
 def _load(name: str, device: str | None, pooling: Pooling | None, trust_remote_code: bool) -> object:

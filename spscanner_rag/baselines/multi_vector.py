@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -186,16 +187,12 @@ def token_encoder_of(
     encoder: Any = _without_pooling(model) if kind == "SentenceTransformer" else model
     options = {"batch_size": batch_size, "convert_to_numpy": True, "show_progress_bar": False}
     if kind == "ColBERT" and hasattr(model, "document_length"):  # PyLate's, which is no part of this package
-
-        def encode(texts: list[str], is_query: bool) -> Sequence[Any]:
-            found: Sequence[Any] = encoder.encode(texts, is_query=is_query, **options)
-            return found
-
-        queries, documents = (lambda texts: encode(texts, True)), (lambda texts: encode(texts, False))
+        queries = partial(encoder.encode, is_query=True, **options)
+        documents = partial(encoder.encode, is_query=False, **options)
         limit = encoder.document_length
     elif kind in ("SentenceTransformer", "MultiVectorEncoder"):
-        queries = lambda texts: encoder.encode_query(texts, **options)  # noqa: E731
-        documents = lambda texts: encoder.encode_document(texts, **options)  # noqa: E731
+        queries = partial(encoder.encode_query, **options)
+        documents = partial(encoder.encode_document, **options)
         limit = getattr(encoder[0], "document_length", None) or encoder.max_seq_length
     else:
         raise TypeError(
@@ -203,10 +200,11 @@ def token_encoder_of(
             "sentence-transformers, or a ColBERT of PyLate"
         )
 
-    def n_tokens(text: str) -> int:
-        return len(encoder.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+    return TokenEncoder(queries, documents, partial(_n_tokens, encoder.tokenizer), limit, name)
 
-    return TokenEncoder(queries, documents, n_tokens, limit, name)
+
+def _n_tokens(tokenizer: Any, text: str) -> int:  # noqa: ANN401 - an optional package's class
+    return len(tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
 
 def _load(name: str, device: str | None, trust_remote_code: bool) -> object:

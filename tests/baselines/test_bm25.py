@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spscanner_rag.baselines import BM25
-from spscanner_rag.baselines.units import ChunkSegmenter
 from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.text.units import Unit
 
 WORDS = ("otter", "heron", "lynx", "marten", "stoat")
@@ -108,17 +105,6 @@ def test_index_is_kept_for_the_next_question(monkeypatch: pytest.MonkeyPatch) ->
     assert len(made) == 3
 
 
-def test_finds_the_chunk() -> None:
-    text = " ".join(f"word{i}" for i in range(50)) + " otter " + " ".join(f"word{i}" for i in range(50))
-    joined = join_pieces([Piece(text=text, key="d", source="d", start=0)])
-    hits = search(BM25(ChunkSegmenter(10)), "Where is the otter?", joined, Selection(top_k=1))
-    assert len(hits) == 1
-    assert "otter" in hits[0].text.split()
-    assert len(hits[0].text.split()) == 10
-    place = hits[0].place
-    assert text[place.source_start : place.source_end] == hits[0].text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -131,8 +117,6 @@ def test_finds_the_chunk() -> None:
 def test_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         BM25(**arguments)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="query: got"):
-        BM25().score_units(" ", "a", [Unit(0, 1, "a")])
 
 
 # A collection

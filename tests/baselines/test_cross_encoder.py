@@ -1,5 +1,4 @@
 import logging
-import pickle
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +10,6 @@ import pytest
 import torch
 
 from spscanner_rag.baselines.cross_encoder import CrossEncoder
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.scorers import ScanCancelled, score_batch
 
 transformers = pytest.importorskip("transformers")
@@ -25,8 +22,8 @@ QUERY = "Who signed the treaty?"
 
 
 @pytest.fixture(scope="module")
-def folder(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_bert(tmp_path_factory.mktemp("models") / "bert", 1)
+def folder(cross_encoder_folder: Path) -> Path:
+    return cross_encoder_folder
 
 
 @pytest.fixture
@@ -101,45 +98,14 @@ def test_units_that_are_cut_are_counted_and_logged_once(
     np.testing.assert_allclose(cut, reference(folder, QUERY, [long, fits, long]), atol=1e-4)
     reranker.score_texts(QUERY, [long])
     assert (reranker.units_cut, len(caplog.messages)) == (3, 1)
-
-
-def test_max_length_of_the_caller(folder: Path) -> None:
-    reranker = CrossEncoder(folder, device="cpu", max_length=16)
-    assert reranker.max_length == 16
-    reranker.score_texts(QUERY, ["bell " * 10])
-    assert reranker.units_cut == 1
+    shorter = CrossEncoder(folder, device="cpu", max_length=16)
+    shorter.score_texts(QUERY, ["bell " * 10])
+    assert (shorter.max_length, shorter.units_cut) == (16, 1)
 
 
 def test_several_labels_are_refused(save_bert: SaveBert, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"head with 3 labels \(LABEL_0, LABEL_1, LABEL_2\).*expected one"):
         CrossEncoder(save_bert(tmp_path, 3), device="cpu")
-
-
-def test_in_a_search_the_spans_are_those_of_the_text(reranker: CrossEncoder) -> None:
-    texts = join_pieces(
-        [
-            Piece(text=TEXT, key="a", source="a", start=0),
-            Piece(text="The well was dry. He left.", key="b", source="b", start=0),
-        ]
-    )
-    hits = search(reranker, QUERY, texts, Selection(top_k=3))
-    assert len(hits) == 3
-    assert [hit.logit for hit in hits] == sorted((hit.logit for hit in hits), reverse=True)
-    for hit in hits:
-        joined = texts[hit.joined].text
-        assert joined[hit.place.piece_start : hit.place.piece_end] == hit.text
-
-
-def test_several_texts_at_once_score_as_each_alone(reranker: CrossEncoder) -> None:
-    other = "The well was dry. He left."
-    requests = [
-        (QUERY, TEXT, reranker.segment(TEXT)),
-        ("who left", "", []),
-        ("who left", other, reranker.segment(other)),
-    ]
-    many = list(score_batch(reranker, requests, lambda: False))
-    for request, logits in zip(requests, many, strict=True):
-        np.testing.assert_allclose(logits, reranker.score_units(*request), atol=1e-4)
 
 
 def test_several_threads_at_once(reranker: CrossEncoder) -> None:
@@ -148,18 +114,6 @@ def test_several_threads_at_once(reranker: CrossEncoder) -> None:
     with ThreadPoolExecutor(4) as threads:
         for scores in threads.map(lambda _: reranker.score_texts(QUERY, texts), range(12)):
             np.testing.assert_array_equal(scores, alone)
-
-
-def test_pickled(reranker: CrossEncoder) -> None:
-    copy = pickle.loads(pickle.dumps(reranker))
-    assert copy.name == reranker.name
-    weights, copied = (scorer._model.state_dict() for scorer in (reranker, copy))
-    assert copied.keys() == weights.keys()
-    assert all(torch.equal(copied[name], weights[name]) for name in weights)
-    # not to the bit: matrix products may round otherwise where the copy's weights lie otherwise in memory
-    np.testing.assert_allclose(
-        copy.score_texts(QUERY, [TEXT]), reranker.score_texts(QUERY, [TEXT]), rtol=1e-5
-    )
 
 
 def test_bfloat16(folder: Path, reranker: CrossEncoder) -> None:
@@ -188,24 +142,12 @@ def test_logits_that_are_not_finite_are_refused_with_the_text(
         reranker.score_units(QUERY, TEXT, reranker.segment(TEXT))
 
 
-def test_lone_surrogates_and_markup_are_text(reranker: CrossEncoder) -> None:
-    text = "He \ud800 left. [SEP] <script>."
-    units = reranker.segment(text)
-    assert np.isfinite(reranker.score_units("who \udc00 left", text, units)).all()
-
-
 def test_without_sentence_transformers_the_extra_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
         CrossEncoder(folder)
-
-
-def test_loading_is_silent(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    CrossEncoder(folder, device="cpu")
-    assert capfd.readouterr() == ("", "")
-    assert transformers.utils.logging.is_progress_bar_enabled(), "as it was before"
 
 
 def test_remote_code_is_off_unless_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,20 +197,6 @@ def test_bad_arguments(folder: Path, error: type[Exception], message: str, argum
 
 def test_a_loaded_model_keeps_its_device_and_length(folder: Path) -> None:
     model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
+    assert CrossEncoder(model).name == f"crossencoder:{folder}"
     with pytest.raises(ValueError, match="expected them set on the loaded one"):
         CrossEncoder(model, max_length=8)
-
-
-def test_empty_query_and_empty_text(reranker: CrossEncoder) -> None:
-    with pytest.raises(ValueError, match="query: got"):
-        reranker.score_units_many([(" ", TEXT, reranker.segment(TEXT))])
-    with pytest.raises(ValueError, match="query: got"):
-        reranker.score_units(" ", TEXT, reranker.segment(TEXT))
-    assert reranker.score_units(QUERY, "", []).shape == (0,)
-    assert reranker.score_texts(QUERY, []).shape == (0,)
-
-
-def test_name(reranker: CrossEncoder, folder: Path) -> None:
-    assert reranker.name == f"crossencoder:{folder}"
-    loaded = CrossEncoder(sentence_transformers.CrossEncoder(str(folder), device="cpu"))
-    assert loaded.name == f"crossencoder:{folder}"

@@ -1,6 +1,4 @@
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,20 +10,12 @@ from numpy.typing import NDArray
 from spscanner_rag.baselines import Dense
 from spscanner_rag.baselines.dense import PRESETS, embed_checked, encoder_of
 from spscanner_rag.lab.retriever_names import Options, scorer_of
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
-from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit
+from tests.baselines.conftest import letters
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest."
 UNITS = SentenceSegmenter().segment(TEXT)
-
-
-def letters(texts: list[str]) -> NDArray[np.float32]:
-    """How often each letter occurs: an embedding that can be worked out by hand."""
-    return np.array([[text.lower().count(letter) for letter in LETTERS] for text in texts], np.float32)
 
 
 class LangChainLike:
@@ -82,10 +72,6 @@ def test_a_query_is_embedded_once_for_many_texts() -> None:
     assert [len(values) for values in got] == [4, 0, 2]
     for (query, text, units), values in zip(requests, got, strict=True):
         np.testing.assert_array_equal(values, dense.score_units(query, text, units))
-    with pytest.raises(ValueError, match="expected a question"):
-        dense.score_units_many([("otter", TEXT, UNITS), (" ", TEXT, UNITS)])
-    with pytest.raises(ScanCancelled):
-        dense.score_units_many(requests, cancelled=lambda: True)
 
 
 def test_prefixes_end_token_and_second_encoder() -> None:
@@ -110,9 +96,8 @@ def test_prefixes_end_token_and_second_encoder() -> None:
 def test_window_embeds_neighbours_and_returns_the_unit() -> None:
     seen: list[str] = []
     dense = Dense(lambda texts: seen.extend(texts) or letters(texts), window=1)
-    joined = join_pieces([Piece(text=TEXT, key="d", source="d", start=0)])
-    hits = search(dense, "otter", joined, Selection(top_k=None, order="document"))
-    assert [hit.text for hit in hits] == [TEXT[u.start : u.end] for u in UNITS]
+    assert dense.segment(TEXT) == UNITS
+    dense.score_units("otter", TEXT, UNITS)
     assert "The otter swims. A heron flies. Rain fell all day." in seen
     assert "The otter swims. A heron flies." in seen
 
@@ -187,31 +172,16 @@ def test_what_embeds_not() -> None:
         encoder_of(3)
 
 
-def test_missing_package_names_the_extra(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['sentence_transformers'] = None\n"
-        "from spscanner_rag.baselines import Dense\n"
-        "try: Dense()\n"
-        "except ImportError as error: print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
-    assert 'pip install "spscanner-rag[baselines]"' in done.stdout, done.stderr
+def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
+        Dense()
 
 
 @pytest.mark.parametrize("pooling", [None, "cls", "mean"])
-def test_a_model_by_its_folder(
-    pooling: str | None,
-    save_bert: Callable[[Path, int | None], Path],
-    tmp_path: Path,
-) -> None:
+def test_a_model_by_its_folder(pooling: str | None, bert_folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    folder = save_bert(tmp_path / "bert", None)
+    folder = bert_folder
     text = "the keeper wrote . the bell rang !"
     units = [Unit(0, 18, text[:18]), Unit(19, 34, text[19:])]
     dense = Dense(str(folder), pooling=pooling, device="cpu")  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,36 +10,12 @@ from tokenizers import AddedToken, Tokenizer
 
 from spscanner_rag.baselines import base, mamba_reranker
 from spscanner_rag.baselines.mamba_reranker import FIRST_P_TOKENS, LONG_P_TOKENS, MambaReranker
-from spscanner_rag.checkpoint import CheckpointError, ScannerSettings, load_model, save_checkpoint
-from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.checkpoint import CheckpointError, load_model
 from spscanner_rag.scan import pipeline
 from spscanner_rag.scorers import ScanCancelled, score_batch
 
 TEXT = "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!"
 QUERY = "Who signed the treaty?"
-
-
-@pytest.fixture(scope="module")
-def folder(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small random reranker in our own layout."""
-    config = Mamba2Config(
-        d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = ScannerModel(config)
-        assert model.binary_head is not None
-        torch.nn.init.normal_(model.binary_head.weight)
-        for layer in model.backbone.layers:  # a long memory that matters: the last tokens are always the same
-            torch.nn.init.normal_(layer.mixer.in_proj.weight, std=0.5)
-            torch.nn.init.normal_(layer.mixer.out_proj.weight)
-            torch.nn.init.constant_(layer.mixer.A_log, -5.0)
-    place = tmp_path_factory.mktemp("checkpoints") / "reranker"
-    save_checkpoint(place, model, ScannerSettings(), tiny_tokenizer)
-    return place
 
 
 def changed(folder: Path, to: Path, change: Any) -> Path:
@@ -54,6 +29,11 @@ def changed(folder: Path, to: Path, change: Any) -> Path:
     change(tensors)
     save_file(tensors, to / "model.safetensors")
     return to
+
+
+@pytest.fixture(scope="module")
+def folder(mamba_folder: Path) -> Path:
+    return mamba_folder
 
 
 def loaded(folder: Path, **options: Any) -> MambaReranker:
@@ -134,20 +114,6 @@ def test_several_texts_at_once_score_as_each_alone(
         np.testing.assert_allclose(logits, alone, atol=1e-4)
 
 
-def test_in_a_search_the_spans_are_those_of_the_text(reranker: MambaReranker) -> None:
-    texts = join_pieces(
-        [
-            Piece(text=TEXT, key="a", source="a", start=0),
-            Piece(text="The well was dry. He left.", key="b", source="b", start=0),
-        ]
-    )
-    hits = search(reranker, QUERY, texts, Selection(top_k=4, max_tokens=100))
-    assert hits
-    assert [hit.logit for hit in hits] == sorted((hit.logit for hit in hits), reverse=True)
-    for hit in hits:
-        assert texts[hit.joined].text[hit.place.piece_start : hit.place.piece_end] == hit.text
-
-
 def test_cancelled_between_forward_passes(folder: Path) -> None:
     reranker = loaded(folder, segment_tokens=8)
     calls: list[None] = []
@@ -162,11 +128,8 @@ def test_cancelled_between_forward_passes(folder: Path) -> None:
     assert len(calls) == 7
 
 
-def test_pickled_and_bfloat16(reranker: MambaReranker, folder: Path) -> None:
+def test_bfloat16(reranker: MambaReranker, folder: Path) -> None:
     full = reranker.score_texts(QUERY, [TEXT, "He left."])
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(reranker)).score_texts(QUERY, [TEXT, "He left."]), full
-    )
     half = MambaReranker(folder, device="cpu", dtype="bfloat16").score_texts(QUERY, [TEXT, "He left."])
     np.testing.assert_allclose(half, full, atol=0.5)
     assert not np.array_equal(half, full)
@@ -290,5 +253,3 @@ def test_names_and_counts(reranker: MambaReranker, folder: Path, tiny_tokenizer:
     assert reranker.name == f"mamba:{folder}"
     assert reranker.count_tokens(TEXT) == len(tiny_tokenizer.encode(TEXT).ids)
     assert reranker.count_tokens("") == 0
-    with pytest.raises(ValueError, match="query: got"):
-        reranker.score_units("", TEXT, reranker.segment(TEXT))

@@ -3,26 +3,33 @@ import logging
 import pickle
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.bm25 import BM25
+from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.baselines.propositions import (
     NO_PROPOSITION_LOGIT,
     Proposition,
     Propositions,
+    passages_of,
+    terms,
+    tie,
 )
 from spscanner_rag.lab.answers.answering import retrieved_context
-from spscanner_rag.retrieval.pieces import Piece, join_pieces
-from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
+from tests.baselines.conftest import Says, letters, shared_words
 
 TEXT = "Anna Brook kept the lighthouse. She signed the treaty in 1911. It rained. The bell rang, 東京の人."
 SENTENCES = ["Anna Brook kept the lighthouse.", "She signed the treaty in 1911.", "It rained."]
@@ -40,32 +47,12 @@ def passage_in(prompt: str) -> str:
     return match[1]
 
 
-class FakeModel:
-    """A function from prompt to reply that keeps the prompts."""
-
-    def __init__(self, reply: Callable[[str], str] = lambda _: json.dumps(STATEMENTS)) -> None:
-        self.reply = reply
-        self.prompts: list[str] = []
-
-    def __call__(self, prompt: str) -> str:
-        self.prompts.append(prompt)
-        return self.reply(prompt)
-
-
-def words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
-
-
-def shared_words(query: str, texts: list[str]) -> NDArray[np.float32]:
-    return np.array([len(words(query) & words(text)) - 2 for text in texts], np.float32)
-
-
 def span(text: str, part: str) -> tuple[int, int]:
     return text.index(part), text.index(part) + len(part)
 
 
 def test_propositions_are_tied_to_their_sentences() -> None:
-    found = Propositions(FakeModel(), shared_words).propositions(TEXT)
+    found = Propositions(Says(STATEMENTS), shared_words).propositions(TEXT)
     whole = (0, len(TEXT))
     assert found == (
         Proposition(STATEMENTS[0], *span(TEXT, SENTENCES[0]), *whole),
@@ -76,7 +63,7 @@ def test_propositions_are_tied_to_their_sentences() -> None:
 
 
 def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
-    baseline = Propositions(FakeModel(lambda _: json.dumps(STATEMENTS[:3])), shared_words)
+    baseline = Propositions(Says(lambda _: json.dumps(STATEMENTS[:3])), shared_words)
     units = baseline.segment(TEXT)
     raw = baseline.raw_scores("Who signed the treaty in 1911?", TEXT, units)
     # shared words, less 2: "the" | signed the treaty; the treaty signed in 1911 | none | none
@@ -88,7 +75,7 @@ def test_a_unit_scores_as_the_best_proposition_tied_to_it() -> None:
 def test_propositions_as_the_context() -> None:
     query = "Who signed the treaty in 1911?"
     units, own = (
-        Propositions(FakeModel(), shared_words, as_context=kind)  # type: ignore[arg-type]
+        Propositions(Says(STATEMENTS), shared_words, as_context=kind)  # type: ignore[arg-type]
         for kind in ("unit", "proposition")
     )
     assert [p.text for p in own.best_propositions(query, TEXT)] == [STATEMENTS[i] for i in (2, 1, 0, 3)]
@@ -98,19 +85,19 @@ def test_propositions_as_the_context() -> None:
     assert retrieved_context(units, query, TEXT, top_k=1) == SENTENCES[1]
     assert own.result(query, "").sentences == () == units.result(query, "").sentences
     with pytest.raises(ValueError, match="as_context is 'x'"):
-        Propositions(FakeModel(), shared_words, as_context="x")  # type: ignore[arg-type]
+        Propositions(Says(STATEMENTS), shared_words, as_context="x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("unit", "count"), [("chunk", 1), ("document", 1), ("passage", 1)])
 def test_larger_units_take_the_propositions_of_their_sentences(unit: Any, count: int) -> None:
-    baseline = Propositions(FakeModel(), shared_words, unit=unit)
+    baseline = Propositions(Says(STATEMENTS), shared_words, unit=unit)
     units = baseline.segment(TEXT)
     assert len(units) == count
     assert baseline.raw_scores("signed the treaty in 1911", TEXT, units).tolist() == [3.0]
 
 
 def test_a_proposition_without_a_sentence_counts_for_its_whole_passage() -> None:
-    baseline = Propositions(FakeModel(lambda _: '["Nobody knows."]'), shared_words)
+    baseline = Propositions(Says(lambda _: '["Nobody knows."]'), shared_words)
     assert baseline.raw_scores("nobody knows", TEXT, baseline.segment(TEXT)).tolist() == [0.0] * 4
 
 
@@ -118,12 +105,12 @@ def test_units_that_only_touch_a_sentence_take_nothing_from_it() -> None:
     statement, (start, end) = STATEMENTS[2], span(TEXT, SENTENCES[1])
     edges = [(0, start), (start, start + 3), (start + 3, end), (end, len(TEXT))]
     units = [Unit(first, stop, TEXT[first:stop]) for first, stop in edges]
-    baseline = Propositions(FakeModel(lambda _: json.dumps([statement])), lambda _, __: np.zeros(1))
+    baseline = Propositions(Says(lambda _: json.dumps([statement])), lambda _, __: np.zeros(1))
     assert (baseline.raw_scores("q", TEXT, units) == 0).tolist() == [False, True, True, False]
 
 
 def test_a_text_without_propositions_comes_last() -> None:
-    baseline = Propositions(FakeModel(lambda p: "[]" if "Rain" in p else '["Eel."]'), shared_words)
+    baseline = Propositions(Says(lambda p: "[]" if "Rain" in p else '["Eel."]'), shared_words)
     texts = ["An eel. Eels!", "Rain fell. It fell.", ""]
     requests = [("eel", text, baseline.segment(text)) for text in texts]
     logits = list(score_batch(baseline, requests, lambda: False))
@@ -134,19 +121,6 @@ def test_a_text_without_propositions_comes_last() -> None:
     assert (baseline.passages_decomposed, baseline.replies_broken) == (2, 0)
 
 
-def test_in_a_search_the_spans_are_those_of_the_text() -> None:
-    texts = join_pieces([Piece(text=TEXT, key="a", source="a", start=0)])
-    hits = search(Propositions(FakeModel(), shared_words), "who signed the treaty", texts, Selection(top_k=1))
-    assert [hit.text for hit in hits] == [SENTENCES[1]]
-    assert (hits[0].place.piece_start, hits[0].place.piece_end) == span(TEXT, SENTENCES[1])
-
-
-def letters(texts: list[str]) -> NDArray[np.float32]:
-    return np.array(
-        [[text.lower().count(letter) for letter in "abdegilnorstuy"] for text in texts], np.float32
-    )
-
-
 def test_a_baseline_as_scorer_keeps_its_vectors_and_its_logits() -> None:
     asked: list[int] = []
 
@@ -155,7 +129,7 @@ def test_a_baseline_as_scorer_keeps_its_vectors_and_its_logits() -> None:
         return letters(texts)
 
     dense = Dense(embed)
-    baseline = Propositions(FakeModel(), dense)
+    baseline = Propositions(Says(STATEMENTS), dense)
     units = baseline.segment(TEXT)
     raw = baseline.raw_scores("treaty", TEXT, units)
     expected = dense.score_texts("treaty", STATEMENTS)
@@ -168,7 +142,7 @@ def test_a_baseline_as_scorer_keeps_its_vectors_and_its_logits() -> None:
 
 
 def test_bm25_as_scorer() -> None:
-    baseline = Propositions(FakeModel(), BM25())
+    baseline = Propositions(Says(STATEMENTS), BM25())
     logits = baseline.score_units("treaty signed", TEXT, baseline.segment(TEXT))
     assert np.isfinite(logits).all()
     assert int(np.argmax(logits)) == 1
@@ -182,7 +156,7 @@ class BothWays:
 
 
 def test_the_prompt_holds_headings_and_survives_braces_and_surrogates() -> None:
-    model = FakeModel()
+    model = Says(STATEMENTS)
     text = "A {title} \ud800 {0}."
     seen: list[tuple[str, int]] = []
 
@@ -197,7 +171,7 @@ def test_the_prompt_holds_headings_and_survives_braces_and_surrogates() -> None:
 
 
 def test_the_titles_of_documents_are_headings(tmp_path: Path) -> None:
-    model = FakeModel()
+    model = Says(STATEMENTS)
     baseline = Propositions(model, shared_words, headings={TEXT: "Keepers"})
     baseline.propositions(TEXT)
     baseline.propositions("Another text.")
@@ -207,7 +181,7 @@ def test_the_titles_of_documents_are_headings(tmp_path: Path) -> None:
 
 
 def test_a_passage_is_decomposed_once(tmp_path: Path) -> None:
-    model = FakeModel()
+    model = Says(STATEMENTS)
     baseline = Propositions(model, shared_words)
     texts = [f"{TEXT} Number {number}." for number in range(5)]
     for text in [*texts, *texts]:
@@ -216,22 +190,12 @@ def test_a_passage_is_decomposed_once(tmp_path: Path) -> None:
     assert baseline.passages_decomposed == 5
 
 
-def test_long_texts_are_decomposed_in_passages_of_whole_sentences() -> None:
-    text = "\n\n".join(f"The harbour number {number} was widened in a year." for number in range(40))
-    model = FakeModel(lambda prompt: json.dumps(passage_in(prompt).splitlines()[::2]))
-    found = Propositions(model, shared_words).propositions(text)
-    assert len(model.prompts) == 4
-    assert [text[entry.start : entry.end] for entry in found] == text.split("\n\n")
-    for entry in found:
-        assert entry.passage_start <= entry.start < entry.end <= entry.passage_end
-
-
 def test_the_file_keeps_decompositions(tmp_path: Path) -> None:
     file = tmp_path / "known.jsonl"
     text = TEXT + " \ud800"
-    first = FakeModel()
+    first = Says(STATEMENTS)
     before = Propositions(first, shared_words, cache_file=file).propositions(text)
-    second = FakeModel()
+    second = Says(STATEMENTS)
     again = Propositions(second, shared_words, cache_file=file)
     assert again.propositions(text) == before
     assert (len(first.prompts), len(second.prompts)) == (1, 0)
@@ -240,7 +204,7 @@ def test_the_file_keeps_decompositions(tmp_path: Path) -> None:
     another.propositions(text)
     assert another.passages_decomposed == 1, "what another model said is not its own"
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert [record["decomposer"] for record in records] == ["FakeModel", "BothWays"]
+    assert [record["decomposer"] for record in records] == ["Says", "BothWays"]
     assert records[0]["propositions"] == STATEMENTS
     assert records[0]["content"] == text
 
@@ -249,11 +213,11 @@ def test_a_file_that_was_cut_off_is_read_and_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "known.jsonl"
-    Propositions(FakeModel(), shared_words, cache_file=file).propositions(TEXT)
+    Propositions(Says(STATEMENTS), shared_words, cache_file=file).propositions(TEXT)
     good = file.read_text(encoding="utf-8")
     file.write_text('{"decomposer": 3}\n[1]\n' + good + good[:30], encoding="utf-8")
     with caplog.at_level(logging.WARNING):
-        baseline = Propositions(FakeModel(), shared_words, cache_file=file)
+        baseline = Propositions(Says(STATEMENTS), shared_words, cache_file=file)
     assert "left out 2 lines" in caplog.text
     assert "the first being line 1" in caplog.text
     baseline.propositions(TEXT)
@@ -277,7 +241,7 @@ def test_broken_replies_are_counted_and_logged_and_tried_again_by_the_next_run(
             return '["Cut was here.", "It rai'
         return "Sorry." if passage.startswith("No") else '["Ok was here."]'
 
-    baseline = Propositions(FakeModel(reply), shared_words, cache_file=file)
+    baseline = Propositions(Says(reply), shared_words, cache_file=file)
     with caplog.at_level(logging.WARNING):
         found = baseline.propositions(text)
     assert [entry.text for entry in found] == ["Cut was here.", "Ok was here."]
@@ -286,27 +250,20 @@ def test_broken_replies_are_counted_and_logged_and_tried_again_by_the_next_run(
     assert "2 of 3 replies were not a JSON list of strings; 1 of these gave no proposition" in caplog.text
     baseline.propositions(text)
     assert baseline.passages_decomposed == 3
-    again = FakeModel(reply)
+    again = Says(reply)
     Propositions(again, shared_words, cache_file=file).propositions(text)
     assert [passage_in(prompt)[:2] for prompt in again.prompts] == ["No"]
 
 
 def test_cancelled_between_passages() -> None:
     text = "\n\n".join(f"{number} was here. " + "It rained and it rained. " * 19 for number in range(3))
-    model = FakeModel()
+    model = Says(STATEMENTS)
     baseline = Propositions(model, shared_words)
     with pytest.raises(ScanCancelled):
         list(score_batch(baseline, [("q", text, baseline.segment(text))], lambda: len(model.prompts) == 2))
     assert len(model.prompts) == 2
     baseline.propositions(text)
     assert len(model.prompts) == 3, "what was done is kept"
-
-
-def test_pickled() -> None:
-    baseline = pickle.loads(pickle.dumps(Propositions(BothWays(), Dense(letters), headings=None)))
-    units = baseline.segment(TEXT)
-    assert baseline.score_units("eel", TEXT, units).shape == (4,)
-    assert baseline.passages_decomposed == 1
 
 
 def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +279,7 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     for error, message, arguments in cases:
         with pytest.raises(error, match=message):
-            Propositions(**({"decomposer": FakeModel(), "scorer": shared_words} | arguments))
+            Propositions(**({"decomposer": Says(STATEMENTS), "scorer": shared_words} | arguments))
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[baselines\]"'):
         Propositions(tmp_path, shared_words)
@@ -331,10 +288,146 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_replies_and_scores() -> None:
     with pytest.raises(TypeError, match="returned NoneType; expected text"):
         Propositions(lambda _: None, shared_words).propositions(TEXT)
-    units = Propositions(FakeModel(), shared_words).segment(TEXT)
+    units = Propositions(Says(STATEMENTS), shared_words).segment(TEXT)
     for scores in (np.zeros(3), np.full(4, np.nan), np.zeros((4, 1))):
-        baseline = Propositions(FakeModel(), lambda _, __, scores=scores: scores)
+        baseline = Propositions(Says(STATEMENTS), lambda _, __, scores=scores: scores)
         with pytest.raises(ValueError, match="for 4 propositions; expected one finite number for each"):
             baseline.score_units("q", TEXT, units)
-    with pytest.raises(ValueError, match="query: got"):
-        Propositions(FakeModel(), shared_words).score_units(" ", TEXT, units)
+
+
+# Replies, and checkpoints that make them
+
+
+def test_a_model_without_a_name_has_that_of_its_class() -> None:
+    assert Propositions(Says(STATEMENTS), shared_words).name == "propositions:Says"
+    assert Propositions(shared_words, shared_words).name == "propositions:shared_words"
+    assert Propositions(lambda _: "[]", shared_words).name == "propositions:<lambda>"
+
+
+@pytest.mark.parametrize(
+    ("reply", "propositions", "is_list"),
+    [
+        ('["a b", "c"]', ["a b", "c"], True),
+        ("[]", [], True),
+        ('Here they are:\n```json\n["a",\n "b"]\n```\nDone.', ["a", "b"], True),
+        ('{"propositions": ["a", "b"]}', ["a", "b"], True),
+        ('["a", "a", " b\n c ", ""]', ["a", "b c"], True),
+        ('["a", "b \\"quoted\\"", "cut o', ["a", 'b "quoted"'], False),
+        ('["a", "b",]', ["a", "b"], False),
+        ('["a" "b"]', ["a", "b"], False),
+        ('["a", 3, null, "b"]', ["a", "b"], False),
+        (r'["a \_ b", "\u00e9"', [r"a \_ b", "é"], False),
+        ("Facts:\n- one is\n 2) two is\n* three", ["one is", "two is", "three"], False),
+        ("I cannot do that.", [], False),
+        ("", [], False),
+        ("[" * 100_000, [], False),
+        ('["...", "-"]', [], True),
+    ],
+)
+def test_replies(reply: str, propositions: list[str], is_list: bool) -> None:
+    assert read_reply(reply) == (tuple(propositions), is_list)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(min_size=1)), st.integers(0, 400))
+def test_whatever_is_cut_off_keeps_the_complete_strings(statements: list[str], cut: int) -> None:
+    known, is_list = read_reply(json.dumps(statements))
+    assert is_list
+    part, _ = read_reply(json.dumps(statements)[:cut])
+    assert list(part) == list(known)[: len(part)]
+
+
+@pytest.fixture(scope="module")
+def t5(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random T5 of one small layer, in the layout of the published checkpoint."""
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("models") / "t5"
+    tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
+    tokenizer.add_special_tokens(["<pad>", "</s>"])
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", model_max_length=64
+    ).save_pretrained(folder)
+    config = transformers.T5Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        d_model=16,
+        d_kv=8,
+        d_ff=16,
+        num_layers=1,
+        num_heads=2,
+        pad_token_id=tokenizer.token_to_id("<pad>"),
+        eos_token_id=tokenizer.token_to_id("</s>"),
+        decoder_start_token_id=tokenizer.token_to_id("<pad>"),
+        initializer_factor=20.0,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
+
+
+def test_a_checkpoint_gives_what_transformers_generates(t5: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    sources = [
+        Source("", "", SENTENCES[0]),
+        Source("Keepers", "Anna", TEXT * 2),
+        Source("", "", "It rained. \ud800"),
+    ]
+    replies = list(Seq2Seq(t5, device="cpu", batch_size=2, max_new_tokens=12)(sources))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
+    assert "Title: Keepers. Section: Anna. Content: Anna" in SEQ2SEQ_INPUT.format(**sources[1]._asdict())
+    for source, reply in zip(sources, replies, strict=True):
+        read = SEQ2SEQ_INPUT.format(**source._asdict()).replace("\ud800", "\ufffd")
+        ids = tokenizer(read, return_tensors="pt").input_ids
+        with torch.no_grad():
+            output = model.generate(ids, max_new_tokens=12)
+        assert reply == tokenizer.decode(output[0], skip_special_tokens=True)
+    assert len(set(replies)) > 1
+
+
+def test_a_checkpoint_as_decomposer(
+    t5: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    baseline = Propositions(t5, shared_words, device="cpu", batch_size=2)
+    assert capfd.readouterr() == ("", "")
+    assert baseline.name == f"propositions:{t5}"
+    baseline._replies.max_new_tokens = 4  # type: ignore[attr-defined]
+    units = baseline.segment(TEXT)
+    assert np.isfinite(baseline.score_units("who", TEXT, units)).all()
+    assert baseline.passages_decomposed == 1
+    assert baseline.replies_broken == 1, "random weights write no JSON"
+    decode = baseline._replies._tokenizer.batch_decode  # type: ignore[attr-defined]
+    other = Propositions(t5, shared_words, device="cpu")
+    other._replies.max_new_tokens = 4  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        other._replies._tokenizer,  # type: ignore[attr-defined]
+        "batch_decode",
+        lambda outputs, **options: [json.dumps(STATEMENTS[:3]) for _ in decode(outputs, **options)],
+    )
+    assert int(np.argmax(other.score_units("who signed the treaty", TEXT, units))) == 1
+
+
+# Passages, and the sentence of a proposition
+
+
+def test_passages_are_whole_sentences() -> None:
+    text = "\n\n".join(f"The harbour number {number} was widened in a year." for number in range(40))
+    assert [len(passage) for passage in passages_of(text)] == [11, 11, 11, 7]  # 9 words each
+    huge = "word " * 500 + "end."
+    assert [unit.start for unit in next(passages_of("One. " + huge))] == [0]
+
+
+def test_the_rule_of_ties() -> None:
+    def tied(statement: str, *sentences: str) -> int | None:
+        """The place of the sentence, each taken to start at its number."""
+        span = tie(statement, [(terms(text), place, -1) for place, text in enumerate(sentences)])
+        return None if span is None else span[0]
+
+    assert tied("the ship LEFT", "The harbour.", "The ship left.", "The ship.") == 1
+    assert tied("Anna Brook signed it", "Anna Brook came.", "She signed it.") == 1, "the last of two"
+    assert tied("Anna Brook came", "Anna Brook came.", "She signed it.") == 0
+    assert tied("red ship", "A red ship.", "A ship, red.") == 0, "pairs of words count"
+    assert tied("the the the", "the", "the cat and the dog") == 1, "a word counts once"
+    assert tied("nothing shared", "The ship left.") is None
+    assert tied("東京に住む", "東京の人", "大阪に") == 0
+    assert tied("nothing") is None

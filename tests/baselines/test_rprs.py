@@ -41,6 +41,4 @@ def test_the_threshold_is_inclusive() -> None:
     assert RPRS(half, threshold=0.61).raw_scores("a", "b", unit) == [0]
     with pytest.raises(ValueError, match=r"threshold is 1\.5; expected a cosine"):
         RPRS(half, threshold=1.5)
-    with pytest.raises(ValueError, match="expected a question"):
-        RPRS(half).score_units(" ", "b", unit)
     check_name("rprs:some/model")

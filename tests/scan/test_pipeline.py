@@ -236,18 +236,6 @@ def test_windows_are_averaged(windowed_checkpoint: Path, window_tokens: int | No
     np.testing.assert_allclose(both[1], scored.logits, atol=1e-4)
 
 
-def test_progress_counts_every_token_once(tiny_scanner: Scanner) -> None:
-    seen: list[tuple[int, int]] = []
-    meter = Meter(lambda done, total: seen.append((done, total)))
-    line = pipeline_of(tiny_scanner, segment_tokens=16)
-    requests = [ScanRequest(QUERY, TEXT), ScanRequest(QUERY, ""), ScanRequest("date", TEXT)]
-    assert len(list(line.run(requests, meter))) == 3
-    done = [tokens for tokens, _ in seen]
-    assert done == sorted(set(done))
-    assert seen[-1][0] == seen[-1][1] == meter.done == meter.total
-    assert meter.total >= 2 * len(tiny_scanner.checkpoint.tokenizer.encode(TEXT).ids)
-
-
 @pytest.mark.parametrize("allowed", [0, 1, 2, 5, 6, 9])
 def test_cancelled(tiny_scanner: Scanner, allowed: int) -> None:
     """Asked before and after each of three texts is prepared, then after every forward pass."""

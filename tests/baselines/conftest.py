@@ -1,0 +1,77 @@
+"""Small random models of the baselines, made once, and a language model that says what it is to say."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
+from spscanner_rag.mamba2.config import Mamba2Config
+from spscanner_rag.mamba2.model import ScannerModel
+
+SaveBert = Callable[[Path, int | None], Path]
+
+
+@pytest.fixture(scope="session")
+def bert_folder(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random BERT without a head."""
+    return save_bert(tmp_path_factory.mktemp("models") / "bert", None)
+
+
+@pytest.fixture(scope="session")
+def cross_encoder_folder(save_bert: SaveBert, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random BERT with one label."""
+    return save_bert(tmp_path_factory.mktemp("models") / "cross-encoder", 1)
+
+
+@pytest.fixture(scope="session")
+def mamba_folder(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random reranker in our own layout."""
+    config = Mamba2Config(
+        d_model=32, n_layer=2, vocab_size=tiny_tokenizer.get_vocab_size(), d_state=16, headdim=16, ngroups=2
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = ScannerModel(config)
+        assert model.binary_head is not None
+        torch.nn.init.normal_(model.binary_head.weight)
+        for layer in model.backbone.layers:  # a long memory that matters: the last tokens are always the same
+            torch.nn.init.normal_(layer.mixer.in_proj.weight, std=0.5)
+            torch.nn.init.normal_(layer.mixer.out_proj.weight)
+            torch.nn.init.constant_(layer.mixer.A_log, -5.0)
+    place = tmp_path_factory.mktemp("checkpoints") / "reranker"
+    save_checkpoint(place, model, ScannerSettings(), tiny_tokenizer)
+    return place
+
+
+def letters(texts: list[str]) -> NDArray[np.float32]:
+    """How often each letter occurs: an embedding that can be worked out by hand."""
+    alphabet = "abcdefghijklmnopqrstuvwxyz"
+    return np.array([[text.lower().count(letter) for letter in alphabet] for text in texts], np.float32)
+
+
+def shared_words(query: str, texts: list[str]) -> NDArray[np.float32]:
+    """A logit for each text: the number of distinct words that it shares with the query, less 2."""
+
+    def words(text: str) -> set[str]:
+        return set(re.findall(r"\w+", text.lower()))
+
+    return np.array([len(words(query) & words(text)) - 2 for text in texts], np.float32)
+
+
+class Says:
+    """A language model, a function from prompt to reply, that keeps its prompts."""
+
+    def __init__(self, reply: Callable[[str], str] | list[str]) -> None:
+        self.reply = reply
+        self.prompts: list[str] = []
+
+    def __call__(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return json.dumps(self.reply) if isinstance(self.reply, list) else self.reply(prompt)

@@ -1,0 +1,102 @@
+"""What holds for every baseline: units, finite logits, refusals, batches, pickles, cancellation, a search."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spscanner_rag.baselines import (
+    BM25,
+    RPRS,
+    Baseline,
+    Cascade,
+    CrossEncoder,
+    Dense,
+    Hybrid,
+    LateInteraction,
+    MambaReranker,
+    Propositions,
+)
+from spscanner_rag.retrieval.pieces import Piece, join_pieces
+from spscanner_rag.retrieval.search import Selection, search
+from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
+from tests.baselines.conftest import Says, letters, shared_words
+
+QUERY = "Who signed the treaty?"
+TEXTS = [
+    "The keeper wrote the date. He signed the treaty and the captain left. It rained. The bell rang!",
+    "The well was dry. He \ud800 left. [SEP] <script>.",
+]
+KINDS: dict[str, Callable[[dict[str, Path]], Baseline]] = {
+    "bm25": lambda _: BM25(),
+    "chunks": lambda _: BM25("chunk"),
+    "dense": lambda folders: Dense(str(folders["bert"]), device="cpu"),
+    "crossencoder": lambda folders: CrossEncoder(folders["cross-encoder"], device="cpu"),
+    "lateinteraction": lambda folders: LateInteraction(folders["bert"], device="cpu"),
+    "mamba": lambda folders: MambaReranker(folders["mamba"], device="cpu", dtype="float32"),
+    "rprs": lambda _: RPRS(letters, "sentence"),
+    "propositions": lambda _: Propositions(Says(["He signed it.", "It rained."]), shared_words),
+    "hybrid": lambda _: Hybrid([BM25(), Dense(letters)]),
+    "cascade": lambda _: Cascade(BM25(), Dense(letters), best=2),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(bert_folder: Path, cross_encoder_folder: Path, mamba_folder: Path) -> dict[str, Path]:
+    pytest.importorskip("sentence_transformers")
+    return {"bert": bert_folder, "cross-encoder": cross_encoder_folder, "mamba": mamba_folder}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def baseline(request: pytest.FixtureRequest, folders: dict[str, Path]) -> Baseline:
+    return KINDS[request.param](folders)
+
+
+def test_loading_is_silent(folders: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    for kind, make in KINDS.items():
+        assert make(folders).name.startswith(kind) or kind == "chunks"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_scores_each_unit_and_refuses_an_empty_query(baseline: Baseline) -> None:
+    assert isinstance(baseline, Scorer)
+    for text in TEXTS:
+        units = baseline.segment(text)
+        logits = baseline.score_units(QUERY, text, units)
+        assert (logits.shape, logits.dtype) == ((len(units),), np.float32)
+        assert np.isfinite(logits).all()
+        with pytest.raises(ValueError, match="query: got"):
+            baseline.score_units(" ", text, units)
+        with pytest.raises(ValueError, match="query: got"):
+            baseline.score_units_many([(QUERY, text, units), ("", text, units)])
+    assert baseline.score_units(QUERY, "", []).shape == (0,)
+
+
+def test_several_texts_at_once_score_as_each_alone_and_as_its_pickle(baseline: Baseline) -> None:
+    requests = [(QUERY, text, baseline.segment(text)) for text in ("", *TEXTS)]
+    requests.append(("who left", *requests[-1][1:]))
+    again: Baseline = pickle.loads(pickle.dumps(baseline))
+    assert again.name == baseline.name
+    for request, logits in zip(requests, score_batch(baseline, requests), strict=True):
+        np.testing.assert_allclose(logits, baseline.score_units(*request), atol=1e-4)
+        np.testing.assert_allclose(logits, again.score_units(*request), atol=1e-4)
+
+
+def test_cancelled(baseline: Baseline) -> None:
+    request = (QUERY, TEXTS[0], baseline.segment(TEXTS[0]))
+    with pytest.raises(ScanCancelled):
+        list(score_batch(baseline, [request], lambda: True))
+
+
+def test_in_a_search_the_spans_are_those_of_the_text(baseline: Baseline) -> None:
+    pieces = [
+        Piece(text=text, key=name, source=name, start=0) for name, text in zip("ab", TEXTS, strict=True)
+    ]
+    texts = join_pieces(pieces)
+    hits = search(baseline, QUERY, texts, Selection(top_k=3, max_tokens=500, count_tokens=len))
+    assert hits
+    assert [hit.logit for hit in hits] == sorted((hit.logit for hit in hits), reverse=True)
+    for hit in hits:
+        assert texts[hit.joined].text[hit.place.piece_start : hit.place.piece_end] == hit.text
