@@ -4,7 +4,6 @@ import math
 import re
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,20 +124,3 @@ def test_elbow_as_its_rule_says(logits: list[float], least: int, more: int) -> N
     falls = [ranked[k - 1] - ranked[k] for k in ks]
     expected = ks[falls.index(max(falls))] if ks else len(ranked)
     assert len(result.select(f"elbow:{least}-{least + more}")) == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"top_k": "elbow:9-3"}, "top_k: got 'elbow:9-3'"),
-        ({"top_k": "elbow:0-3"}, "top_k: got 'elbow:0-3'"),
-        ({"top_k": "knee"}, "top_k: got 'knee'"),
-        ({"diversity": 1.1}, "diversity: got 1.1; expected a number from 0 to 1"),
-        ({"diversity": float("nan")}, "diversity: got nan"),
-        ({"diversity": True}, "diversity: got True"),
-        ({"diversity": None}, "diversity: got None"),
-    ],
-)
-def test_errors(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        REPEATED.select(**options)  # type: ignore[arg-type]

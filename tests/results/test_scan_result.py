@@ -1,14 +1,18 @@
 """What `ScanResult` holds, refuses and hands out."""
 
 import copy
+import json
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spscanner_rag import Passage, ScanResult, ScoredSentence
-from spscanner_rag.results import Selection
+from spscanner_rag import Passage, Scanner, ScanResult, ScoredSentence
+from spscanner_rag.results import Compression, Selection
 
 TEXT = "Anne signed it.  The captain left.\n\nNobody answered!"
 STARTS, ENDS = [0, 17, 36], [15, 34, 52]
@@ -74,6 +78,12 @@ def test_nothing_in_nothing_out(empty: ScanResult) -> None:
         ({"top_k": True}, "top_k: got True"),
         ({"top_k": np.bool_(True)}, "top_k: got "),
         ({"top_k": "5"}, "top_k: got '5'"),
+        ({"top_k": "elbow:9-3"}, "top_k: got 'elbow:9-3'"),
+        ({"top_k": "elbow:0-3"}, "top_k: got 'elbow:0-3'"),
+        ({"diversity": 1.1}, "diversity: got 1.1; expected a number from 0 to 1"),
+        ({"diversity": float("nan")}, "diversity: got nan"),
+        ({"diversity": True}, "diversity: got True"),
+        ({"diversity": None}, "diversity: got None"),
         ({"threshold": -0.1}, "threshold: got -0.1; expected a score from 0 to 1"),
         ({"threshold": 1.0000001}, "threshold: got 1.0000001"),
         ({"threshold": float("nan")}, "threshold: got nan"),
@@ -94,11 +104,10 @@ def test_nothing_in_nothing_out(empty: ScanResult) -> None:
     ],
 )
 def test_arguments_out_of_range_are_refused(
-    result: ScanResult, empty: ScanResult, arguments: dict[str, Any], message: str
+    result: ScanResult, arguments: dict[str, Any], message: str
 ) -> None:
-    for asked in (result, empty):
-        with pytest.raises(ValueError, match=message):
-            asked.select(**arguments)
+    with pytest.raises(ValueError, match=message):
+        result.select(**arguments)
 
 
 def test_numpy_numbers_are_numbers(result: ScanResult) -> None:
@@ -266,3 +275,108 @@ def test_passages_that_are_not_there_are_refused(result: ScanResult, empty: Scan
             result.passages([0], **arguments)
     with pytest.raises(ValueError, match=r"max_tokens: got \d+, but this result counts no tokens"):
         make().passages([0], max_tokens=3)
+
+
+# Forms for other programs
+
+
+HOSTILE = "Lone \ud800, \x1b[31m and </script>."
+
+
+def hostile(logits: list[float]) -> ScanResult:
+    sentences = [f"{HOSTILE} {number}" for number in range(len(logits))]
+    starts = [number * (len(HOSTILE) + 5) for number in range(len(logits))]
+    text = "".join(sentence.ljust(len(HOSTILE) + 5) for sentence in sentences)
+    ends = [start + len(sentence) for start, sentence in zip(starts, sentences, strict=True)]
+    return ScanResult("Who \ud800?", text, starts, ends, logits, tokens_read=9)  # type: ignore[arg-type]
+
+
+LOGITS = st.lists(st.floats(-30, 30, width=32), max_size=8)
+
+
+@given(LOGITS)
+def test_json_gives_back_every_sentence(logits: list[float]) -> None:
+    result = hostile(logits)
+    written = result.to_json()
+    assert written.isascii()
+    assert json.loads(written) == result.to_dict()
+    assert {name: value for name, value in result.to_dict().items() if name != "sentences"} == {
+        "query": "Who \ud800?",
+        "characters": len(result.text),
+        "tokens_read": 9,
+    }
+    for described, sentence in zip(result.to_dict()["sentences"], result.sentences, strict=True):
+        assert result.text[described["start"] : described["end"]] == described["text"] == sentence.text
+        assert (described["score"], described["logit"]) == (sentence.score, sentence.logit)
+    assert "\n" in result.to_json(indent=1)
+
+
+def test_a_data_frame_has_a_row_for_each_sentence() -> None:
+    pytest.importorskip("pandas")
+    result = hostile([1.0, 3.0, -2.0, 3.0])
+    frame = result.to_pandas()
+    assert list(frame.columns) == ["text", "start", "end", "logit", "score", "rank"]
+    assert frame["text"].tolist() == [sentence.text for sentence in result.sentences]
+    assert frame["rank"].tolist() == [3, 1, 4, 2]
+    assert frame["score"].tolist() == result.scores.tolist()
+    assert frame.attrs["tokens_read"] == 9
+    frame.loc[0, "logit"] = 9.0  # a copy: the result stays as it was
+    assert result.logits[0] == 1.0
+    assert hostile([]).to_pandas().empty
+
+
+def test_without_pandas_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r'pip install "spscanner-rag\[pandas\]"'):
+        hostile([1.0]).to_pandas()
+
+
+# Compression
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def counted(**options: object) -> ScanResult:
+    text = "One two three. Four. Five six."
+    return ScanResult("?", text, [0, 15, 21], [14, 20, 30], [1.0, 3.0, 2.0], **options)  # type: ignore[arg-type]
+
+
+def test_the_same_counter_counts_what_is_kept_and_what_was_read() -> None:
+    assert counted(count_tokens=words).compression(top_k=2) == Compression(kept=3, read=6)
+    read = counted(count_tokens=words, tokens_read=60)
+    assert read.compression(top_k=1) == (1, 60)
+    assert read.compression(top_k=1, count_tokens=len) == (5, 30)
+    assert read.compression(top_k=1, max_tokens=3, context=1) == (3, 60)
+    assert read.compression(top_k=1).share == pytest.approx(1 / 60)
+    assert str(read.compression(top_k=2)) == "3 of 60 tokens kept (5.0 %)"
+
+
+def test_a_document_without_tokens_has_a_share_of_0() -> None:
+    assert ScanResult("?", "", [], [], [], len).compression().share == 0  # type: ignore[arg-type]
+
+
+def test_a_pickle_keeps_what_was_read_but_not_the_counter() -> None:
+    back = pickle.loads(pickle.dumps(counted(count_tokens=words, tokens_read=60)))
+    assert back.tokens_read == 60
+    with pytest.raises(ValueError, match="counts no tokens; expected count_tokens"):
+        back.compression()
+    assert back.compression(top_k=1, count_tokens=words) == (1, 6)
+
+
+@pytest.mark.parametrize("tokens", [-1, 1.5, True])
+def test_a_number_of_tokens_that_cannot_be_is_refused(tokens: object) -> None:
+    with pytest.raises(ValueError, match="tokens_read: got"):
+        counted(tokens_read=tokens)
+
+
+def test_a_scanner_counts_what_it_reads(tiny_scanner: Scanner) -> None:
+    text = "He signed the treaty. It rained all day."
+    result = tiny_scanner.scan("Who signed?", text)
+    assert result.tokens_read == tiny_scanner.count_tokens(text)
+    assert result.compression(top_k=1).kept == tiny_scanner.count_tokens(result.context(top_k=1))
+    units = tiny_scanner.segment(text)
+    again = tiny_scanner.scan_units("Who signed?", text, units)
+    assert again.tokens_read == result.tokens_read
+    assert again.logits.tolist() == result.logits.tolist()

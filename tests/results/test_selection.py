@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from spscanner_rag.results import Passage, ScanResult, Selection
 from spscanner_rag.results.selection import sigmoid
-from spscanner_rag.results.token_budget import runs, with_neighbours
 
 
 def count_words(text: str) -> int:
@@ -198,24 +196,6 @@ def test_what_is_taken_depends_on_no_form(
     assert result.context(**arguments) == "\n".join(passage.text for passage in merged)
 
 
-@given(result=results(), context=CONTEXT, max_tokens=st.integers(1, 200))
-def test_no_tokenizer_gets_more_than_the_budget(
-    tiny_tokenizer: Tokenizer, result: ScanResult, context: int, max_tokens: int
-) -> None:
-    def counter(text: str) -> int:
-        return len(tiny_tokenizer.encode(text).ids)
-
-    arguments = {"top_k": None, "context": context, "max_tokens": max_tokens, "count_tokens": counter}
-    assert max(measured(result, counter, arguments)) <= max_tokens
-
-
-@given(results(), st.integers(1, 60))
-def test_a_best_sentence_that_fits_exactly_is_kept(result: ScanResult, max_tokens: int) -> None:
-    best = result.select(top_k=1)
-    passages = result.select(top_k=1, max_tokens=max_tokens, count_tokens=len)
-    assert passages == tuple(passage for passage in best if len(passage.text) <= max_tokens)
-
-
 @given(results(), TOP_K, THRESHOLD, CONTEXT)
 def test_each_candidate_is_counted_about_once(
     result: ScanResult, top_k: float | None, threshold: float | None, context: int
@@ -273,18 +253,6 @@ def test_scores_that_round_to_one_are_still_ordered() -> None:
     assert [passage.text for passage in result.select(order="score")] == ["b", "c", "a"]
 
 
-@given(results(), TOP_K, THRESHOLD, CONTEXT, st.none() | st.integers(1, 60))
-def test_asked_twice_the_same(
-    result: ScanResult, top_k: float | None, threshold: float | None, context: int, max_tokens: int | None
-) -> None:
-    arguments: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "context": context}
-    again = ScanResult(
-        result.query, result.text, result.starts, result.ends, result.logits, result.count_tokens
-    )
-    arguments["max_tokens"] = max_tokens
-    assert result.select(**arguments) == result.select(**arguments) == again.select(**arguments)
-
-
 @given(results())
 def test_threshold_is_inclusive_at_every_score(result: ScanResult) -> None:
     for sentence in result.sentences:
@@ -297,49 +265,6 @@ def test_neighbours_may_be_below_the_threshold_but_need_a_sentence_above_it() ->
     result = ScanResult("q", "a b c", [0, 2, 4], [1, 3, 5], [-9, 9, -9])
     assert len(result.select(threshold=0.9, context=1)) == 3
     assert result.select(threshold=0.99999, context=1) == ()
-
-
-def test_a_sentence_that_does_not_fit_is_passed_over() -> None:
-    result = ScanResult("q", "one two three. four. five.", [0, 15, 21], [14, 20, 26], [3, 2, 1], count_words)
-    assert [passage.text for passage in result.select(max_tokens=2)] == ["four.", "five."]
-
-
-def test_neighbours_come_after_all_picks_and_stay_connected() -> None:
-    #        0    1  2    3  4        number of words in each: 1 1 1 9 1
-    text = "a b c d d d d d d d d d e"
-    result = ScanResult("q", text, [0, 2, 4, 6, 24], [1, 3, 5, 23, 25], [5, -9, 4, -9, -9], count_words)
-
-    def kept(max_tokens: int) -> list[str]:
-        return [passage.text for passage in result.select(top_k=2, context=2, max_tokens=max_tokens)]
-
-    assert kept(1) == ["a"]
-    assert kept(2) == ["a", "c"]
-    assert kept(3) == ["a", "b", "c"]
-    assert kept(5) == ["a", "b", "c"]  # "e" would fit, but only "d" connects it
-    assert len(kept(13)) == 5
-
-
-def test_white_space_between_merged_neighbours_counts() -> None:
-    gap = "\n" * 50
-    result = ScanResult("q", f"aa{gap}bb", [0, 52], [2, 54], [2, 1], len)
-    assert len(result.select(max_tokens=53)) == 1
-    assert len(result.select(max_tokens=55)) == 2
-    assert len(result.context(max_tokens=55)) == 54
-
-
-def test_a_budget_holds_in_either_order() -> None:
-    def counter(text: str) -> int:
-        return 9 if text == "b\na" else count_words(text)
-
-    result = ScanResult("q", "a b", [0, 2], [1, 3], [1, 2], counter)  # type: ignore[arg-type]
-    for order in ("document", "score"):
-        assert [passage.text for passage in result.select(max_tokens=2, order=order)] == ["b"]
-
-
-def test_narrow_gaps_make_up_for_wide_ones() -> None:
-    result = ScanResult("q", "aabb\n\ncc", [0, 2, 6], [2, 4, 8], [3, 2, 1], len)  # type: ignore[arg-type]
-    assert len(result.select(max_tokens=8)) == 3
-    assert len(result.select(max_tokens=7)) == 2
 
 
 @pytest.mark.parametrize(
@@ -364,6 +289,13 @@ def test_how_many_top_k_allows(top_k: float | None, n_sentences: int, expected: 
     assert Selection(top_k=top_k).limit(n_sentences, scores) == expected
 
 
+def test_a_reach_beyond_both_ends_is_the_whole_block() -> None:
+    text, starts = "a b c d e", np.arange(0, 9, 2)
+    result = ScanResult("q", text, starts, starts + 1, [9, 0, 0, 8, 0], blocks=[0, 0, 4, 4, 4])  # type: ignore[arg-type]
+    assert [p.text for p in result.select(1, context=10**12)] == ["a", "b"]
+    assert [p.text for p in result.select(2, context=10**12, merge=True)] == ["a b", "c d e"]
+
+
 def test_equal_logits_go_to_the_earlier_sentence() -> None:
     n = 5000
     logits = np.zeros(n, dtype=np.float32)
@@ -382,14 +314,6 @@ def test_sigmoid_has_no_overflow_and_keeps_its_precision() -> None:
     assert scores[2] == pytest.approx(math.exp(-40), rel=1e-12)
     assert (np.diff(scores) >= 0).all()
     assert scores.dtype == np.float64
-
-
-def test_runs_and_neighbours_at_the_edges() -> None:
-    assert runs([]) == []
-    assert runs([0, 1, 3, 4, 5, 9]) == [(0, 1), (3, 5), (9, 9)]
-    nobody = np.zeros(0, dtype=np.int64)
-    assert with_neighbours(nobody, 3, 0) == with_neighbours(nobody, 3, 4) == []
-    assert with_neighbours(np.array([0, 3]), 10**12, 5) == [0, 1, 2, 3, 4]
 
 
 # Blocks: as if each were a document of its own
@@ -439,12 +363,3 @@ def test_budgets_hold_over_blocks(
     for number in numbers(whole, whole.select(**arguments)):  # type: ignore[arg-type]
         same = [other for other in picked if whole.blocks[other] == whole.blocks[number]]
         assert any(abs(other - number) <= context for other in same)
-
-
-def test_runs_and_neighbours_end_at_a_block() -> None:
-    blocks = np.array([0, 0, 4, 4, 4, 9])
-    assert runs([0, 1, 2, 3, 5], blocks) == [(0, 1), (2, 3), (5, 5)]
-    assert runs([1, 2], None) == [(1, 2)]
-    assert with_neighbours(np.array([2]), 3, 6, blocks) == [2, 3, 4]
-    assert with_neighbours(np.array([1, 5]), 10**12, 6, blocks) == [0, 1, 5]
-    assert with_neighbours(np.zeros(0, dtype=np.int64), 3, 6, blocks) == []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spscanner_rag.results import ScanResult, Selection
-from spscanner_rag.results.together import select_together
+from spscanner_rag.results.together import Together, select_together
 
 
 def result(logits: list[float], word: str = "word") -> ScanResult:
@@ -53,3 +53,45 @@ def test_a_single_document_is_select_and_ranks_are_by_score(logits: list[list[in
     assert [rank for rank, _, _ in ranked] == list(range(1, min(top_k, sum(map(len, logits))) + 1))
     scores = [results[number].logits[start // 5] for _, number, start in ranked]
     assert scores == sorted((value for each in logits for value in each), reverse=True)[: len(scores)]
+
+
+@given(
+    st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=4),
+    st.none() | st.integers(1, 8),
+    st.integers(1, 3),
+    st.none() | st.just(0.5),
+)
+def test_most_of_each_document(
+    logits: list[list[int]], top_k: int | None, most: int, threshold: float | None
+) -> None:
+    results = [result([float(value) for value in each]) for each in logits]
+    choose = Selection(top_k=top_k, top_k_per_text=most, threshold=threshold, order="score")
+    found = [(number, passage.start // 5) for number, passage in Together(results).select(choose)]
+    ranked = sorted(
+        ((number, place) for number, each in enumerate(logits) for place in range(len(each))),
+        key=lambda each: (-logits[each[0]][each[1]], each),
+    )
+    allowed = [each for each in ranked if threshold is None or logits[each[0]][each[1]] >= 0]
+    expected: list[tuple[int, int]] = []
+    for number, place in allowed:
+        if sum(other == number for other, _ in expected) < most:
+            expected.append((number, place))
+    assert found == expected[:top_k]
+
+
+def test_blocks_of_a_document_stay_apart() -> None:
+    own = result([5, 4, 3])
+    apart = ScanResult("q", own.text, own.starts, own.ends, own.logits, len, [7, 9, 9])  # type: ignore[arg-type]
+    found = Together([result([9]), apart, result([8])]).select(Selection(merge=True))
+    assert [(number, passage.text) for number, passage in found] == [
+        (0, "word"), (1, "word"), (1, "word word"), (2, "word"),
+    ]  # fmt: skip
+
+
+def test_options_of_another_name_are_named_in_the_error() -> None:
+    options = {name: getattr(Selection(), name) for name in Selection.__slots__} | {"k": 0}
+    with pytest.raises(ValueError, match=r"^k: got 0; expected an integer"):
+        Selection.of(options, {"top_k": "k"})
+    assert Selection.of(options | {"k": 3}, {"top_k": "k"}) == Selection(top_k=3)
+    with pytest.raises(ValueError, match="top_k_per_text: got 0"):
+        Selection(top_k_per_text=0)
