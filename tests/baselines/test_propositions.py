@@ -13,7 +13,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
@@ -335,34 +334,6 @@ def test_whatever_is_cut_off_keeps_the_complete_strings(statements: list[str], c
     assert is_list
     part, _ = read_reply(json.dumps(statements)[:cut])
     assert list(part) == list(known)[: len(part)]
-
-
-@pytest.fixture(scope="module")
-def t5(tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random T5 of one small layer, in the layout of the published checkpoint."""
-    transformers = pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("models") / "t5"
-    tokenizer = Tokenizer.from_str(tiny_tokenizer.to_str())
-    tokenizer.add_special_tokens(["<pad>", "</s>"])
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", model_max_length=64
-    ).save_pretrained(folder)
-    config = transformers.T5Config(
-        vocab_size=tokenizer.get_vocab_size(),
-        d_model=16,
-        d_kv=8,
-        d_ff=16,
-        num_layers=1,
-        num_heads=2,
-        pad_token_id=tokenizer.token_to_id("<pad>"),
-        eos_token_id=tokenizer.token_to_id("</s>"),
-        decoder_start_token_id=tokenizer.token_to_id("<pad>"),
-        initializer_factor=20.0,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
-    return folder
 
 
 def test_a_checkpoint_gives_what_transformers_generates(t5: Path) -> None:

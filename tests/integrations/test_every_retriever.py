@@ -19,7 +19,7 @@ from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scorers import Scorer
 from tests.apps.serving.conftest import address  # noqa: F401 - a fixture
-from tests.baselines.test_decomposers import t5  # noqa: F401 - a fixture
+from tests.baselines.conftest import t5  # noqa: F401 - a fixture
 from tests.integrations.hosts import ALL, Doc
 from tests.lab.in_context.conftest import digit_tokenizer, model  # noqa: F401 - fixtures
 
