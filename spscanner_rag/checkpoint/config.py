@@ -1,4 +1,4 @@
-"""What ``config.json`` says: the shape of the model, and how a scanner reads (the object "spscanner").
+"""The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner").
 
 All other modules use the keys and tensor names of ``mamba_ssm``; those of transformers (``model_type: mamba2``)
 are translated here.
@@ -159,7 +159,7 @@ CHECKPOINT_DEFAULT: Final = CheckpointDefault()
 
 @dataclass(frozen=True)
 class ScannerSettings:
-    """How a scanner reads documents.
+    """The settings with which a scanner reads documents.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class ScannerSettings:
         ``lexical.least_units``), at most 1,000,000.
     text_weight : float, default 0
         In a collection of texts, every logit of a text is lowered by this much of what the text as a whole scores
-        less than the best text (key ``lexical.text_weight``), at most 100; see `text_match`. It needs the
+        less than the best text (key ``lexical.text_weight``), at most 100; see `text_scores`. It needs the
         surroundings.
 
     Raises
@@ -240,7 +240,7 @@ class ScannerSettings:
 
     @property
     def lexical(self) -> dict[str, bool]:
-        """Which parts of the lexical channel are on."""
+        """The parts of the lexical channel, true where they are on."""
         return {key: getattr(self, key) for key in LEXICAL_PARTS}
 
     @property

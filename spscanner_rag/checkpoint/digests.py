@@ -207,7 +207,7 @@ def _submit(pool: ThreadPoolExecutor, content: mmap.mmap | bytes, stop: Event) -
 
 
 def _starts(content: mmap.mmap | bytes) -> range:
-    """Where the pieces of a file begin."""
+    """The first bytes of a file's pieces."""
     return range(0, len(content) or 1, _PIECE_BYTES)
 
 

@@ -20,7 +20,7 @@ _REPOSITORY = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?", re.ASCII)
 
 
 class HubOptions(TypedDict, total=False):
-    """How a model is fetched from the Hub; the keyword arguments of everything that may download.
+    """Options for fetching a model from the Hub; the keyword arguments of everything that may download.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_hub_options(given: HubOptions) -> None:
 
 
 def is_local_path(name: str) -> bool:
-    """Whether a name can only be meant as a path: no Hub repository is called that."""
+    """True if a name can only be meant as a path: no Hub repository is called that."""
     return name.startswith((".", "~")) or _REPOSITORY.fullmatch(name) is None
 
 

@@ -57,7 +57,7 @@ class TensorHeader:
 
 
 def has_weights(folder: Path) -> bool:
-    """Whether a folder has weights in a format that `read_headers` reads."""
+    """True if a folder has weights in a format that `read_headers` reads."""
     return any((folder / name).is_file() for name in (SAFETENSORS, SAFETENSORS_INDEX, PICKLED))
 
 

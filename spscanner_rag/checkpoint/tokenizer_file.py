@@ -110,7 +110,7 @@ def _refuse_growth(tokenizer: Tokenizer) -> None:
 
 
 def _growth(normalizer: dict[str, Any]) -> float:
-    """How many times as long a normalizer may make a text: what each of its replacements inserts."""
+    """The factor by which a normalizer may lengthen a text: what each of its replacements inserts."""
     match normalizer:
         case {"type": "Sequence", "normalizers": list(parts)}:
             return math.prod(map(_growth, parts))

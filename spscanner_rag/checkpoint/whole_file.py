@@ -107,7 +107,7 @@ def telling_of_full_disks(path: Path) -> Iterator[None]:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is a device, a named pipe or a folder: there is no content to protect."""
+    """True if a path is a device, a named pipe or a folder: there is no content to protect."""
     return path.exists() and not path.is_file()
 
 

@@ -226,7 +226,7 @@ class CollectionIndex:
         return count_stems(parts, known, n_columns)
 
     def occurrences(self) -> NDArray[np.int64]:
-        """How often each word of the vocabulary occurs in all texts: (vocabulary,)."""
+        """Occurrences of each word of the vocabulary in all texts: (vocabulary,)."""
         with self._lock:
             self._settle()
             total = np.zeros(len(self._vocabulary), np.int64)

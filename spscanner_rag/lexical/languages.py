@@ -158,12 +158,12 @@ def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> st
 
 
 def _times(language: str, vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> list[int]:
-    """How often each of the language's stop words occurs that occurs at all."""
+    """Occurrences of each of the language's stop words that occurs at all."""
     return [int(times[vocabulary[word]]) for word in _TELLING[language] if word in vocabulary]
 
 
 def _mostly_cjk(vocabulary: Mapping[str, int], times: NDArray[np.int64]) -> bool:
-    """Whether at least half of the characters of the words are Han or kana."""
+    """True if at least half of the characters of the words are Han or kana."""
     characters = cjk = 0
     for word, number in vocabulary.items():
         characters += len(word) * int(times[number])

@@ -64,7 +64,7 @@ IDF_EDGES = (1.5, 2.5, 3.5, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class LexicalStatistics:
-    """What a query's matches are relative to: its statistics over all units of a text or a collection."""
+    """Statistics of a query over all units of a text or a collection, to which its matches are relative."""
 
     idf: NDArray[np.float64]  # (stems,) of the query
     mean_words: float  # of a unit
@@ -97,7 +97,7 @@ class LexicalMatch:
 
 @dataclass(frozen=True, slots=True)
 class MatchOptions:
-    """What is matched, which depends on the checkpoint.
+    """Options of the match, which depend on the checkpoint.
 
     Fewer than ``least_units`` units are scored as if units without any word of the query were added. (In a text
     of three sentences no word is rare, so no score could stand out.)
@@ -144,7 +144,7 @@ class QueryOnWords:
         return stem_columns(self.of_stem, self.stems, len(self.vocabulary))
 
     def counts(self) -> QueryCounts:
-        """How often each unit has each stem of the query."""
+        """Count each stem of the query in each unit."""
         return count_stems(self.parts, self.columns(), len(self.stems))
 
     def similar(self, vectors: WordVectors) -> SimilarWords:
@@ -156,7 +156,7 @@ class QueryOnWords:
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """What a query's words score in every unit of a text or a collection."""
+    """The scores of a query's words in every unit of a text or a collection."""
 
     counts: QueryCounts
     statistics: LexicalStatistics  # that the scores are relative to

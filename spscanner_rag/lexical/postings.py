@@ -30,7 +30,7 @@ class Postings(NamedTuple):
 
 
 class QueryCounts(NamedTuple):
-    """How often each unit contains each stem of a query, listing only the pairs that occur, by unit, then stem."""
+    """Counts of each stem of a query in each unit, listing only the pairs that occur, by unit, then stem."""
 
     units: NDArray[np.int64]  # (pairs,)
     stems: NDArray[np.int64]  # (pairs,) index among the query's stems

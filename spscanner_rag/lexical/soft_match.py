@@ -6,7 +6,7 @@ same stem), and df(v) the number of units that contain v, a query word has
     df(q) = min(n, sum over v of s(q, v) df(v)),    idf(q) = ln(1 + (n - df(q) + 0.5) / (df(q) + 0.5))
 
 and a unit, or its surroundings, the score sum over q of idf(q) times the largest s(q, v) of its words. As in
-`lexical`, counts and moments are those of a collection. Stop words match only words of the same stem.
+`match`, counts and moments are those of a collection. Stop words match only words of the same stem.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _STEPS = (1, 2, 5)
 
 
 class SoftStatistics(NamedTuple):
-    """What a query's soft matches are relative to: its statistics over all units of a text or a collection."""
+    """Statistics of a query over all units of a text or a collection, to which its soft matches are relative."""
 
     idf: NDArray[np.float64]  # (query words,)
     own: Moments  # of the units' soft scores
@@ -146,7 +146,7 @@ def _best_of_units(
 
 
 class _Windows(NamedTuple):
-    """Where the units stand with room for the largest window before and after each text."""
+    """Places of the units, with room for the largest window before and after each text."""
 
     places: NDArray[np.int64]  # (units,)
     length: int

@@ -70,7 +70,7 @@ class WordVectors:
         return f"{len(self):,} words of {self.dimensions} dimensions{made}"
 
     def __contains__(self, word: object) -> bool:
-        """Whether a word is in the table."""
+        """True if a word is in the table."""
         return word in self._rows
 
     @property
@@ -88,7 +88,7 @@ class WordVectors:
         return vectors
 
     def similarities(self, question_words: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
-        """How near each word is in meaning to each word of a question, from 0 to 1: (words, question words).
+        """Similarity in meaning of each word to each word of a question, from 0 to 1: (words, question words).
 
         It is ``max(0, (cosine - 0.4) / 0.6) ** 2``, and 0 where either word is unknown, even if both are the same.
         The result takes 4 bytes a pair; computing it takes less than 16 MB, and 2 kB a question word, more.

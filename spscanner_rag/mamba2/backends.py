@@ -1,4 +1,4 @@
-"""Which kernels compute a model's layers, and why."""
+"""Choose the kernels that compute a model's layers, with the reason."""
 
 import importlib.util
 from typing import NamedTuple

@@ -21,7 +21,7 @@ def compute_in_forks() -> None:
 
 
 def computes_alone() -> bool:
-    """Whether this process must not use more than one thread."""
+    """True if this process must not use more than one thread."""
     return _alone
 
 

@@ -87,14 +87,14 @@ def filled(rows: int) -> int:
 
 
 class LayerState(NamedTuple):
-    """What one layer remembers of earlier tokens."""
+    """The memory that one layer has of earlier tokens."""
 
     conv: Tensor  # (batch, d_conv - 1, conv_dim): the last inputs of the convolution
     ssm: Tensor  # (batch, nheads, headdim, d_state), float32
 
 
 class ScanState(NamedTuple):
-    """What the model remembers of earlier tokens: its size does not depend on their number."""
+    """The memory that the model has of earlier tokens: its size does not depend on their number."""
 
     layers: tuple[LayerState, ...]
 

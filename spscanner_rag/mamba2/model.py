@@ -89,7 +89,7 @@ class ScannerModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.backbone.embedding.weight.device
 
     @property
@@ -176,7 +176,7 @@ class ScannerModel(nn.Module):
 
     @property
     def prior_width(self) -> int:
-        """How many scores a unit's prior has; 0 without a lexical prior."""
+        """The number of scores in a unit's prior; 0 without a lexical prior."""
         if self.lexical_prior is None:
             return 0
         return 1 + (SURROUNDINGS if self.surroundings else 0) + (SOFT_SCORES if self.soft_prior else 0)

@@ -105,7 +105,7 @@ def _repeated(pages: Sequence[Sequence[set[str]]]) -> set[str]:
 
 
 def _names(line: str, number: float) -> Iterator[str]:
-    """What the line may repeat on another page: itself, or itself with a number counted from the page's."""
+    """Forms that the line may have on another page: itself, or with a number counted from the page's."""
     if len(line) > LONGEST_LINE:
         return
     line = " ".join(line.split()).casefold()
@@ -115,7 +115,7 @@ def _names(line: str, number: float) -> Iterator[str]:
 
 
 def sentence_goes_on(before: str, after: str) -> bool:
-    """Whether a sentence seems to run from the end of one page to the beginning of the next.
+    """True if a sentence seems to run from the end of one page to the beginning of the next.
 
     It does if the page does not end like a sentence, and the next begins with a lower-case letter, or both meet in
     lines as long as the others (a heading is shorter).
@@ -133,6 +133,6 @@ def sentence_goes_on(before: str, after: str) -> bool:
 
 
 def _full(line: str, page: str) -> bool:
-    """Whether a line is about as long as the lines of its page are; not known for a page of less than three."""
+    """True if a line is about as long as the lines of its page are; not known for a page of less than three."""
     lengths = [len(other.strip()) for other in page.splitlines() if other.strip()]
     return len(lengths) >= 3 and len(line.strip()) >= _FULL_LINE * median(lengths)

@@ -133,7 +133,7 @@ def _split_after(text: str, start: int, end: int, marks: str) -> Iterator[tuple[
 
 
 def _is_long(text: str, start: int, end: int) -> bool:
-    """Whether the span holds more words than a piece may."""
+    """True if the span holds more words than a piece may."""
     return any(count > _PIECE_WORDS for count, _ in enumerate(_WORD.finditer(text, start, end), 1))
 
 

@@ -53,7 +53,7 @@ def encode(tokenizer: Tokenizer, text: str) -> Encoding:
 
 
 def is_fault_of_tokenizers(error: BaseException) -> bool:
-    """Whether the library raised an error: a plain one, or a panic of its Rust code, which is no ``Exception``."""
+    """True if the library raised an error: a plain one, or a panic of its Rust code, which is no ``Exception``."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
@@ -78,12 +78,12 @@ class TokenizedText:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where units start in the caller's text: (units,)."""
+        """Starts of the units in the caller's text: (units,)."""
         return np.fromiter((unit.start for unit in self.units), np.int64, len(self.units))
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Where units end, exclusive: (units,)."""
+        """Ends of the units, exclusive: (units,)."""
         return np.fromiter((unit.end for unit in self.units), np.int64, len(self.units))
 
 
@@ -271,7 +271,7 @@ def _any_cut(offsets: NDArray[np.int32], start: int, stop: int) -> tuple[int, in
 
 
 def _cuttable(tokenizer: Tokenizer) -> bool:
-    """Whether words are tokenized one by one, and always in the same way (without BPE dropout)."""
+    """True if words are tokenized one by one, and always in the same way (without BPE dropout)."""
     return tokenizer.pre_tokenizer is not None and not getattr(tokenizer.model, "dropout", None)
 
 

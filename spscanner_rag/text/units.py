@@ -28,7 +28,7 @@ class Unit(NamedTuple):
     model_text: str
 
     def own_text(self, text: str) -> str:
-        """What a scorer that reads units one by one reads of this one.
+        """The text that a scorer reads that takes units one by one.
 
         It is the unit's text after the headings and the header of a table that ``model_text`` has before it; only
         its text where there is no ``model_text``.
@@ -116,7 +116,7 @@ def _best_cut(text: str, start: int, low: int, target: int, high: int) -> int:
 
 
 def _joins(text: str, start: int, place: int) -> bool:
-    """Whether ``text[place]`` belongs to the same written character as ``text[place - 1]``."""
+    """True if ``text[place]`` belongs to the same written character as ``text[place - 1]``."""
     before, after = text[place - 1], text[place]
     if after < "\u0300":
         return before == "\u200d"

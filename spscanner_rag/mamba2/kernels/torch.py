@@ -40,8 +40,10 @@ class Kernels:
     """Its name as the ``backend`` of `Scanner.from_pretrained`."""
 
     packs = False
-    """Whether several sequences may follow each other in one row. A ``sequence_index`` tells them apart: (batch,
-    tokens), int32, not decreasing, 0 for the sequence that the state belongs to."""
+    """True if several sequences may follow each other in one row.
+
+    A ``sequence_index`` tells them apart: (batch, tokens), int32, not decreasing, 0 for the state's sequence.
+    """
 
     def most_tokens(self, config: Mamba2Config) -> int:
         """The most tokens in one forward pass, over all rows, for which the results are correct: no limit."""

@@ -1,6 +1,6 @@
 """Gradients of convolution and norms, each in one pass over memory, compiled by numba.
 
-Each function recomputes what it needs from the inputs of its counterpart in `numba_steps`, whose arguments it
+Each function recomputes what it needs from the inputs of its counterpart in `steps`, whose arguments it
 shares. Flat arrays and kinds of numbers are as there.
 """
 

@@ -1,4 +1,4 @@
-"""The steps of `numba_kernels` with gradients, for training on a CPU.
+"""The steps of `NumbaKernels` with gradients, for training on a CPU.
 
 A forward pass keeps its inputs and, of the state-space operator, the state before each block of tokens; the
 backward pass recomputes everything else.

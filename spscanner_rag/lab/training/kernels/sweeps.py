@@ -18,7 +18,7 @@ dB     backwards  dy        C      u         its gradient
 
 (Dao and Gu 2024, section 6, have this symmetry for whole blocks.) Within a run of tokens over which the decays
 multiply to at least `SMALLEST_DECAY`, the factors of both sides are divided and multiplied by that product, so
-that H itself need not be multiplied at every token. Flat arrays are as in `numba_steps`.
+that H itself need not be multiplied at every token. Flat arrays are as in `mamba2.kernels.numba.steps`.
 """
 
 # numba compiles these functions: their types are those of their arguments.

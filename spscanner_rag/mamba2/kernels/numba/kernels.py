@@ -157,7 +157,7 @@ class NumbaKernels(Kernels):
 
 
 def decays(dt: Tensor, A: Tensor, sequence_index: Tensor | None) -> Tensor:
-    """What is left of the state at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
+    """The share of the state that is left at each token, 0 where a sequence starts: (batch, tokens, nheads)."""
     decay = torch.exp((dt * A).clamp(SMALLEST_LOG_DECAY, 0.0))
     if sequence_index is None:
         return decay

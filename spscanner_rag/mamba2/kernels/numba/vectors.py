@@ -1,4 +1,4 @@
-"""How functions are compiled by numba, and vectors of float32 numbers as values in them.
+"""Functions that numba compiles: their options, and vectors of float32 numbers as values in them.
 
 A loop over an array leaves it to the compiler whether a value stays in a register. A `Vector` always does, so
 that the state of a recurrence need not be written to memory and read again at every token.

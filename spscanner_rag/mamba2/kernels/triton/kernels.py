@@ -132,7 +132,7 @@ class MambaKernels(Kernels):
 
 
 def _fits(xBC: Tensor, tail: Tensor) -> bool:
-    """Whether causal-conv1d supports the tensors: at most 4 taps, and rows aligned for reads of 8 numbers."""
+    """True if causal-conv1d supports the tensors: at most 4 taps, and rows aligned for reads of 8 numbers."""
     aligned = (*xBC.stride()[:2], xBC.shape[2], xBC.storage_offset())
     return xBC.is_cuda and 1 <= tail.shape[1] <= 3 and all(number % 8 == 0 for number in aligned)
 

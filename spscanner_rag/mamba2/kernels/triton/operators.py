@@ -59,7 +59,7 @@ def load_operators() -> Operators:
 
 
 def interpreting() -> bool:
-    """Whether Triton runs kernels in its interpreter, on the CPU: TRITON_INTERPRET=1."""
+    """True if Triton runs kernels in its interpreter, on the CPU: TRITON_INTERPRET=1."""
     if importlib.util.find_spec("triton") is None:
         return False
     import triton
