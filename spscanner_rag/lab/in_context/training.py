@@ -160,8 +160,9 @@ def train(
             tensors = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             write_tensors(out / STATE_FILE, state | tensors)
         tokens = sum(len(model.layout.document(t, 0).ids) for t in batch.texts)
-        values = (value.item() for value in losses)  # digits, auxiliary, routing, copying
-        yield Step(number + 1, *values, tokens=tokens, seconds=time.perf_counter() - started)
+        digits, auxiliary, routing, copying = (value.item() for value in losses)
+        seconds = time.perf_counter() - started
+        yield Step(number + 1, digits, auxiliary, routing, copying, tokens, seconds)
     model.eval()
 
 

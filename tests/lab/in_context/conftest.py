@@ -32,12 +32,17 @@ def digit_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
     return made
 
 
+def small(tokenizer: Tokenizer) -> BlockSearchModel:
+    """A model with random weights."""
+    begin, end = (tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>"))
+    shape = SHAPE | {"bos_token_id": begin, "eos_token_id": end}
+    return BlockSearchModel.new(tokenizer, shape, ReadingSettings(2))
+
+
 @pytest.fixture(scope="session")
 def model(digit_tokenizer: Tokenizer) -> BlockSearchModel:
     """With attention that is far from even, so that every difference shows."""
-    ids = [digit_tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>")]
-    shape = SHAPE | {"bos_token_id": ids[0], "eos_token_id": ids[1]}
-    made = BlockSearchModel.new(digit_tokenizer, shape, ReadingSettings(2)).eval()
+    made = small(digit_tokenizer).eval()
     with torch.random.fork_rng():
         torch.manual_seed(1)
         for parameter in made.decoder.parameters():
