@@ -1,4 +1,4 @@
-"""Training: the loop, a run and its recipe. `data` reads data, `pseudo` makes questions, `stages` trains."""
+"""Training: a run and its recipe. `data` draws examples, `stages` trains with them, `kernels` has gradients."""
 
 from collections.abc import Callable
 

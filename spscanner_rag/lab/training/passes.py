@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spscanner_rag.mamba2.model import ScannerModel
-from spscanner_rag.mamba2.reader import group_by_length
+from spscanner_rag.mamba2.reader import TokenSequence, group_by_length
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 
 
@@ -51,28 +51,22 @@ def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[Pass]:
 
 
 def hidden_states(
-    model: ScannerModel,
-    ids: Sequence[NDArray[np.integer[Any]]],
-    match_classes: Sequence[NDArray[np.integer[Any]]] | None,
-    dtype: str,
-    read: Pass,
-    match_features: Sequence[NDArray[np.float32]] | None = None,
+    model: ScannerModel, sequences: Sequence[TokenSequence], dtype: str, read: Pass
 ) -> list[Tensor]:
     """Hidden states of the sequences of a pass: (tokens, d_model) each.
 
-    Each of ``ids`` and ``match_classes`` is (tokens,); the latter are None exactly when the model has no match
-    embedding. ``match_features``, each (tokens, features), are None exactly when it has no soft channel. ``dtype``
-    is that of matrix products, "bfloat16" or "float32". The model's kernels must pack for a packed pass.
+    ``dtype`` is that of matrix products, "bfloat16" or "float32". The model's kernels must pack for a packed pass.
     """
-    index = None
-    lengths = [len(row) for row in ids]
+    lengths, index = [len(sequence.input_ids) for sequence in sequences], None
     if read.is_packed:
         # (1, tokens of all): which sequence a token belongs to
-        index = torch.arange(len(ids), dtype=torch.int32).repeat_interleave(torch.tensor(lengths))[None]
+        index = torch.arange(len(lengths), dtype=torch.int32).repeat_interleave(torch.tensor(lengths))[None]
         index = index.to(model.device)
     rows, classes, features = (
-        None if of_tokens is None else _joined(of_tokens, read.width).to(model.device)
-        for of_tokens in (ids, match_classes, match_features)
+        None if of_tokens[0] is None else _joined(of_tokens, read.width).to(model.device)
+        for of_tokens in zip(
+            *((s.input_ids, s.match_classes, s.match_features) for s in sequences), strict=True
+        )
     )
     with torch.autocast(model.device.type, torch.bfloat16, enabled=dtype == "bfloat16"):
         hidden, _ = model(rows, None, classes, match_features=features, sequence_index=index)

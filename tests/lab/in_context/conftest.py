@@ -5,7 +5,6 @@ import torch
 from tokenizers import Tokenizer
 
 from spscanner_rag.lab.in_context.model import BlockSearchModel, ReadingSettings
-from tests.lab.training.conftest import corpus_file, distinct, documents  # noqa: F401 - fixtures
 
 TEXTS = [
     "The keeper signed the treaty.",

@@ -59,13 +59,24 @@ def losses(out: Path) -> list[float]:
     return found
 
 
-@pytest.fixture
-def files(tmp_path: Path, corpus_file: Path, validation_file: Path) -> tuple[Path, Path, Path, Path]:
-    recipe, shape = tmp_path / "recipe.toml", tmp_path / "shape.json"
+@pytest.fixture(scope="module")
+def files(
+    tmp_path_factory: pytest.TempPathFactory, corpus_file: Path, validation_file: Path
+) -> tuple[Path, Path, Path, Path]:
+    folder = tmp_path_factory.mktemp("devices")
+    recipe, shape = folder / "recipe.toml", folder / "shape.json"
     kept = [line for line in RECIPE.splitlines() if not line.startswith(("steps", "sequences_per_step"))]
     recipe.write_text("\n".join([TOGETHER, *kept]) + "\n", encoding="utf-8")
     shape.write_text(json.dumps(SHAPE), encoding="utf-8")
     return recipe, shape, corpus_file, validation_file
+
+
+@pytest.fixture(scope="module")
+def alone(files: tuple[Path, Path, Path, Path]) -> list[float]:
+    """The losses of one process."""
+    out = files[0].parent / "one"
+    run(command(out, *files))
+    return losses(out)
 
 
 def run(arguments: list[str]) -> None:
@@ -82,10 +93,11 @@ def run(arguments: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_train_as_one(tmp_path: Path, files: tuple[Path, Path, Path, Path]) -> None:
-    run(command(tmp_path / "one", *files))
+def test_two_workers_train_as_one(
+    tmp_path: Path, files: tuple[Path, Path, Path, Path], alone: list[float]
+) -> None:
     run([*TORCHRUN, *command(tmp_path / "two", *files)])
-    np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(losses(tmp_path / "two"), alone, rtol=1e-4, atol=1e-4)
     assert not list((tmp_path / "two").glob(".*"))
 
 
@@ -105,29 +117,29 @@ def processes_with(text: str) -> list[int]:
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the workers in /proc")
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_worker_is_started_again_from_the_last_state(
-    tmp_path: Path, files: tuple[Path, Path, Path, Path], killed: int
+    tmp_path: Path, files: tuple[Path, Path, Path, Path], alone: list[float], killed: int
 ) -> None:
-    run(command(tmp_path / "one", *files))
     out = tmp_path / "two"
     with started([*TORCHRUN, *command(out, *files)], out) as (group, log):
         workers = [each for each in processes_with(str(out)) if each != group.pid]
         os.kill(workers[killed], signal.SIGKILL)
         assert not (out / "model.safetensors").exists()  # it was in the middle
         assert group.wait(240) == 0, log.read_text()[-3000:]
-    np.testing.assert_allclose(losses(out), losses(tmp_path / "one"), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(losses(out), alone, rtol=1e-4, atol=1e-4)
     assert processes_with(str(out)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the workers in /proc")
-def test_another_number_of_processes_goes_on(tmp_path: Path, files: tuple[Path, Path, Path, Path]) -> None:
-    run(command(tmp_path / "one", *files))
+def test_another_number_of_processes_goes_on(
+    tmp_path: Path, files: tuple[Path, Path, Path, Path], alone: list[float]
+) -> None:
     out = tmp_path / "two"
     with started([*TORCHRUN, *command(out, *files)], out):
         pass
     assert not (out / "model.safetensors").exists()
     run(command(out, *files))
-    np.testing.assert_allclose(losses(out), losses(tmp_path / "one"), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(losses(out), alone, rtol=1e-4, atol=1e-4)
 
 
 @contextmanager

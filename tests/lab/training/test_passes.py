@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from spscanner_rag.checkpoint import load_model
 from spscanner_rag.lab.training.data.documents import DocumentStore
@@ -19,6 +18,7 @@ from spscanner_rag.lab.training.recipe import Recipe
 from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import SOFT_FEATURES, ScannerModel
+from spscanner_rag.mamba2.reader import TokenSequence
 from spscanner_rag.mamba2.ssd import CHUNK_TOKENS
 from spscanner_rag.scan.prepare import Reading
 
@@ -94,14 +94,21 @@ def test_packed_states_are_those_of_sequences_read_alone(lengths: list[int]) -> 
     torch.nn.init.normal_(model.backbone.embedding.weight)
     torch.nn.init.normal_(model.soft_match.weight)
     draw = np.random.default_rng(0)
-    ids: list[NDArray[np.int32]] = [draw.integers(0, 61, length).astype(np.int32) for length in lengths]
-    classes = [draw.integers(0, 6, length).astype(np.int8) for length in lengths]
-    features = [draw.random((length, SOFT_FEATURES), np.float32) for length in lengths]
+    sequences = [
+        TokenSequence(
+            draw.integers(0, 61, length).astype(np.int32),
+            np.array([length - 1]),
+            draw.integers(0, 6, length).astype(np.uint8),
+            None,
+            draw.random((length, SOFT_FEATURES), np.float32),
+        )
+        for length in lengths
+    ]
     expected = [
-        hidden_states(model, [row], [own], "float32", Pass([0], len(row)), [values])[0]
-        for row, own, values in zip(ids, classes, features, strict=True)
+        hidden_states(model, [sequence], "float32", Pass([0], length))[0]
+        for sequence, length in zip(sequences, lengths, strict=True)
     ]
     model.use_kernels(KERNELS)
-    found = hidden_states(model, ids, classes, "float32", Pass(range(len(ids))), features)
+    found = hidden_states(model, sequences, "float32", Pass(range(len(lengths))))
     for states, alone in zip(found, expected, strict=True):
         torch.testing.assert_close(states, alone, rtol=1e-4, atol=1e-4)

@@ -72,12 +72,7 @@ class EvidenceObjective:
         found: dict[int, Tensor] = {}
         for shape in shapes:
             together = [sequences[number] for number in shape.members]
-            ids = [sequence.input_ids for sequence in together]
-            classes = [sequence.match_classes for sequence in together if sequence.match_classes is not None]
-            features = [
-                sequence.match_features for sequence in together if sequence.match_features is not None
-            ]
-            hidden = hidden_states(model, ids, classes or None, self._recipe.dtype, shape, features or None)
+            hidden = hidden_states(model, together, self._recipe.dtype, shape)
             for states, number, sequence in zip(hidden, shape.members, together, strict=True):
                 found[number] = states[torch.from_numpy(sequence.positions).to(model.device)].float()
         return (found[number] for number in range(len(sequences)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -40,6 +40,7 @@ def test_separator_lines_divide_a_file_into_documents(suffix: str, tmp_path: Pat
     assert list(read_texts(path)) == found
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text("ab \né", max_size=8), min_size=1, max_size=5))
 def test_what_is_written_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     path = tmp_path_factory.mktemp("texts") / "a.txt"
@@ -101,6 +102,7 @@ def test_a_key_follows_the_content(tmp_path: Path) -> None:
     assert content_key([path], "x") != before
 
 
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=20), max_size=6))
 def test_any_texts_come_back(texts: list[str]) -> None:
     documents = [Document(str(i), "s", "t", text, ()) for i, text in enumerate([*texts, "lone \ud800"])]

@@ -192,7 +192,7 @@ def test_a_stretch_is_that_of_the_whole_document(reading: Reading, monkeypatch: 
             np.testing.assert_allclose(stretch.sequence.prior, same.prior, atol=1e-5)
 
 
-def test_a_stretch_of_the_own_document_around_the_wrong_favourite_can_be_a_member(
+def test_a_stretch_of_the_own_document_around_a_hard_negative_can_be_a_member(
     distinct: list[Document], reading: Reading
 ) -> None:
     recipe = replace(RECIPE, hard_place_share=0.999, group_tokens=90)
