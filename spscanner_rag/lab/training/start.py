@@ -78,9 +78,7 @@ def start_checkpoint(
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
-    torch.manual_seed(
-        recipe.seed
-    )  # for what is new: a head, parts of the channel, the teacher's head
+    torch.manual_seed(recipe.seed)  # for what is new: a head, parts of the channel, the teacher's head
     base = load_checkpoint(files.base, device=device, dtype=torch.float32, require_head=False)
     own = base.settings
     if not base.has_head:
