@@ -8,7 +8,7 @@ from rich import box
 from rich import table as rich_table
 from rich.console import Console
 
-from spscanner_rag.apps.pages.evaluation import Chart, EvaluationPage, render_evaluation
+from spscanner_rag.apps.pages.evaluation import Chart, EvaluationPage, Setting, render_evaluation
 from spscanner_rag.apps.pages.terminal import line_of, open_console
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.evaluation.report import output
@@ -42,7 +42,9 @@ def page_of(result: Result) -> EvaluationPage:
     else:  # the means are the source's own numbers
         averages = [_of_source(result, source, averaged) for source in result.sources]
     return EvaluationPage(
-        settings=result.settings,
+        settings=[
+            Setting(each.retriever, each.unit, each.label, bool(each.variants)) for each in result.settings
+        ],
         sources=result.sources,
         differences=result.differences,
         asked=(first["questions"], first["documents"]) if first else None,

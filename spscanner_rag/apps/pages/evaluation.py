@@ -1,9 +1,9 @@
 """The result of an evaluation as one HTML page: who is better, tables, and charts without a script."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from spscanner_rag.apps.pages.html_page import page_style, render
 from spscanner_rag.apps.pages.labels import short_labels
@@ -40,39 +40,18 @@ Difference = Mapping[str, object]
 """A row of ``differences.json``."""
 
 
-class Setting(Protocol):
-    """What the page shows of a setting: the name of its retriever, its unit, and its label in tables."""
-
-    @property
-    def retriever(self) -> str: ...  # noqa: D102
-
-    @property
-    def unit(self) -> str: ...  # noqa: D102
-
-    @property
-    def variants(self) -> tuple[str, ...]: ...  # noqa: D102
-
-    @property
-    def label(self) -> str: ...  # noqa: D102
+Table = Any
+"""Has a title, a paragraph ``about`` it, a head, and a body of rows whose cells are text or a `Share`; ``best``
+has the row and column of each cell to mark."""
 
 
-class Table(Protocol):
-    """A table: cells are text or a `Share`; ``best`` has rows and columns of the cells to mark."""
+class Setting(NamedTuple):
+    """A retriever and its unit, with its label in tables; a variant of a plain setting is drawn hollow."""
 
-    @property
-    def title(self) -> str: ...  # noqa: D102
-
-    @property
-    def about(self) -> str: ...  # noqa: D102
-
-    @property
-    def head(self) -> Sequence[str]: ...  # noqa: D102
-
-    @property
-    def body(self) -> Sequence[Sequence[object]]: ...  # noqa: D102
-
-    @property
-    def best(self) -> Collection[tuple[int, int]]: ...  # noqa: D102
+    retriever: str
+    unit: str
+    label: str
+    is_variant: bool = False
 
 
 class Look(NamedTuple):
@@ -196,7 +175,7 @@ def looks_of(settings: Sequence[Setting]) -> list[Look]:
             setting.label,
             f"c{retrievers.index(setting.retriever) % COLOURS + 1}",
             SHAPES.get(setting.unit, SHAPES["document"]),
-            bool(setting.variants),
+            setting.is_variant,
         )
         for label, setting in zip(labels, settings, strict=True)
     ]

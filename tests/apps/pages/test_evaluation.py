@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import page_of
+from spscanner_rag.apps.pages import evaluation as page_data
 from spscanner_rag.apps.pages.evaluation import (
     Chart,
     EvaluationPage,
@@ -89,8 +90,12 @@ def test_best_is_marked_among_the_same_unit(page: CheckedPage) -> None:
 
 
 def chart(*series: list[dict[str, float | None] | None]) -> str:
-    settings = [Setting("scanner"), Setting("dense:/m/a"), Setting("scanner", "sentence", ("first tenth",))]
-    settings.append(Setting("dense:/m/a", "chunk"))
+    settings = [
+        page_data.Setting("scanner", "sentence", "scanner"),
+        page_data.Setting("dense:/m/a", "sentence", "dense:/m/a"),
+        page_data.Setting("scanner", "sentence", "scanner, first tenth", is_variant=True),
+        page_data.Setting("dense:/m/a", "chunk", "dense:/m/a, chunks"),
+    ]
     charts = [Chart("A <b>", "x", range(1, 1 + len(series[0])), series)]
     return render_evaluation(EvaluationPage(settings, ["s"], [], None, [], charts), {})
 
