@@ -171,6 +171,17 @@ class SPScannerRetriever(BaseRetriever):
                 "these find (for all nodes of a docstore: from_nodes(list(docstore.docs.values()), "
                 "docstore=docstore)), and nodes=[] begins without any"
             )
+        self._settings = _shown_settings(
+            type(self),
+            {
+                **options,
+                "model_kwargs": dict(self._search.choice.model_kwargs) or None,
+                "first_stage": self._first_stage,
+                "read_documents": read_documents,
+                "read_tokens": read_tokens,
+                "filters": filters,
+            },
+        )
         empty = HeldCorpus(NodeHost.of(documents, docstore, document_key))
         self._held = empty.adding(as_items(nodes or ()))
         self._held.counted()  # now, and not while the first question waits
@@ -178,39 +189,7 @@ class SPScannerRetriever(BaseRetriever):
 
     def __repr__(self) -> str:
         count = len(self.ref_doc_ids)
-        held = f"<{count} document{'' if count == 1 else 's'}>"
-        return f"{type(self).__name__}({held}, {self._shown_settings()})"
-
-    def _shown_settings(self) -> str:
-        """``name=value`` of the settings that differ from the constructor's defaults, without an access token."""
-        search = self._search
-        choice, selection = search.choice, search.selection
-        settings = {
-            **{name: value for name, value in choice._asdict().items() if name != "token"},
-            "model_kwargs": dict(choice.model_kwargs) or None,
-            "similarity_top_k": selection.top_k,
-            "top_k_per_document": selection.top_k_per_text,
-            "threshold": selection.threshold,
-            "max_tokens": selection.max_tokens,
-            "count_tokens": selection.count_tokens,
-            "context_sentences": selection.context,
-            "order": selection.order,
-            "merge_adjacent": selection.merge,
-            "diversity": selection.diversity,
-            "batch_size": search.batch_size,
-            "return_nodes": search.return_nodes,
-            "keep_retrieval_score": search.keep_retrieval_score,
-            "keep_compression": search.keep_compression,
-            "first_stage": self._first_stage,
-            "read_documents": self._bounds.read_documents,
-            "read_tokens": self._bounds.read_tokens,
-            "filters": self._filters,
-        }
-        return ", ".join(
-            f"{name}={_shown(settings[name])}"
-            for name, parameter in inspect.signature(type(self).__init__).parameters.items()
-            if name in settings and (name in _ALWAYS_SHOWN or settings[name] != parameter.default)
-        )
+        return f"{type(self).__name__}(<{count} document{'' if count == 1 else 's'}>, {self._settings})"
 
     @classmethod
     def from_documents(cls, documents: Sequence[Document], **options: Any) -> Self:  # noqa: ANN401
@@ -364,6 +343,15 @@ def _checked_first_stage(first_stage: object, retriever: object) -> FirstStage:
             f"{name} is {type(chosen).__name__}; expected a BaseRetriever, such as index.as_retriever()"
         )
     return chosen
+
+
+def _shown_settings(kind: type[SPScannerRetriever], settings: Mapping[str, Any]) -> str:
+    """``name=value`` of the settings that differ from the constructor's defaults, without an access token."""
+    return ", ".join(
+        f"{name}={_shown(settings[name])}"
+        for name, parameter in inspect.signature(kind.__init__).parameters.items()
+        if name in settings and (name in _ALWAYS_SHOWN or settings[name] != parameter.default)
+    )
 
 
 def _shown(value: object) -> str:
