@@ -26,6 +26,15 @@ from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.scorers import ScanCancelled
 from spscanner_rag.text.units import Unit
 
+HARBOUR = (
+    "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "
+    "the northern towns. Nobody knew who had written it. The lighthouse burned down in 1820."
+)
+ISLAND = (
+    "The island lies far from the coast. Its well was dry for years. Captain Moore signed the treaty on the "
+    "island. The winter was long. Then the people left."
+)
+
 
 @dataclass
 class Doc:

@@ -22,7 +22,9 @@ from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import (
+    HARBOUR,
     HOLDING,
+    ISLAND,
     Doc,
     EventLoop,
     Found,
@@ -36,14 +38,6 @@ from tests.integrations.hosts import (
 
 QUERY = "Who signed the treaty?"
 TOKEN = "hf_a-secret-token"
-HARBOUR = (
-    "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "
-    "the northern towns. Nobody knew who had written it. The lighthouse burned down in 1820."
-)
-ISLAND = (
-    "The island lies far from the coast. Its well was dry for years. Captain Moore signed the treaty on the "
-    "island. The winter was long. Then the people left."
-)
 DOCS = [Doc(HARBOUR, "h", {"tags": ["sea", "town"]}), Doc(ISLAND, "i", {"author": {"name": "A"}})]
 
 

@@ -10,16 +10,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import Unit
-from tests.integrations.hosts import Slow
-
-HARBOUR = (
-    "The harbour was built in 1701. Ships came from the north every week. The council signed a treaty with "
-    "the northern towns. Nobody knew who had written it. The lighthouse burned down in 1820."
-)
-ISLAND = (
-    "The island lies far from the coast. Its well was dry for years. Captain Moore signed the treaty on the "
-    "island. The winter was long. Then the people left."
-)
+from tests.integrations.hosts import HARBOUR, ISLAND, Slow
 
 
 class WordScorer:

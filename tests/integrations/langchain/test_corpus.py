@@ -1,48 +1,17 @@
 """The retriever over many documents: what is read, filters, changes, the indexing API, persist and load."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.runnables import RunnableLambda
-from numpy.typing import NDArray
 
 from langchain_spscanner import SPScannerRetriever
-from spscanner_rag.lexical.collection_index import CollectionIndex
-from spscanner_rag.text.units import Unit
-
-
-class Reader:
-    """Remembers which texts it was given, and over which collection."""
-
-    uses_collection = True
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-        self.units_of_collection: list[int] = []
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return self.score_units_many([(query, text, units)])[0]
-
-    def score_units_many(
-        self,
-        requests: Sequence[Any],
-        *,
-        collection: CollectionIndex | None = None,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> list[NDArray[np.float32]]:
-        self.read += [text for _, text, _ in requests]
-        self.units_of_collection.append(-1 if collection is None else collection.n_units)
-        words = set(requests[0][0].lower().strip("?").split())
-        return [
-            np.array([len(words & set(text[u.start : u.end].lower().split())) for u in units], np.float32)
-            for _, text, units in requests
-        ]
+from tests.integrations.hosts import Reader
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A scorer without a model, documents with their chunks, and a recorder of events and spans."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,11 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, Document
 from pydantic import PrivateAttr
 
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from tests.integrations.hosts import WordScorer
 
+QUERY = "Who signed the treaty with the captain?"
 LIGHTHOUSE = """\
 The keeper of the lighthouse wrote the date in his book. He signed the treaty with the captain in May.
 The ship left the harbour with three crates of tea. Nobody on the quay asked where it went.
@@ -35,6 +37,12 @@ The harbour was widened in 1911. The ship never came back to the harbour. The ke
 def _no_event_loop() -> None:
     """LlamaIndex makes an event loop in a thread that never had one, and leaves it open to fail a later test."""
     asyncio.set_event_loop(None)
+
+
+def reranked(nodes: Sequence[Any], **options: Any) -> list[Any]:
+    """What a postprocessor with these options gives for `QUERY`; its scorer is a `WordScorer` unless given."""
+    post = SPScannerPostprocessor(**{"scorer": WordScorer(), **options})
+    return post.postprocess_nodes(list(nodes), query_str=QUERY)
 
 
 @pytest.fixture

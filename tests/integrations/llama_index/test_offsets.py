@@ -20,8 +20,8 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
 from spscanner_rag.scanner import Scanner
+from tests.integrations.llama_index.conftest import QUERY, reranked
 
-QUERY = "Who signed the treaty with the captain?"
 TOLERANCE = 1e-4
 
 words = st.sampled_from(
@@ -212,36 +212,29 @@ def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document]
         assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
 
 
-def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(
-    documents: list[Document], word_scorer: Any
-) -> None:
+def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(documents: list[Document]) -> None:
     # HierarchicalNodeParser counts start_char_idx in the larger chunk, but names the document as SOURCE.
     parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[60, 25], chunk_overlap=0)
     leaves = [n for n in parser.get_nodes_from_documents(documents[:1]) if not n.child_nodes]
     text = documents[0].text
     assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in leaves)  # type: ignore[attr-defined]
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(leaves, query_str=QUERY)  # type: ignore[arg-type]
+    found = reranked(leaves, top_n=None)
     for n in found:
         start = n.node.start_char_idx  # type: ignore[attr-defined]
         assert start is None or text[start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=None, documents=documents).postprocess_nodes(
-        leaves,  # type: ignore[arg-type]
-        query_str=QUERY,
-    )
+    found = reranked(leaves, top_n=None, documents=documents)
     assert found
     for n in found:
         assert text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
 
 
-def test_splitters_one_after_the_other_give_no_wrong_offsets(
-    documents: list[Document], word_scorer: Any
-) -> None:
+def test_splitters_one_after_the_other_give_no_wrong_offsets(documents: list[Document]) -> None:
     # The second one counts in the chunks of the first, but names the document as SOURCE.
     large = chunked(documents[0], "sentence", 60, 0)
     small = SentenceSplitter(chunk_size=25, chunk_overlap=0).get_nodes_from_documents(large)  # type: ignore[arg-type]
     text = documents[0].text
     assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in small)  # type: ignore[attr-defined]
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(small, query_str=QUERY)  # type: ignore[arg-type]
+    found = reranked(small, top_n=None)
     assert found
     for n in found:
         start = n.node.start_char_idx  # type: ignore[attr-defined]

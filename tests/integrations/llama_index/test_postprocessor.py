@@ -22,8 +22,8 @@ from llama_index.core.schema import (
 )
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from tests.integrations.llama_index.conftest import QUERY, reranked
 
-QUERY = "Who signed the treaty with the captain?"
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"top_n": 2},
@@ -84,12 +84,10 @@ def test_no_input_is_changed_or_shared(
     assert (query, [d.model_dump() for d in documents]) == (before[1], [d.model_dump() for d in before[2]])
 
 
-def test_sentence_nodes_say_where_they_come_from(chunks: list[BaseNode], word_scorer: Any) -> None:
+def test_sentence_nodes_say_where_they_come_from(chunks: list[BaseNode]) -> None:
     by_id = {node.node_id: node for node in chunks}
 
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=3).postprocess_nodes(
-        scored(chunks), query_str=QUERY
-    )
+    found = reranked(scored(chunks), top_n=3)
     best = found[0]
     assert best.node.get_content() == "He signed the treaty with the captain in May."
     assert best.node.node_id == f"lighthouse:{best.node.start_char_idx}-{best.node.end_char_idx}"
@@ -117,7 +115,7 @@ def test_own_metadata_stays_out_of_what_models_read(chunks: list[BaseNode], word
             assert "title" in node.get_content(metadata_mode=mode)
 
 
-def test_templates_and_separators_of_the_node_are_kept(word_scorer: Any) -> None:
+def test_templates_and_separators_of_the_node_are_kept() -> None:
     node = TextNode(
         text="He signed the treaty. It rained.",
         metadata={"a": 1, "b": 2},
@@ -125,7 +123,7 @@ def test_templates_and_separators_of_the_node_are_kept(word_scorer: Any) -> None
         metadata_separator=" | ",
         text_template="[{metadata_str}] {content}",
     )
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=1).postprocess_nodes([node], query_str=QUERY)
+    found = reranked([node], top_n=1)
     assert (
         found[0].node.get_content(metadata_mode=MetadataMode.LLM) == "[a = 1 | b = 2] He signed the treaty."
     )
@@ -141,15 +139,8 @@ def test_retrieval_scores_are_kept_on_request_even_if_zero(score: float, word_sc
     found = kept.postprocess_nodes(nodes, query_str=QUERY)
     assert found[0].retrieval_score == score
     assert found[1].retrieval_score is None
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)
+    found = reranked(nodes)
     assert all(node.retrieval_score is None for node in found)
-
-
-def test_both_forms_of_a_query_are_refused(chunks: list[BaseNode], word_scorer: Any) -> None:
-    with pytest.raises(ValueError, match="Cannot specify both"):
-        SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
-            scored(chunks), QueryBundle(QUERY), query_str=QUERY
-        )
 
 
 def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:
@@ -169,15 +160,13 @@ def test_nodes_without_text_are_skipped(word_scorer: Any) -> None:
     assert [node.node.get_content() for node in found] == ["The captain signed."]
 
 
-def test_other_nodes_with_text_are_read(word_scorer: Any) -> None:
+def test_other_nodes_with_text_are_read() -> None:
     nodes = [
         Document(text="The captain signed.", id_="document"),
         Node(text_resource=MediaResource(text="The treaty was long."), id_="node"),
         IndexNode(text="It rained.", index_id="other", id_="index"),
     ]
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
-        [NodeWithScore(node=node) for node in nodes], query_str=QUERY
-    )
+    found = reranked([NodeWithScore(node=node) for node in nodes])
     assert {node.node.source_node.node_id for node in found} == {"document", "node", "index"}
     assert {type(node.node) for node in found} == {TextNode}
 
@@ -190,46 +179,39 @@ def test_bare_nodes_are_accepted(chunks: list[BaseNode], word_scorer: Any) -> No
     )
 
 
-def test_anything_else_is_refused_by_name(word_scorer: Any) -> None:
+def test_anything_else_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"nodes\[1\] is str; expected a NodeWithScore or a node"):
-        SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(
-            [TextNode(text="A."), "text"],  # type: ignore[list-item]
-            query_str=QUERY,
-        )
+        reranked([TextNode(text="A."), "text"])
 
 
-def test_one_node_given_twice_is_read_once(word_scorer: Any) -> None:
+def test_one_node_given_twice_is_read_once() -> None:
     node = TextNode(text="He signed the treaty. It rained.", id_="a")
     nodes = [NodeWithScore(node=node, score=0.2), NodeWithScore(node=node.model_copy(), score=0.9)]
-    found = SPScannerPostprocessor(scorer=word_scorer, keep_retrieval_score=True).postprocess_nodes(
-        nodes, query_str=QUERY
-    )
+    found = reranked(nodes, keep_retrieval_score=True)
     assert [n.node.node_id for n in found] == ["a:0-21", "a:22-32"]
     assert {n.retrieval_score for n in found} == {0.9}
 
 
-def test_two_texts_with_one_id_are_both_read(word_scorer: Any) -> None:
+def test_two_texts_with_one_id_are_both_read() -> None:
     nodes = [TextNode(text=text, id_="a") for text in ("He signed the treaty.", "The captain slept in.")]
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    found = reranked(nodes)
     assert {n.node.get_content() for n in found} == {"He signed the treaty.", "The captain slept in."}
     assert len({n.node.node_id for n in found}) == 2
     assert {n.node.start_char_idx for n in found} == {0}
 
 
-def test_a_sentence_repeated_in_a_document_has_two_places(word_scorer: Any) -> None:
+def test_a_sentence_repeated_in_a_document_has_two_places() -> None:
     node = TextNode(text="He signed the treaty. It rained. He signed the treaty.", id_="a")
-    found = SPScannerPostprocessor(scorer=word_scorer, top_n=2).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    found = reranked([node], top_n=2)
     assert [n.node.node_id for n in found] == ["a:0-21", "a:33-54"]
 
 
 def test_sentences_are_counted_once_where_chunks_overlap(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+    documents: list[Document], chunks: list[BaseNode]
 ) -> None:
     assert sum(len(node.get_content()) for node in chunks) > sum(len(d.text) for d in documents)
     for group_by in ("document", "node"):
-        found = SPScannerPostprocessor(scorer=word_scorer, group_by=group_by, top_n=None).postprocess_nodes(
-            scored(chunks), query_str=QUERY
-        )
+        found = reranked(scored(chunks), group_by=group_by, top_n=None)
         assert len({(n.node.source_node.node_id, n.node.start_char_idx) for n in found}) == len(found) == 15
 
 
@@ -241,35 +223,33 @@ def test_each_node_alone(chunks: list[BaseNode], word_scorer: Any) -> None:
             texts.append(text)
             return super().score_units(query, text, units)
 
-    SPScannerPostprocessor(scorer=Texts(), group_by="node").postprocess_nodes(scored(chunks), query_str=QUERY)
+    reranked(scored(chunks), scorer=Texts(), group_by="node")
     assert texts == [node.get_content() for node in chunks]
 
 
-def test_offsets_that_are_not_known_are_not_invented(word_scorer: Any) -> None:
+def test_offsets_that_are_not_known_are_not_invented() -> None:
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
     nodes = [
         TextNode(text="He signed the treaty.", id_="a", relationships=source),
         TextNode(text="It rained.", id_="b", relationships=source, start_char_idx=50, end_char_idx=99),
     ]
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    found = reranked(nodes)
     assert [n.node.node_id for n in found] == ["a:0-21", "b:0-10"]
     assert {(n.node.start_char_idx, n.node.end_char_idx) for n in found} == {(None, None)}
 
 
-def test_relationships_that_are_lists_are_no_obstacle(word_scorer: Any) -> None:
+def test_relationships_that_are_lists_are_no_obstacle() -> None:
     infos = [RelatedNodeInfo(node_id="x"), RelatedNodeInfo(node_id="y")]
     node = TextNode(
         text="He signed the treaty.", id_="a", relationships=dict.fromkeys(NodeRelationship, infos)
     )
-    (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    (found,) = reranked([node])
     assert found.node.source_node.node_id == "a"
 
 
-def test_sentences_can_be_postprocessed_again(chunks: list[BaseNode], word_scorer: Any) -> None:
-    first = SPScannerPostprocessor(scorer=word_scorer, top_n=6).postprocess_nodes(
-        scored(chunks), query_str=QUERY
-    )
-    again = SPScannerPostprocessor(scorer=word_scorer, top_n=3).postprocess_nodes(first, query_str=QUERY)
+def test_sentences_can_be_postprocessed_again(chunks: list[BaseNode]) -> None:
+    first = reranked(scored(chunks), top_n=6)
+    again = reranked(first, top_n=3)
     assert [n.node.node_id for n in again] == [n.node.node_id for n in first[:3]]
     assert [n.score for n in again] == pytest.approx([n.score for n in first[:3]])
 

@@ -18,8 +18,7 @@ from llama_index.core.schema import (
 
 from llama_index.postprocessor.spscanner import Excerpt, ScannedNode, SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
-
-QUERY = "Who signed the treaty in May?"
+from tests.integrations.llama_index.conftest import QUERY, reranked
 
 
 def scored(nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
@@ -29,9 +28,7 @@ def scored(nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
 def test_nodes_are_reranked_by_their_best_sentence(chunks: list[BaseNode], word_scorer: Any) -> None:
     given = scored(chunks)
     before = deepcopy(given)
-    sentences = SPScannerPostprocessor(scorer=word_scorer, top_n=None).postprocess_nodes(
-        given, query_str=QUERY
-    )
+    sentences = reranked(given, top_n=None)
     post = SPScannerPostprocessor(
         scorer=word_scorer, top_n=None, return_nodes="node", keep_retrieval_score=True
     )
@@ -52,7 +49,7 @@ def test_pruned_nodes(chunks: list[BaseNode], word_scorer: Any) -> None:
     post = SPScannerPostprocessor(
         scorer=word_scorer, top_n=4, return_nodes="pruned", keep_retrieval_score=True
     )
-    sentences = SPScannerPostprocessor(scorer=word_scorer, top_n=4).postprocess_nodes(given, query_str=QUERY)
+    sentences = reranked(given, top_n=4)
     found = post.postprocess_nodes(given, query_str=QUERY)
     by_id = {node.node_id: node for node in chunks}
     words = " ".join(n.node.get_content() for n in found).split()
@@ -144,8 +141,8 @@ def test_scores_stand_in_the_metadata_of_the_result_but_not_of_its_node(
         assert {key for key in result.node.metadata if key.startswith("spscanner")} == own
 
 
-def test_a_result_is_saved_with_its_scores(chunks: list[BaseNode], word_scorer: Any) -> None:
-    result = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(scored(chunks), query_str=QUERY)[0]
+def test_a_result_is_saved_with_its_scores(chunks: list[BaseNode]) -> None:
+    result = reranked(scored(chunks))[0]
     data = json.loads(json.dumps(result.to_dict()))
     assert data["logit"] == result.logit
     plain = NodeWithScore(node=result.node, score=result.score)
@@ -155,7 +152,7 @@ def test_a_result_is_saved_with_its_scores(chunks: list[BaseNode], word_scorer: 
 # Ids that are the same in every run
 
 
-def test_ids_do_not_depend_on_random_ids_of_documents(word_scorer: Any) -> None:
+def test_ids_do_not_depend_on_random_ids_of_documents() -> None:
     texts = ["He signed the treaty. It rained.", "He signed the treaty. The bell rang."]
 
     def ids(cut: bool) -> list[str]:
@@ -172,7 +169,7 @@ def test_ids_do_not_depend_on_random_ids_of_documents(word_scorer: Any) -> None:
                 ]
         else:
             nodes = list(documents)
-        found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+        found = reranked(nodes)
         assert [n.node_id for n in found] == [n.node.metadata["spscanner_id"] for n in found]
         return sorted(n.node_id for n in found)
 
@@ -182,16 +179,16 @@ def test_ids_do_not_depend_on_random_ids_of_documents(word_scorer: Any) -> None:
     assert ids(cut=True) == first
 
 
-def test_equal_documents_with_random_ids_are_both_returned(word_scorer: Any) -> None:
+def test_equal_documents_with_random_ids_are_both_returned() -> None:
     nodes = [TextNode(text="He signed the treaty.") for _ in range(2)]
-    found = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    found = reranked(nodes)
     assert {n.node.source_node.node_id for n in found} == {node.node_id for node in nodes}
     assert len({n.node_id for n in found}) == 2
 
 
-def test_an_id_without_a_known_source_hash(word_scorer: Any) -> None:
+def test_an_id_without_a_known_source_hash() -> None:
     name = "0b8d7e3a-1f2c-4d5e-8f90-a1b2c3d4e5f6"
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
     node = TextNode(text="He signed.", start_char_idx=5, end_char_idx=15, relationships=source)
-    (found,) = SPScannerPostprocessor(scorer=word_scorer).postprocess_nodes([node], query_str=QUERY)  # type: ignore[list-item]
+    (found,) = reranked([node])
     assert found.node_id == f"{name}:5-15"
