@@ -58,7 +58,7 @@ class NameParts(NamedTuple):
 
     @property
     def bound(self) -> dict[str, int]:
-        """What follows the @ of a name with stages: ``best`` or ``tokens``; empty if nothing does."""
+        """The bound after the @ of a name with stages: ``best`` or ``tokens``; empty if there is none."""
         stages = _STAGES.fullmatch(self.model)
         if stages is None or stages["best"] is None:
             return {}
@@ -66,13 +66,13 @@ class NameParts(NamedTuple):
 
     @property
     def asks_a_model(self) -> bool:
-        """Whether a language model is asked, by it or by a scorer that it is made of."""
+        """True if a language model is asked, by it or by a scorer that it is made of."""
         own = self.kind in ("generative", "listwise", "pairwise", "setwise")
         return own or any(NameParts.of(name).asks_a_model for name in self.scorers)
 
     @property
     def second(self) -> str:
-        """What stands behind the > of a name with stages; "" if nothing does."""
+        """The part after the > of a name with stages; "" if there is none."""
         stages = _STAGES.fullmatch(self.model)
         return stages["second"] if stages else ""
 
@@ -189,5 +189,5 @@ def check_names(names: list[str]) -> None:
 
 
 def units_for(name: str, units: Sequence[str]) -> Sequence[str]:
-    """The units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
+    """Return the units to evaluate a retriever with; a scanner was trained on sentences and scores only those."""
     return ["sentence"] if NameParts.of(name).kind in ("scanner", "remote") else units

@@ -46,7 +46,7 @@ class Layout:
     def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
         """Take the ids that the model's configuration has for the first and the last token.
 
-        Without a first one, as in Qwen3's tokenizer, the last one stands at the beginning too. Raises
+        Without a first one, as in Qwen3's tokenizer, the last one is used at the beginning too. Raises
         ``ValueError`` if neither is known, or the tokenizer has no token for a digit.
         """
         if end is None:

@@ -48,7 +48,7 @@ class Losses(NamedTuple):
 
 
 def batch_losses(model: BlockSearchModel, batch: Batch, weights: Weights) -> Losses:
-    """The losses of a batch."""
+    """Compute the losses of a batch."""
     documents = model.read_documents(batch.texts, batch.codes)
     queries = [model.query_ids(question)[0] for question in batch.questions]
     codes = torch.tensor(
@@ -133,7 +133,7 @@ def auxiliary_loss(logits: Tensor, prefixes: Tensor, candidates: Tensor, weights
 def copying_loss(model: BlockSearchModel, texts: Sequence[str], codes: Sequence[int]) -> Tensor:
     """Cross-entropy of the code at the end of each document, read without any other: scalar.
 
-    The code stands at the document's start, so what is learnt is to find it again and to copy it, which a query
+    The code is at the document's start too, so what is learnt is to find it again and to copy it, which a query
     has to do too. Not in the published training, whose model can copy before it begins.
     """
     rows = [torch.from_numpy(model.layout.document(t, c).ids) for t, c in zip(texts, codes, strict=True)]

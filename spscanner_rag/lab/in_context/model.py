@@ -25,7 +25,7 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How queries attend to documents.
+    """The way queries attend to documents.
 
     ``ssmax`` says what N in s_L * log N is: the number of the documents that a layer attends to, the number of its
     keys, or None for plain attention. The layers up to ``routing_layer``, counted from 0, attend to all documents;
@@ -150,7 +150,7 @@ class QueryKeys:
 
 @dataclass(frozen=True)
 class Read:
-    """What reading tokens of queries gives."""
+    """The result of reading tokens of queries."""
 
     logits: Tensor  # (queries, tokens, ten digits)
     keys: QueryKeys  # of all their tokens so far
@@ -248,7 +248,7 @@ class BlockSearchModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.ssmax.device
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:

@@ -73,7 +73,7 @@ class InContextRecipe:
     routing_weight: float = 0.0
     """Weight of the cross-entropy of the right document under softmax_d R(d): a help for a model from nothing."""
     copying_weight: float = 0.0
-    """Weight of the cross-entropy of the code at a document's end, which stands at its start: likewise."""
+    """Weight of the cross-entropy of the code at a document's end, which is also at its start: likewise."""
     temperature: float = 1.0
     """Divides the teacher's scores before their softmax."""
     dtype: str = "float32"
@@ -199,7 +199,7 @@ def _rate(step: int, recipe: InContextRecipe) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the right document of a query stands."""
+    """The place of the right document of a query among all."""
 
     right: str  # the document
     place: int  # from 0, the best
@@ -207,7 +207,7 @@ class Place:
 
     @property
     def above(self) -> float:
-        """The share of the other documents that stand above it; 0.5 by chance."""
+        """The share of the other documents ranked above it; 0.5 by chance."""
         return self.place / max(1, self.documents - 1)
 
 

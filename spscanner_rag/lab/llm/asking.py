@@ -88,7 +88,7 @@ class Prices:
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """How much several models may be asked, how fast, and how much they have been. Thread-safe.
+    """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
 
     LangChain's ``InMemoryRateLimiter`` is not used for the rate: it belongs to an optional package, cannot be
     delayed when the provider asks for it, and sleeps through the end of a run.
@@ -142,12 +142,12 @@ class Budget:
 
     @property
     def cost(self) -> float:
-        """What all replies so far have cost."""
+        """The cost of all replies so far."""
         return self.prices.cost(self.usage)
 
     @property
     def stopped(self) -> str:
-        """Why nothing more is asked: a limit, or a provider that refuses every request. Empty until then."""
+        """The reason why nothing more is asked: a limit, or a provider that refuses every request; else empty."""
         return str(self._ended or "")
 
     def end(self, error: RunEndedError) -> None:

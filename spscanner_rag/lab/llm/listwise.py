@@ -32,7 +32,7 @@ _BARE = re.compile(r"\s*\d{1,9}(?:\s*>\s*\d{1,9})*\s*")
 
 @dataclass(slots=True)
 class Faults:
-    """What replies had wrong, counted over all calls.
+    """Counts of what was wrong with replies, over all calls.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ class Model:
 
 @dataclass(slots=True)
 class Conversation:
-    """How a language model is asked for values.
+    """Asks a language model for values, again if a reply is malformed.
 
     Attributes
     ----------
@@ -110,8 +110,8 @@ class Conversation:
                 self.malformed[error.reason] += 1
                 reason = error.reason
                 # another prompt, so that the reply to the first is kept beside the reply to this one
-                told = f"Reply {attempt} could not be used: {json.dumps(str(error))}. Write another."
-                prompt = f"{first}\n\n{told}"
+                fault = f"Reply {attempt} could not be used: {json.dumps(str(error))}. Write another."
+                prompt = f"{first}\n\n{fault}"
         raise DroppedError(f"{name}: {reason}")
 
     def labels(
@@ -169,7 +169,7 @@ def model_of(llm: object, reply_form: str) -> Model:
 def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
     """Read the prompts by name; files of the user's folder replace those of the package with the same names.
 
-    A file begins with a line ``version: NAME``. A line ``===`` stands between the instructions, which come before
+    A file begins with a line ``version: NAME``. A line ``===`` separates the instructions, which come before
     the material, and the closing, after which the form of the reply is added.
 
     Raises
@@ -191,8 +191,8 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
 
 def prompts_digest(prompts: Mapping[str, Prompt]) -> str:
     """Return a digest of the wording of all prompts."""
-    told = "\0".join(f"{p.name}\0{p.version}\0{p.instructions}\0{p.closing}" for p in prompts.values())
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
+    content = "\0".join(f"{p.name}\0{p.version}\0{p.instructions}\0{p.closing}" for p in prompts.values())
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
 def _parsed(name: str, where: str, text: str) -> Prompt:

@@ -83,9 +83,9 @@ def write_decontaminated(
             f"{against[0]}: got no test document; expected at least one: give the files that you test on"
         )
     found = Decontamination(finder.held_out_documents)
-    told = nullcontext(Path(os.devnull)) if report is None else whole_file(report)
+    reported = nullcontext(Path(os.devnull)) if report is None else whole_file(report)
     with (
-        told as lines,
+        reported as lines,
         lines.open("w", encoding="ascii") as dropped,
         suppress(_NothingKeptError),
         whole_file(out) as unfinished,

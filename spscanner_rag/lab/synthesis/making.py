@@ -78,7 +78,7 @@ Show = Callable[["SynthesisRun"], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What a run is made of besides its settings.
+    """The inputs and limits of a run, besides its settings.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of a sub-document: a line of a question file, or None and the reason."""
+    """The outcome of a sub-document: a line of a question file, or None and the reason."""
 
     sub: SubDocument
     line: Mapping[str, Any] | None

@@ -23,7 +23,7 @@ class OutcomeFile:
     Raises
     ------
     DataError
-        If a line is not the outcome that should stand there.
+        If a line is not the outcome that is expected there.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -61,7 +61,7 @@ def read_released(
 def _read(
     record: Mapping[str, Any], tokenizer: Tokenizer, where: str
 ) -> tuple[str, str, list[tuple[int, int]]]:
-    """Return the text of a record, its question, which stands before the sentences, and the relevant spans."""
+    """Return the text of a record, its question, which comes before the sentences, and the relevant spans."""
     missing = [key for key in KEYS if not isinstance(record.get(key), list)]
     if missing:
         raise DataError(f"{where}: expected a list under {missing[0]!r} and the keys {', '.join(KEYS)}")

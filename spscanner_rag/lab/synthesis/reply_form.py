@@ -66,8 +66,8 @@ class Field:
 class MalformedReplyError(ValueError):
     """A reply without the right form; ``reason`` is one of a few, by which such replies are counted."""
 
-    def __init__(self, reason: str, told: str = "") -> None:
-        super().__init__(told or reason)
+    def __init__(self, reason: str, details: str = "") -> None:
+        super().__init__(details or reason)
         self.reason = reason
 
 

@@ -47,7 +47,7 @@ SCRIPTED = LanguageModel(NAME, scripted_reply)
 
 
 def _links(chunk: str, units: Sequence[str]) -> dict[str, object]:
-    """The units that share the rarest words with the chunk."""
+    """Link the units that share the rarest words with the chunk."""
     chunk_words = set(_words(chunk))
     shared = [chunk_words.intersection(_words(unit)) for unit in units]
     common = Counter(word for words in shared for word in words)

@@ -40,7 +40,7 @@ class SynthesisSettings:
     chunk_sentences : int, default 20
         For "chunk" and "pair".
     positions : tuple of pairs, default ()
-        Where the two sides of a link may stand in the sub-document, such as ``(("start", "end"),)``: thirds of it,
+        Where in the sub-document the two sides of a link may be, such as ``(("start", "end"),)``: thirds of it,
         or "anywhere". Sub-documents take these pairs by turns; either side may be the chunk. Empty: anywhere.
     language : str, default "en"
         ISO 639-1 code of the language of documents and questions.

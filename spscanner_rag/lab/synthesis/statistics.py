@@ -84,7 +84,7 @@ class ExampleStatistics:
             self.positions.update(min(BINS - 1, BINS * start // length) for start, _ in spans)
 
     def rows(self) -> list[tuple[str, str]]:
-        """The numbers as names and values to show."""
+        """Return the numbers as names and values to show."""
         shown = [("examples", f"{self.examples:,}")]
         shown += [(f"of {size:,} tokens", f"{count:,}") for size, count in sorted(self.by_size.items())]
         shown += [
@@ -110,7 +110,7 @@ class ExampleStatistics:
 
 
 def statistics_of(lines: Iterable[Mapping[str, Any]]) -> ExampleStatistics:
-    """The numbers of all lines."""
+    """Return the numbers of all lines."""
     found = ExampleStatistics()
     for line in lines:
         found.add(line)

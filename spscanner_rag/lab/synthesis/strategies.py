@@ -84,7 +84,7 @@ class QuestionCheck:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the chunk and its window stand, and where a linked unit may stand; unit numbers, ends exclusive."""
+    """The units of the chunk and its window, ends exclusive, and the share of the text for a linked unit."""
 
     chunk: Span
     window: Span

@@ -103,17 +103,17 @@ class LanguageDetector:
         self._model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
     def probability(self, text: str, language: str) -> float:
-        """The probability that a text is in a language; long texts are read at three places."""
+        """Return the probability that a text is in a language; long texts are read at three places."""
         return float(dict(self._model.rank(_parts(text))).get(language, 0.0))
 
     def is_other(self, question: str, language: str) -> bool:
-        """Whether a question is clearly in another language."""
+        """True if a question is clearly in another language."""
         found, probability = self._model.classify(question)
         return found != language and float(probability) >= _MISTAKEN
 
 
 def is_boilerplate(text: str, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether many sentences of a text speak of licences and copyright."""
+    """True if many sentences of a text mention licences and copyright."""
     if not spans:
         return False
     found = sum(bool(_BOILERPLATE.search(text, *span)) for span in spans)
@@ -121,12 +121,12 @@ def is_boilerplate(text: str, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def is_about_a_notice(text: str) -> bool:
-    """Whether a connection or a question is about a licence or copyright notice."""
+    """True if a connection or a question is about a licence or copyright notice."""
     return bool(_NOTICE.search(text) or _BOILERPLATE.search(text))
 
 
 class SeenTexts:
-    """Which texts have come before; case and white space do not matter. Keeps eight bytes of a digest for each."""
+    """The texts seen so far, as eight bytes of a digest each; case and white space do not matter."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
@@ -163,7 +163,7 @@ class Cutter:
         self.number = 0
 
     def cut(self, document: Document) -> Iterator[SubDocument]:
-        """The sub-documents of a document; none if it is too short."""
+        """Yield the sub-documents of a document; none if it is too short."""
         text = document.text
         # from the middle: the front matter of a book has other tokens
         begin = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)

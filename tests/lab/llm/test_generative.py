@@ -1,16 +1,12 @@
 """The generative baseline: the model's order, the budget, windows, and useless replies."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from spscanner_rag.baselines import BM25, Cascade
 from spscanner_rag.lab.llm.asking import Asker
 from spscanner_rag.lab.llm.generative import NOT_NAMED, Generative, numbers_in
-from spscanner_rag.lab.llm.listwise import keep_replies
-from spscanner_rag.lab.llm.replies import ReplyFile
 from spscanner_rag.lab.retriever_names import NameParts, check_name
 from spscanner_rag.scorers import Scorer, segment
 
@@ -33,14 +29,11 @@ def logits(scorer: Generative) -> np.ndarray:
     return scorer.score_units("What of the ship?", TEXT, segment(scorer, TEXT))
 
 
-def test_the_order_of_the_model() -> None:
+def test_the_order_of_the_model_within_the_budget() -> None:
     scores = logits(Generative(naming_ships, count_tokens=words))
     assert np.argsort(-scores, kind="stable")[:4].tolist() == [33, 23, 13, 3]
     assert (scores > 0).sum() == 4
     assert (scores == NOT_NAMED).sum() == 36
-
-
-def test_the_budget() -> None:
     scores = logits(Generative(naming_ships, count_tokens=words, budget_tokens=16))
     assert np.flatnonzero(scores > 0).tolist() == [23, 33]
 
@@ -64,22 +57,6 @@ def test_useless_replies_name_nothing(reply: str) -> None:
         return reply
 
     assert (logits(Generative(ask, count_tokens=words)) == NOT_NAMED).all()
-
-
-def test_replies_are_kept_and_never_asked_again(tmp_path: Path) -> None:
-    asked = []
-
-    def model(prompt: str) -> str:
-        asked.append(prompt)
-        return naming_ships(prompt)
-
-    scorer = Generative(model, count_tokens=words)
-    with ReplyFile(tmp_path / "replies.jsonl") as replies:
-        keep_replies([Cascade(BM25(), scorer)], replies)
-        first = logits(scorer)
-        assert (logits(scorer) == first).all()
-    assert (first > 0).sum() == 4
-    assert len(asked) == 1
 
 
 def test_a_model_that_fails_or_is_silent() -> None:

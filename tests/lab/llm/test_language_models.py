@@ -65,18 +65,12 @@ async def shout_later(prompt: str) -> str:
     return prompt.upper()
 
 
-class OnlyAsyncLlamaIndex:
-    model = "a-1"
-
-    async def acomplete(self, prompt: str) -> CompletionResponse:
-        return CompletionResponse(text=prompt.upper())
+async def complete_later(prompt: str) -> CompletionResponse:
+    return CompletionResponse(text=prompt.upper())
 
 
-class OnlyAsyncLangChain:
-    model_id = "a-2"
-
-    async def ainvoke(self, prompt: str) -> AIMessage:
-        return AIMessage(content=prompt.upper())
+async def invoke_later(prompt: str) -> AIMessage:
+    return AIMessage(content=prompt.upper())
 
 
 @pytest.mark.parametrize(
@@ -86,8 +80,8 @@ class OnlyAsyncLangChain:
         (ShoutingChat(), "shouting-chat"),
         (shout, "shout"),
         (shout_later, "shout_later"),
-        (OnlyAsyncLlamaIndex(), "a-1"),
-        (OnlyAsyncLangChain(), "a-2"),
+        (SimpleNamespace(model="a-1", acomplete=complete_later), "a-1"),
+        (SimpleNamespace(model_id="a-2", ainvoke=invoke_later), "a-2"),
     ],
 )
 def test_every_kind(model: object, name: str) -> None:
@@ -117,24 +111,22 @@ def test_an_adapted_model_is_taken_as_it_is() -> None:
     assert language_model_of(adapted, name="loud") == LanguageModel("loud", shout)
 
 
-@pytest.mark.parametrize("model", [MockLLM(), FakeListChatModel(responses=["one"]), lambda prompt: prompt])
-def test_a_model_without_a_name_needs_one(model: object) -> None:
-    # two of them would share the stored replies
-    with pytest.raises(ValueError, match="has no name to store its replies under; expected one"):
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        # two of them would share the stored replies
+        (MockLLM(), ValueError, "a MockLLM has no name to store its replies under; expected one"),
+        (FakeListChatModel(responses=["one"]), ValueError, "has no name"),
+        (lambda prompt: prompt, ValueError, "has no name"),
+        (3, TypeError, "an object of type int; expected a LlamaIndex LLM"),
+        (None, TypeError, "an object of type NoneType"),
+        ("gpt-4o", TypeError, "an object of type str"),
+        (Shouting, TypeError, "the class Shouting"),
+    ],
+)
+def test_what_cannot_be_asked(model: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         language_model_of(model)
-
-
-@pytest.mark.parametrize("model", [3, None, "gpt-4o", object()])
-def test_what_cannot_be_asked(model: object) -> None:
-    with pytest.raises(
-        TypeError, match=f"an object of type {type(model).__name__}; expected a LlamaIndex LLM"
-    ):
-        language_model_of(model)
-
-
-def test_a_class_is_no_model() -> None:
-    with pytest.raises(TypeError, match="the class Shouting"):
-        language_model_of(Shouting)
 
 
 @pytest.mark.parametrize("reply", [None, 3, b"bytes", ["text"], AIMessage(content="").content_blocks])
@@ -197,14 +189,11 @@ class ToolChatModel(BaseChatModel):
     def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self.bind(tools=tools)
 
-    def _generate(
-        self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any
-    ) -> ChatResult:
+    def _generate(self, messages: Any, *args: Any, **options: Any) -> ChatResult:
         call = {"name": "label_units", "args": VALUES, "id": "1"}
-        usage = {"input_tokens": 40, "output_tokens": 9, "total_tokens": 49}
-        return ChatResult(
-            generations=[ChatGeneration(message=AIMessage("", tool_calls=[call], usage_metadata=usage))]
-        )
+        usage: Any = {"input_tokens": 40, "output_tokens": 9, "total_tokens": 49}
+        message = AIMessage("", tool_calls=[call], usage_metadata=usage)
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class JsonLLM(CustomLLM):
@@ -224,18 +213,13 @@ class JsonLLM(CustomLLM):
         return output_cls(**VALUES)
 
 
-def test_langchain_is_held_to_a_schema_and_counted() -> None:
-    structured = structured_of(ToolChatModel())
+@pytest.mark.parametrize(("model", "usage"), [(ToolChatModel(), Usage(40, 9)), (JsonLLM(), None)])
+def test_both_frameworks_are_held_to_a_schema(model: object, usage: Usage | None) -> None:
+    structured = structured_of(model)
     assert structured is not None
-    reply = LanguageModel("tools", structured(SCHEMA)).response("Label these.")
+    reply = LanguageModel("held", structured(SCHEMA)).response("Label these.")
     assert json.loads(reply_text(reply)) == VALUES
-    assert usage_of(reply) == Usage(40, 9)
-
-
-def test_llama_index_is_held_to_a_schema() -> None:
-    structured = structured_of(JsonLLM())
-    assert structured is not None
-    assert json.loads(reply_text(structured(SCHEMA)("Label these."))) == VALUES
+    assert usage_of(reply) == usage
 
 
 @pytest.mark.parametrize("model", [FakeListChatModel(responses=["a"]), MockLLM(), str])
@@ -259,19 +243,18 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "package"),
+    ("name", "error", "message"),
     [
-        ("anthropic:claude", "llama-index-llms-anthropic` or `pip install langchain-anthropic"),
-        ("langchain:mistral:small", "pip install langchain-mistralai"),
-        ("llama-index:google:flash", "pip install llama-index-llms-google-genai"),
+        ("anthropic:claude", ImportError, "llama-index-llms-anthropic` or `pip install langchain-anthropic"),
+        ("langchain:mistral:small", ImportError, "pip install langchain-mistralai"),
+        ("llama-index:google:flash", ImportError, "pip install llama-index-llms-google-genai"),
+        *(
+            (name, ValueError, "expected PROVIDER:MODEL")
+            for name in ("gpt", "openai:", "langchain:openai", "")
+        ),
+        ("nobody:model", ValueError, "expected PROVIDER:MODEL"),
     ],
 )
-def test_a_missing_package_is_named(name: str, package: str) -> None:
-    with pytest.raises(ImportError, match=package):
-        named_model(name)
-
-
-@pytest.mark.parametrize("name", ["gpt", "openai:", "langchain:openai", "nobody:model", ""])
-def test_names_without_a_form(name: str) -> None:
-    with pytest.raises(ValueError, match=r"expected PROVIDER:MODEL"):
+def test_models_that_are_not_there(name: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         named_model(name)

@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel
 from llama_index.core.llms import MockLLM
 
-from spscanner_rag.baselines import BM25
+from spscanner_rag.baselines import BM25, Cascade
 from spscanner_rag.lab.llm.asking import Asker
+from spscanner_rag.lab.llm.generative import Generative
 from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.lab.llm.listwise import (
     Faults,
@@ -161,16 +163,17 @@ def test_the_bounds(tmp_path: Path) -> None:
 
 
 def test_replies_are_kept_and_never_asked_again(tmp_path: Path) -> None:
-    order, truth = list(range(30)), Truth()
+    truth = Truth()
     with ReplyFile(tmp_path / "replies.jsonl") as file:
-        ranker = Listwise(language_model_of(truth, "truth"), First(order))
-        keep_replies([type("Hybrid", (), {"scorers": (ranker,)})()], file)
-        first = ranked(ranker, 30)
-    asked = len(truth.prompts)
-    with ReplyFile(tmp_path / "replies.jsonl") as file:
-        again = Listwise(language_model_of(truth, "truth"), First(order), asker=Asker(replies=file))
-        assert ranked(again, 30) == first
-    assert len(truth.prompts) == asked == 2
+        found = []
+        for _ in range(2):
+            ranker = Listwise(language_model_of(truth, "truth"), First(list(range(30))))
+            named = Generative(language_model_of(truth, "truth"), count_tokens=len)
+            keep_replies([Cascade(BM25(), named), SimpleNamespace(scorers=(ranker,))], file)
+            text, units = words(3)
+            found.append((ranked(ranker, 30), named.score_units("best?", text, units).tolist()))
+    assert found[0] == found[1]
+    assert len(truth.prompts) == 3
 
 
 def test_texts_asked_together_and_models_of_both_frameworks() -> None:
