@@ -26,6 +26,7 @@ class ScanFields(BaseModel):
         extra="forbid",
         hide_input_in_errors=True,  # the input may hold an access token
         protected_namespaces=(),
+        use_attribute_docstrings=True,
     )
 
     limits: ClassVar[tuple[str, str]]

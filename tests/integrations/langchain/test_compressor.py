@@ -1,4 +1,5 @@
 import asyncio
+import pickle
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -13,6 +14,7 @@ from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTe
 
 from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
 from spscanner_rag.scanner import Scanner
+from tests.integrations.hosts import WordScorer
 
 QUERY = "Who signed the treaty?"
 
@@ -148,3 +150,9 @@ def test_callbacks_are_accepted(word_scorer: Any, documents: list[Document], eve
     compressor = SPScannerCompressor(scorer=word_scorer)
     assert compressor.compress_documents(documents, QUERY, [events])
     assert asyncio.run(compressor.acompress_documents(documents, QUERY, callbacks=[events]))
+
+
+def test_a_pickle_holds_the_whole_documents(documents: list[Document]) -> None:
+    compressor = SPScannerCompressor(scorer=WordScorer(), documents=documents)
+    expected = compressor.compress_documents(split(documents)[:2], QUERY)
+    assert pickle.loads(pickle.dumps(compressor)).compress_documents(split(documents)[:2], QUERY) == expected

@@ -207,3 +207,24 @@ def test_tracing_parameters(tiny_checkpoint: Path, word_scorer: Any, documents: 
     assert params["ls_embedding_model"] == str(tiny_checkpoint)
     with_scorer = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
     assert with_scorer._get_ls_params()["ls_embedding_model"] == "WordScorer"
+
+
+def test_results_are_saved_and_compared_as_documents(word_scorer: Any, documents: list[Document]) -> None:
+    (found,) = SPScannerRetriever.from_documents(documents, scorer=word_scorer, k=1).invoke(QUERY)
+    assert dumpd(found)["id"] == dumpd(documents[0])["id"]
+    assert found != found.page_content
+
+
+def test_names_made_of_metadata_do_not_depend_on_their_order_or_place() -> None:
+    class Thing:
+        pass
+
+    one, two = (
+        Document("text", metadata={"b": own, "a": [1, Thing()], "n": number})
+        for own, number in (({"x", "y"}, 3), (frozenset("yx"), 3.0))
+    )
+    assert _documents.own_name(one) == _documents.own_name(two)
+    assert _documents.parent_name(one) == _documents.parent_name(two)
+    assert _documents.own_name(one) != _documents.own_name(
+        Document("text", metadata={**one.metadata, "n": 4})
+    )

@@ -11,6 +11,8 @@ from llama_index.core.schema import (
     Document,
     ImageNode,
     IndexNode,
+    NodeRelationship,
+    RelatedNodeInfo,
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -92,3 +94,24 @@ def test_what_cannot_be_kept_is_named(node: BaseNode, message: str, tmp_path: Pa
     with pytest.raises(ValueError, match=message):
         SPScannerRetriever([node], model="no/such-model").persist(tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
+
+
+def test_documents_of_which_chunks_are_missing_are_read_whole_as_one_file(reader: Reader) -> None:
+    pages = [
+        Document(text=f"It rained on page {n}. Page {n} ends here.", id_=f"p{n}",
+                 metadata={"file_name": "a", "page_label": str(n)})
+        for n in (1, 2)
+    ]  # fmt: skip
+    chunks = [
+        TextNode(text=page.text[:22], metadata=page.metadata,
+                 relationships={NodeRelationship.SOURCE: page.as_related_node_info()})
+        for page in pages
+    ]  # fmt: skip
+    chunks.append(TextNode(text="", relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="p3")}))
+    documents = [*pages, Document(text="Nothing of this is held.", id_="p3")]
+    retriever = SPScannerRetriever(chunks, documents=documents, scorer=reader, order="document")
+    found = retriever.retrieve(QUERY)
+    assert [n.node.get_content() for n in found] == [
+        "It rained on page 1.", "Page 1 ends here.", "It rained on page 2.", "Page 2 ends here."
+    ]  # fmt: skip
+    assert len(reader.read) == 1

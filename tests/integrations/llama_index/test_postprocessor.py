@@ -22,6 +22,7 @@ from llama_index.core.schema import (
 )
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from tests.integrations.hosts import Uncounted
 from tests.integrations.llama_index.conftest import QUERY, reranked
 
 OPTIONS: list[dict[str, Any]] = [
@@ -213,6 +214,16 @@ def test_sentences_are_counted_once_where_chunks_overlap(
     for group_by in ("document", "node"):
         found = reranked(scored(chunks), group_by=group_by, top_n=None)
         assert len({(n.node.source_node.node_id, n.node.start_char_idx) for n in found}) == len(found) == 15
+
+
+def test_of_equal_sentences_of_two_nodes_the_better_one_counts() -> None:
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    nodes = [
+        TextNode(text=text, start_char_idx=at, end_char_idx=at + len(text), relationships=source)
+        for at, text in ((0, "He slept. It rained."), (10, "It rained. They left."))
+    ]
+    found = reranked(nodes, scorer=Uncounted(), group_by="node", order="document")
+    assert [(n.node_id, n.logit) for n in found] == [("d:0-9", 0), ("d:10-20", 0), ("d:21-31", -1)]
 
 
 def test_each_node_alone(chunks: list[BaseNode], word_scorer: Any) -> None:
