@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spscanner_rag.lab.answers.prompts import AnswerLength
     from spscanner_rag.lab.evaluation.answer_run import AnswerSet, AnswerSource
     from spscanner_rag.lab.evaluation.records import RecordFile
-    from spscanner_rag.lab.evaluation.report.result import Result
+    from spscanner_rag.lab.evaluation.result import Result
     from spscanner_rag.lab.evaluation.settings import Setting
     from spscanner_rag.lab.evaluation.study import Study
     from spscanner_rag.lab.evidence.questions import Document
@@ -283,8 +283,13 @@ class _Answering:
     ) -> tuple["Result", str]:
         """The result with the answers, and why asking ended early, if it did; ``answers.jsonl`` is written."""
         from spscanner_rag.checkpoint.whole_file import write_whole
-        from spscanner_rag.lab.evaluation.answer_run import retriever_sources, whole_documents
-        from spscanner_rag.lab.evaluation.report.answer_table import answer_lines, answer_rows, answer_table
+        from spscanner_rag.lab.evaluation.answer_run import (
+            answer_lines,
+            answer_rows,
+            answer_table,
+            retriever_sources,
+            whole_documents,
+        )
         from spscanner_rag.lab.llm.asking import Asker, Budget
         from spscanner_rag.lab.llm.replies import ReplyFile
 

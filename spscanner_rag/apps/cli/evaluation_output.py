@@ -11,10 +11,9 @@ from rich.console import Console
 from spscanner_rag.apps.pages.evaluation import Chart, EvaluationPage, Setting, render_evaluation
 from spscanner_rag.apps.pages.terminal import line_of, open_console
 from spscanner_rag.checkpoint.whole_file import write_whole
-from spscanner_rag.lab.evaluation.report import output
-from spscanner_rag.lab.evaluation.report.result import Column, Result, metrics_of, paired_tests, summary
-from spscanner_rag.lab.evaluation.report.tables import Table, shown
+from spscanner_rag.lab.evaluation.result import Column, Result, metrics_of, paired_tests, summary, write_files
 from spscanner_rag.lab.evaluation.run import POSITION_CUTOFFS
+from spscanner_rag.lab.evaluation.tables import Table, shown
 from spscanner_rag.text.escaping import one_line
 
 _SHORT = 8  # characters; a column of such numbers is never wrapped
@@ -24,7 +23,7 @@ _WIDE = 200  # columns
 
 def write_result(result: Result, out: Path, facts: Mapping[str, str]) -> None:
     """Write all files of a result; the page shows ``facts`` about the run."""
-    output.write_result(result, out)
+    write_files(result, out)
     write_whole(out / "results.html", render_evaluation(page_of(result), facts))
 
 

@@ -9,10 +9,10 @@ from typing import TypedDict
 import numpy as np
 
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.rows import by_setting
-from spscanner_rag.lab.evaluation.report.tables import Share, Table, shown
+from spscanner_rag.lab.evaluation.rows import by_setting
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Average, Sample, estimate
+from spscanner_rag.lab.evaluation.tables import Share, Table, shown
 from spscanner_rag.lab.evidence.calibration import THRESHOLD, Bins, Reliability, auroc
 
 

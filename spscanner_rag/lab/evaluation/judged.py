@@ -13,9 +13,8 @@ from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
 from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record, RecordFile
-from spscanner_rag.lab.evaluation.report.result import Result
-from spscanner_rag.lab.evaluation.report.rows import Row, finder
-from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.lab.evaluation.result import Result
+from spscanner_rag.lab.evaluation.rows import Row, finder
 from spscanner_rag.lab.evaluation.run import Ask
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.study import (
@@ -27,6 +26,7 @@ from spscanner_rag.lab.evaluation.study import (
     first_against_others,
     stages_of,
 )
+from spscanner_rag.lab.evaluation.tables import Table, percent, shown
 from spscanner_rag.lab.evidence.metrics import CUTOFFS, ranking_metrics
 from spscanner_rag.lab.evidence.questions import DataError, Document, numbered_lines
 from spscanner_rag.results.document_score import Aggregation, best_first, document_score

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.rows import Row, finder, paired_samples, row_of, sources_of
-from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.lab.evaluation.rows import Row, finder, paired_samples, row_of, sources_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Average, Estimate, paired_ratio
+from spscanner_rag.lab.evaluation.tables import Table, percent, shown
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked, by_document
 from spscanner_rag.results.coverage import Spans, evidence_sentences

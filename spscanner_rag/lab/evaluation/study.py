@@ -10,10 +10,9 @@ from typing import Literal
 from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibration_tables
 from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.corpus_table import corpora_table, documents_table
-from spscanner_rag.lab.evaluation.report.result import Result
-from spscanner_rag.lab.evaluation.report.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
+from spscanner_rag.lab.evaluation.result import Result, corpora_table, documents_table
 from spscanner_rag.lab.evaluation.rotation import TENTHS, rotatable, rotated, rotation_rows, rotation_table
+from spscanner_rag.lab.evaluation.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
 from spscanner_rag.lab.evaluation.run import Ask, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.calibration import THRESHOLD

@@ -8,11 +8,11 @@ import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.result import Result
-from spscanner_rag.lab.evaluation.report.rows import row_of, rows_of
-from spscanner_rag.lab.evaluation.report.tables import Table
+from spscanner_rag.lab.evaluation.result import Result
+from spscanner_rag.lab.evaluation.rows import row_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Estimate
+from spscanner_rag.lab.evaluation.tables import Table
 
 SETTING = Setting("bm25", "sentence")
 RECORDS = [

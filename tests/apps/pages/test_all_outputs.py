@@ -21,10 +21,10 @@ from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.result import Result
-from spscanner_rag.lab.evaluation.report.rows import differences_of, rows_of
-from spscanner_rag.lab.evaluation.report.tables import Table
+from spscanner_rag.lab.evaluation.result import Result
+from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.training.loop import StepReport
 from spscanner_rag.lab.training.model_card import MODEL_CARD, write_model_card
 from spscanner_rag.lab.training.stages.evidence import Validation

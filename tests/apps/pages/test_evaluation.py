@@ -15,10 +15,10 @@ from spscanner_rag.apps.pages.evaluation import (
     render_evaluation,
 )
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.result import Result
-from spscanner_rag.lab.evaluation.report.rows import differences_of, rows_of
-from spscanner_rag.lab.evaluation.report.tables import Table
+from spscanner_rag.lab.evaluation.result import Result
+from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.tables import Table
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 from spscanner_rag.text.escaping import one_line
 from tests.apps.pages.checked_page import HOSTILE, CheckedPage, check_page, text_of

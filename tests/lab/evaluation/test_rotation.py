@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.rows import rows_of
 from spscanner_rag.lab.evaluation.rotation import (
     JOINER,
     TENTHS,
@@ -20,6 +19,7 @@ from spscanner_rag.lab.evaluation.rotation import (
     rotation_rows,
     rotation_table,
 )
+from spscanner_rag.lab.evaluation.rows import rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evidence.questions import Document, Question
 from spscanner_rag.lab.evidence.sampling import Asked

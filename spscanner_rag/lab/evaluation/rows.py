@@ -50,6 +50,20 @@ class Row(TypedDict):
     documents: int
 
 
+class Difference(TypedDict):
+    """A paired test of two settings, as in ``differences.json``: their labels, and the first minus the second."""
+
+    first: str
+    second: str
+    metric: str
+    average: str
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float
+    questions: int
+
+
 Value = Callable[[Record], Any]
 """A number of a record."""
 
@@ -110,10 +124,10 @@ def differences_of(
     *,
     same_unit: Sequence[str] = TESTED,
     across: Sequence[str] = TESTED_ACROSS,
-) -> list[dict[str, object]]:
+) -> list[Difference]:
     """Paired tests of pairs of settings, on the questions that both were asked, of these metrics."""
     records = list(records)
-    found: list[dict[str, object]] = []
+    found: list[Difference] = []
     for first, second in pairs:
         for metric in same_unit if second.unit == first.unit else across:
             samples = paired_samples(records, first, second, metric)
@@ -121,17 +135,17 @@ def differences_of(
                 continue
             result = paired_test(*samples, "macro", seed=seed)
             found.append(
-                {
-                    "first": first.label,
-                    "second": second.label,
-                    "metric": metric,
-                    "average": "macro",
-                    "difference": result.difference.value,
-                    "ci_low": result.difference.low,
-                    "ci_high": result.difference.high,
-                    "p_value": result.p_value,
-                    "questions": result.difference.questions,
-                }
+                Difference(
+                    first=first.label,
+                    second=second.label,
+                    metric=metric,
+                    average="macro",
+                    difference=result.difference.value,
+                    ci_low=result.difference.low,
+                    ci_high=result.difference.high,
+                    p_value=result.p_value,
+                    questions=result.difference.questions,
+                )
             )
     return found
 

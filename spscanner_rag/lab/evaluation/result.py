@@ -1,16 +1,33 @@
-"""The result of a run: its numbers, and the tables that terminal, Markdown and HTML show."""
+"""The result of a run: its numbers, the tables that terminal, Markdown and HTML show, and its files."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
-from spscanner_rag.lab.evaluation.report.rows import Find, Row, finder, sources_of
-from spscanner_rag.lab.evaluation.report.tables import Table, percent, shown
+from spscanner_rag.checkpoint.whole_file import write_whole
+from spscanner_rag.lab.evaluation.corpora import Corpus
+from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder, sources_of, to_csv
+from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.tables import Table, number, percent, points, shown, to_markdown
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 
 Column = tuple[str, int | None]
 """A metric and its k."""
+
+_OF_CORPORA = {
+    "MRR": ("document_mrr", None),
+    **{f"@{k}": ("document_recall", k) for k in DOCUMENT_CUTOFFS},
+    "evidence@10": ("recall", 10),
+}
+_COSTS = {
+    "documents": ("documents_read", 0),
+    "tokens": ("tokens_read", 0),
+    "seconds": ("seconds", 2),
+    "index MB": ("index_megabytes", 1),
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +51,7 @@ class Result:
     """
 
     rows: Sequence[Row]
-    differences: Sequence[Mapping[str, object]]
+    differences: Sequence[Difference]
     settings: Sequence[Setting]
     more_rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
@@ -144,20 +161,78 @@ def metrics_of(result: Result, source: str, title: str, columns: Sequence[Column
     )
 
 
-def paired_tests(differences: Sequence[Mapping[str, object]]) -> Table:
+def paired_tests(differences: Sequence[Difference]) -> Table:
     """A line for each pair of settings and metric."""
     body = [
         [
             f"{test['first']} minus {test['second']}",
-            str(test["metric"]),
-            _points(test["difference"]),
-            f"{_points(test['ci_low'])} to {_points(test['ci_high'])}",
-            f"{float(str(test['p_value'])):.4f}",
+            test["metric"],
+            points(test["difference"]),
+            f"{points(test['ci_low'])} to {points(test['ci_high'])}",
+            f"{test['p_value']:.4f}",
         ]
         for test in differences
     ]
     about = "Sign-flip test over documents, macro means, percentage points."
     return Table("Paired tests", about, ["retrievers", "metric", "difference", "95 % interval", "p"], body)
+
+
+def documents_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
+    """How well each setting finds the right document of a corpus: a line for each source and setting."""
+    find = finder(rows)
+    body = []
+    for source in [*sorted(sources_of(rows)), "macro", "micro"]:
+        for setting in settings:
+            rank, *found = [find(setting, *column, source) for column in _OF_CORPORA.values()]
+            if rank is not None:
+                costs = [
+                    number(find(setting, name, None, source), digits) for name, digits in _COSTS.values()
+                ]
+                body.append([source, setting.label, shown(rank), *map(percent, found), *costs])
+    return Table(
+        "The right document",
+        "Each question was asked of many documents. MRR and @k: reciprocal rank of the document that answers it, "
+        "and how often it is among the best k; its score is that of its best sentence or chunk. evidence@10: "
+        "recall of the evidence among the best 10 sentences or chunks of all documents. Percent, with 95 % "
+        "intervals. Documents and tokens scored, and seconds, for a question; an index is made before the "
+        "clock starts.",
+        ["source", "retriever", *_OF_CORPORA, *_COSTS],
+        body,
+    )
+
+
+def corpora_table(corpora: Sequence[Corpus]) -> Table:
+    """A line for each corpus."""
+    body = []
+    for corpus in corpora:
+        characters = sum(len(document.text) for document in corpus.documents)
+        counts = (len(corpus.documents), characters, len(corpus.asked), corpus.repeated, corpus.cut_off)
+        body.append([corpus.source, *(f"{count:,}" for count in counts)])
+    return Table(
+        "The corpora",
+        "Questions asked, and those left out: because their words are also a question of another document "
+        "(repeated), or because their evidence is not in the part of the document that is read (cut off).",
+        ["source", "documents", "characters", "asked", "repeated", "cut off"],
+        body,
+    )
+
+
+def markdown_of(result: Result) -> str:
+    """Recall by source, macro means with intervals, paired tests, and the further tables."""
+    tables = [recalls(result), macro_means(result)]
+    if result.differences:
+        tables.append(paired_tests(result.differences))
+    return "\n".join(map(to_markdown, [*tables, *result.tables]))
+
+
+def write_files(result: Result, out: Path) -> None:
+    """Write all files of a result except its page."""
+    rows = [*result.rows, *result.more_rows]
+    content = {"results.json": rows, "differences.json": result.differences, **result.files}
+    for name, value in content.items():
+        write_whole(out / name, json.dumps(value, indent=1) + "\n")
+    write_whole(out / "results.csv", to_csv(rows))
+    write_whole(out / "results.md", markdown_of(result))
 
 
 def _values(result: Result, setting: Setting, metric: str) -> list[float | None]:
@@ -192,9 +267,4 @@ def _few_and_many(result: Result) -> str:
 def _cost(
     result: Result, setting: Setting, source: str, metric: str, k: int | None = None, digits: int = 0
 ) -> str:
-    row = result.find(setting, metric, k, source)
-    return "-" if row is None else f"{row['value']:,.{digits}f}"
-
-
-def _points(share: object) -> str:
-    return "?" if share is None else f"{100 * float(str(share)):+.1f}"
+    return number(result.find(setting, metric, k, source), digits)

@@ -1,8 +1,10 @@
-"""Tables for the terminal, Markdown and HTML."""
+"""Tables for the terminal, Markdown and HTML, and their cells."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
+
+from spscanner_rag.text.escaping import markdown_text
 
 
 class Share(TypedDict):
@@ -54,3 +56,26 @@ def shown(cell: str | Share | None) -> str:
     if isinstance(cell, str):
         return cell
     return f"{percent(cell)} ({interval(cell)})" if cell and interval(cell) else percent(cell)
+
+
+def number(share: Share | None, digits: int = 0) -> str:
+    """A value that is no share, such as seconds; a dash for none."""
+    return "-" if share is None else f"{share['value']:,.{digits}f}"
+
+
+def points(share: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return "?" if share is None else f"{100 * share:+.1f}"
+
+
+def to_markdown(table: Table) -> str:
+    """A table with its title and explanation, for documents such as model cards."""
+    title = f"{markdown_text(table.title)}. " if table.title else ""
+    lines = [
+        list(map(markdown_text, table.head)),
+        ["---"] * len(table.head),
+        *([markdown_text(shown(cell)) for cell in cells] for cells in table.body),
+    ]
+    return f"{title}{markdown_text(table.about)}\n\n" + "".join(
+        f"| {' | '.join(cells)} |\n" for cells in lines
+    )

@@ -1,12 +1,27 @@
+"""Rows, paired tests and tables of a result, from records made by hand."""
+
 import csv
 import io
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from spscanner_rag.lab.evaluation.corpora import Corpus
 from spscanner_rag.lab.evaluation.records import Record
-from spscanner_rag.lab.evaluation.report.rows import differences_of, paired_samples, rows_of, to_csv
+from spscanner_rag.lab.evaluation.result import (
+    Result,
+    corpora_table,
+    documents_table,
+    markdown_of,
+    write_files,
+)
+from spscanner_rag.lab.evaluation.rows import differences_of, paired_samples, row_of, rows_of, to_csv
 from spscanner_rag.lab.evaluation.settings import Setting
+from spscanner_rag.lab.evaluation.statistics import Estimate
+from spscanner_rag.lab.evaluation.tables import Share, Table, shown
+from spscanner_rag.lab.evidence.questions import Document, Question
 
 SETTINGS = [Setting("scanner", "sentence"), Setting("bm25", "chunk")]
 
@@ -167,3 +182,116 @@ def test_a_question_counts_in_every_tenth_that_has_its_evidence() -> None:
         if (row["metric"], row["source"]) == ("recall_by_position@10", "a")
     }
     assert found == {1: (0.75, 2), 2: (0.0, 1)}
+
+
+# Tables
+
+
+def test_shares_as_text() -> None:
+    assert shown(Share(value=0.1234, ci_low=0.1, ci_high=0.25)) == "12.3 (10.0 to 25.0)"
+    assert shown(Share(value=0.5, ci_low=None, ci_high=None)) == "50.0"
+    assert shown(None) == "-"
+
+
+TABLE = Table("Further", "What it is.", ["one", "two"], [["a|b\n", "1.0"]])
+
+
+def test_markdown() -> None:
+    differences = differences_of(RECORDS, [(SETTINGS[0], SETTINGS[1])])
+    lines = markdown_of(
+        Result(rows_of(RECORDS, SETTINGS), differences, SETTINGS, tables=[TABLE])
+    ).splitlines()
+    assert len({line.count(" | ") for line in lines if line.startswith("| ")}) == 4  # of the four tables
+    assert any(line.startswith("| scanner | 33.3 (") for line in lines)
+    assert any("scanner minus bm25, chunks | recall_at_tokens@1000 | +16.7 |" in line for line in lines)
+    assert lines[-5:-1] == ["Further. What it is.", "", "| one | two |", "| --- | --- |"]
+    assert lines[-1].startswith("| a\\|b")
+    assert lines[-1].endswith(" | 1.0 |")
+
+
+def recall_table(best: dict[str, float | None]) -> list[str]:
+    """The recall table of sentences from two retrievers, whose best possible recalls are given."""
+    settings = [Setting(name) for name in best]
+    records = [
+        replace(own, retriever=name, metrics=own.metrics | ({"best_recall@10": most} if most else {}))
+        for name, most in best.items()
+        for own in RECORDS[:4]
+    ]
+    lines = markdown_of(Result(rows_of(records, settings), [], settings, cutoffs=[10])).splitlines()
+    return [line for line in lines if line.startswith(("Recall", "| source", "| macro"))]
+
+
+def test_recall_has_the_most_that_is_possible_beside_it() -> None:
+    about, head, macro = recall_table({"scanner": 0.75, "bm25": 0.75})
+    assert about.endswith("Possible: the recall of the k units that hold most of the evidence.")
+    assert head.endswith(" | scanner | bm25 | possible, sentences |")
+    assert macro.endswith(" | 75.0 |")
+
+
+@pytest.mark.parametrize("other", [0.5, None])
+def test_what_retrievers_of_other_documents_or_versions_could_find_is_not_shown(other: float | None) -> None:
+    about, head, _ = recall_table({"scanner": 0.75, "bm25": other})
+    assert about == "Recall in percent @ 10."
+    assert head.endswith(" | scanner | bm25 |")
+
+
+def test_files(tmp_path: Path) -> None:
+    further = row_of(SETTINGS[0], "a", ["dev"], "further", 3, Estimate(0.5, None, None, 1, 1))
+    result = Result(
+        rows_of(RECORDS, SETTINGS), [], SETTINGS, [further], [TABLE], {"further.json": {"a": 0.5}}
+    )
+    write_files(result, tmp_path)
+    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert rows == [*result.rows, further]
+    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["metric"] for row in csv.DictReader(file)] == [row["metric"] for row in rows]
+    assert json.loads((tmp_path / "further.json").read_text(encoding="utf-8")) == {"a": 0.5}
+    assert json.loads((tmp_path / "differences.json").read_text(encoding="utf-8")) == []
+    assert "What it is." in (tmp_path / "results.md").read_text(encoding="utf-8")
+
+
+# Corpora
+
+STAGED, INDEXED = Setting("scanner", variants=("2 documents by bm25",)), Setting("bm25")
+
+
+def of_corpus(setting: Setting, source: str, doc: str, rank: int, recall: float) -> Record:
+    metrics = {"recall@10": recall, "document_mrr": 1 / rank}
+    metrics |= {f"document_recall@{k}": float(rank <= k) for k in (1, 5, 10)}
+    return Record(
+        *setting.key, source, "dev", doc, "q", 900, metrics, seconds=0.25, documents_read=2, tokens_read=1500
+    )
+
+
+OF_CORPORA = [
+    of_corpus(STAGED, "a", "d1", 1, 1.0),
+    of_corpus(STAGED, "a", "d2", 2, 0.5),
+    of_corpus(STAGED, "b", "d3", 1, 0.0),
+    of_corpus(INDEXED, "a", "d1", 4, 0.5),
+    of_corpus(INDEXED, "a", "d2", 4, 0.5),
+]
+
+
+def test_the_table_of_documents() -> None:
+    settings = [STAGED, INDEXED]
+    table = documents_table(rows_of(OF_CORPORA, settings), settings)
+    cells = {tuple(line[:2]): line[2:] for line in table.body}
+    assert cells["a", "scanner, 2 documents by bm25"] == [
+        "75.0 (50.0 to 100.0)",
+        *("50.0", "100.0", "100.0"),
+        "75.0",
+        *("2", "1,500", "0.25", "-"),
+    ]
+    assert cells["a", "bm25"][:4] == ["25.0 (25.0 to 25.0)", "0.0", "100.0", "100.0"]
+    assert cells["macro", "scanner, 2 documents by bm25"][0].startswith("87.5 (")
+    assert ("b", "bm25") not in cells
+    assert [line[0] for line in table.body] == ["a", "a", "b", "macro", "macro", "micro", "micro"]
+    assert {len(line) for line in table.body} == {len(table.head)}
+
+
+def test_the_table_of_corpora() -> None:
+    documents = tuple(Document(name, "a", "", "x" * 700, ()) for name in "de")
+    asked = [(documents[0], Question("q", "?", ((0, 1),)))] * 1200
+    table = corpora_table([Corpus("a", documents, asked, 3, 4)])
+    assert table.body == [["a", "2", "1,400", "1,200", "3", "4"]]
+    assert len(table.head) == 6

@@ -1,1 +1,0 @@
-"""Tables, plots and pages of an evaluation, from one table model."""
