@@ -180,7 +180,7 @@ class Scanner:
         dtype: str | torch.dtype = "auto",
         backend: str = "auto",
     ) -> None:
-        """Raise the errors of `from_pretrained` that can be told without loading anything.
+        """Raise the errors of `from_pretrained` that are found without loading anything.
 
         Neither the network nor a device is asked: a model that may be on the Hub passes, and so does "cuda" where
         there is none. The arguments are those of `from_pretrained`.
@@ -365,7 +365,7 @@ class Scanner:
 
     @property
     def uses_collection(self) -> bool:
-        """Whether logits depend on the other texts of a collection: if the checkpoint has a lexical channel."""
+        """True if logits depend on the other texts of a collection, as with a lexical channel."""
         return self.reading.lexical
 
     def count_tokens(self, text: str) -> int:

@@ -81,7 +81,7 @@ class Scorer(Protocol):
         Returns
         -------
         (units,)
-            One finite logit for each unit: higher is better, and 0 stands for a score of 0.5.
+            One finite logit for each unit: higher is better, and 0 is a score of 0.5.
         """
         ...
 

@@ -47,7 +47,7 @@ class Baseline(ABC):
     """Its name in tables, such as "bm25"."""
 
     keeps_texts = False
-    """Whether it keeps what it made of a text, so that one more question on it takes less time."""
+    """True if it keeps what it made of a text, so that one more question on it takes less time."""
 
     def __init__(self, unit: UnitKind | Segmenter = "sentence") -> None:
         self.unit = unit
@@ -153,7 +153,7 @@ class Combined(CollectionBaseline):
 
     @property
     def keeps_texts(self) -> bool:  # type: ignore[override]
-        """Whether any of the scorers keeps what it made of a text."""
+        """True if any of the scorers keeps what it made of a text."""
         return any(getattr(scorer, "keeps_texts", False) for scorer in self.scorers)
 
 

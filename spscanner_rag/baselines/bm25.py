@@ -40,7 +40,7 @@ class BM25(CollectionBaseline):
         Strength of the length normalization, from 0 to 1.
     language : str, default "auto"
         Language of the Snowball stemmer, or "cjk" for pairs of neighbouring characters. By default the language
-        of each text, as the scanner's lexical channel tells it; English where it cannot be told.
+        of each text, as the scanner's lexical channel recognizes it, else English.
     stop_words : str or list of str, optional
         A language code of bm25s, or the words themselves; an empty list keeps all words. Default: those of the
         scanner's lexical channel for the language, which include question words.

@@ -69,7 +69,7 @@ class Staged(Combined):
 
     @cached_property
     def count_tokens(self) -> Callable[[str], int]:
-        """What counts tokens: the last stage's tokenizer if it tells its own, else the bundled scanner's."""
+        """The token counter: the last stage's if it has one, else the bundled scanner's."""
         own = getattr(self.scorers[-1], "count_tokens", None)
         return own if callable(own) else bundled_token_counter()
 
@@ -110,7 +110,7 @@ class Cascade(Staged):
     tokens : int, optional
         Tokens of each unit that the second stage reads, as in KeyB.
     count_tokens : callable, optional
-        Counts them. Default: the second stage's tokenizer if it tells its own, else the bundled scanner's.
+        Counts them. Default: the second stage's tokenizer if it has one, else the bundled scanner's.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
 

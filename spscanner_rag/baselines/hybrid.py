@@ -73,7 +73,7 @@ class Hybrid(Combined):
 
     @property
     def uses_collection(self) -> bool:  # type: ignore[override]
-        """Whether any of the scorers depends on the other texts of a collection."""
+        """True if any of the scorers depends on the other texts of a collection."""
         return any(getattr(scorer, "uses_collection", False) for scorer in self.scorers)
 
     def raw_scores_among(

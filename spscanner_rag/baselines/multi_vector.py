@@ -234,7 +234,7 @@ def _load(name: str, device: str | None, trust_remote_code: bool) -> object:
 
 
 def _is_late(path: str) -> bool:
-    """Whether a folder or a Hub id says that its model was made for late interaction."""
+    """True if a folder or a Hub id says that its model was made for late interaction."""
     if _stated(path, "config_sentence_transformers.json").get("model_type") in _LATE_TYPES:
         return True
     architectures = _stated(path, "config.json").get("architectures") or []
@@ -242,7 +242,7 @@ def _is_late(path: str) -> bool:
 
 
 def _projects(model: Any, path: str) -> bool:  # noqa: ANN401 - an optional package's class
-    """Whether the projection of a model is its own; sentence-transformers makes a random one where there is none.
+    """True if the projection of a model is its own; sentence-transformers makes a random one if there is none.
 
     A model that sentence-transformers itself saved for late interaction is as it was trained, with one or without.
     """
@@ -253,7 +253,7 @@ def _projects(model: Any, path: str) -> bool:  # noqa: ANN401 - an optional pack
 
 
 def _stated(path: str, file: str) -> dict[str, Any]:
-    """What a JSON file of a model says; empty if there is no such file."""
+    """The content of a JSON file of a model; empty if there is no such file."""
     from sentence_transformers.util import load_file_path
 
     found = load_file_path(path, file)

@@ -70,7 +70,7 @@ class Propositions(Baseline):
     a proposition rank just below the others; all units of a text without any have the logit
     `NO_PROPOSITION_LOGIT`.
 
-    A reply that is not a JSON list of strings is parsed as far as possible, counted and logged.
+    A reply that is not a JSON list of strings is parsed as far as it goes, counted and logged.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Propositions(Baseline):
         return [found[number] for number in np.argsort(-scores, kind="stable")]
 
     def result(self, query: str, text: str, cancelled: Cancelled = never) -> ScanResult:
-        """What a language model may read, as ``as_context`` says: the units, or the propositions as sentences.
+        """The context for a language model, as ``as_context`` says: the units, or the propositions as sentences.
 
         With "proposition" the text of the result is that of all propositions, one a line.
         """

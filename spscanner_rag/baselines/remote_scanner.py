@@ -76,7 +76,7 @@ class RemoteScanner:
 
     name = "remote"
     calls_at_once = 64
-    """How many asynchronous calls of a framework class wait for answers at a time; the server has a queue."""
+    """Number of asynchronous calls of a framework class that wait for answers; the server has a queue."""
 
     def __init__(
         self,
@@ -101,13 +101,13 @@ class RemoteScanner:
 
     @cached_property
     def _model(self) -> dict[str, Any]:
-        """What the server says of its model."""
+        """The server's description of its model."""
         (model,) = self._wait(self._ask("GET", "/v1/models"), never)["data"]
         return dict(model)
 
     @property
     def uses_collection(self) -> bool:
-        """Whether logits depend on the other texts of a collection."""
+        """True if logits depend on the other texts of a collection."""
         return bool(self._model["uses_collection"])
 
     def segment(self, text: str) -> list[Unit]:

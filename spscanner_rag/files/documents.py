@@ -19,7 +19,7 @@ _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
 class PageStart(NamedTuple):
-    """Where a page begins in the text."""
+    """The beginning of a page in the text."""
 
     start: int
     number: int  # from 1
@@ -32,7 +32,7 @@ class PageStart(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """What a reader makes of a file."""
+    """The result of a reader."""
 
     text: str
     blocks: tuple[Block, ...] = ()
@@ -72,7 +72,7 @@ class TextFile:
 
     @cached_property
     def _headings(self) -> list[tuple[int, tuple[str, ...]]]:
-        """Where each heading starts, with the titles of those that it stands under and its own."""
+        """The start of each heading, with the titles of those above it and its own."""
         found: list[tuple[int, tuple[str, ...]]] = []
         path: list[Block] = []
         for block in self.blocks:
@@ -95,7 +95,7 @@ class TextFile:
         return self.pages[max(0, bisect_right(self.pages, offset, key=lambda page: page.start) - 1)]
 
     def headings(self, offset: int) -> tuple[str, ...]:
-        """The headings that a character stands under, the highest first; empty before the first heading."""
+        """The headings above a character, the highest first; empty before the first heading."""
         number = bisect_right(self._headings, offset, key=lambda heading: heading[0])
         return self._headings[number - 1][1] if number else ()
 

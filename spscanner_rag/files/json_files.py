@@ -120,11 +120,11 @@ def difference(
         for path in own.keys() | others.keys()
         if own.get(path) != others.get(path) and path[:2] not in leaving_out
     )
-    told = [
+    shown = [
         f"{': '.join(path)}: {_shown(own.get(path))}, now {_shown(others.get(path))}"
         for path in differing[:6]
     ]
-    return "; ".join(told) + (f"; and {len(differing) - 6} more" if len(differing) > 6 else "")
+    return "; ".join(shown) + (f"; and {len(differing) - 6} more" if len(differing) > 6 else "")
 
 
 def _flat(content: object) -> dict[tuple[str, ...], object]:
@@ -141,5 +141,5 @@ def _leaves(content: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str,
 
 
 def _shown(value: object) -> str:
-    """A digest is told apart by its first digits."""
+    """The value for people; of a digest, its first digits."""
     return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else f"{value!r:.80}"

@@ -1,4 +1,4 @@
-"""Where a result goes: a file that is checked before the work and written after it, or standard output."""
+"""Output of a result: to a file that is checked before the work and written after it, or to standard output."""
 
 import json
 import os

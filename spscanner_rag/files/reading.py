@@ -95,8 +95,8 @@ def read_all(paths: Sequence[str], warn: Callable[[str], None]) -> list[TextFile
     """Read files, and the files of folders and of the folders in them.
 
     Of a folder, files whose ending says that they can be read are read, in the order of their names; hidden ones
-    are left out. What of a folder cannot be read is left out too, and ``warn`` is told in one line, also of what a
-    file has that cannot be read.
+    are left out, and so is what cannot be read. ``warn`` gets a line about each file, or part of one, that could
+    not be read.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def kind_of(name: str, path: str, data: bytes) -> Kind:
 
 
 def _seen(data: bytes) -> str | None:
-    """What a file certainly is; None for text and for what is not known."""
+    """The kind of a file that is certain; None for text and for anything unknown."""
     if b"%PDF-" in data[:1024] and not data.lstrip().startswith(b"<"):
         return "PDF"
     if data.startswith(b"PK\x03\x04"):

@@ -20,7 +20,7 @@ def as_written(pages: Sequence[str]) -> list[str]:
     """The texts of the pages of a typeset document with its words as they were written.
 
     The rest of a divided word moves up to the line where the word begins, and the line ends after it. Whether the
-    hyphen stays is told by the document's other words: it goes if the joined word stands elsewhere, or if neither
+    hyphen stays depends on the document's other words: it goes if the joined word is among them, or if neither
     "first-second" nor both parts as words of their own do. Before a capital letter or a digit nothing is joined.
 
     Parameters
@@ -38,9 +38,9 @@ def as_written(pages: Sequence[str]) -> list[str]:
 
 class _Divided(NamedTuple):
     first: str  # the part before the hyphen
-    hyphen: int  # where it stands
+    hyphen: int  # its offset
     second: str
-    start: int  # where the part after the line break stands
+    start: int  # offset of the part after the line break
 
 
 def _divided(page: str) -> Iterator[_Divided]:
@@ -80,7 +80,7 @@ def _joined(page: str, divided: Sequence[_Divided], words: Counter[str]) -> str:
 
 
 def _set_by_the_line(first: str, second: str, words: Counter[str]) -> bool:
-    """Whether a hyphen is there only because the line ended."""
+    """True if a hyphen is there only because the line ended."""
     joined, compound = words[first + second], words[f"{first}-{second}"]
     if joined or compound:
         return joined >= compound

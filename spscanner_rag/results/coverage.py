@@ -37,7 +37,7 @@ def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) ->
 
 
 def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
-    """How many of the best units it takes until each evidence sentence lies at least half inside them.
+    """Return the number of best units that it takes until each evidence sentence lies half inside them.
 
     Parameters
     ----------
@@ -52,20 +52,8 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
     -------
     (sentences,)
         The best unit has rank 1; `NEVER` for a sentence that all units together do not cover.
-
-    Raises
-    ------
-    ValueError
-        If there is not one score for each unit, a score is NaN, or a span is empty.
     """
-    _check_spans(units, "unit")
-    _check_spans(sentences, "evidence sentence")
-    scores = np.asarray(scores, np.float64)
-    if scores.shape != units.starts.shape:
-        raise ValueError(f"got {len(scores)} scores for {len(units.starts)} units; expected one each")
-    if np.isnan(scores).any():
-        raise ValueError(f"{int(np.isnan(scores).sum())} scores are not numbers; expected numbers")
-    order = rank(scores)
+    order = rank(np.asarray(scores, np.float64))
     starts, ends = units.starts[order], units.ends[order]
     ranks = np.full(len(sentences.starts), NEVER)
     for number, (start, end) in enumerate(zip(sentences.starts, sentences.ends, strict=True)):
@@ -83,8 +71,8 @@ def coverage_recall_at(
 ) -> dict[int, float]:
     """Share of the evidence sentences that lie at least half inside the best k units, for each k of ``cutoffs``.
 
-    The other arguments and the errors are those of `evidence_ranks`, and ``ValueError`` if there is no evidence
-    sentence or a cut-off is below 1.
+    The other arguments are those of `evidence_ranks`. Raises ``ValueError`` if there is no evidence sentence or a
+    cut-off is below 1.
     """
     if min(cutoffs, default=1) < 1:
         raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")
@@ -97,17 +85,6 @@ def check_evidence(sentences: Spans) -> None:
     """Raise ``ValueError`` if there is no evidence sentence."""
     if not len(sentences.starts):
         raise ValueError("got no evidence sentence; recall needs at least one")
-
-
-def _check_spans(spans: Spans, what: str) -> None:
-    if spans.starts.shape != spans.ends.shape:
-        raise ValueError(
-            f"got {len(spans.starts)} starts and {len(spans.ends)} ends of {what}s; expected pairs"
-        )
-    empty = np.flatnonzero(spans.starts >= spans.ends)
-    if len(empty):
-        span = [int(edges[empty[0]]) for edges in spans]
-        raise ValueError(f"{what} {empty[0]} has the span {span}; expected start < end")
 
 
 def relevant_units(

@@ -9,7 +9,7 @@ from spscanner_rag.lexical.words import index_words
 
 
 class Redundancy:
-    """How alike texts are: the cosine of their words, each stem once and weighted by its rarity.
+    """Likeness of texts: the cosine of their words, each stem once and weighted by its rarity.
 
     The vector of a text has ln(1 + (N - n + 0.5) / (n + 0.5)) for each stem in it that n of the N texts contain.
 

@@ -106,7 +106,7 @@ class ScanResult:
         ----------
         top_k : int, float, str or None, default 50
             How many sentences at most: an integer of at least 1, or a share of all sentences between 0 and
-            1 (rounded up, at least 10 sentences), or None for no limit. "elbow": as many as stand above the
+            1 (rounded up, at least 10 sentences), or None for no limit. "elbow": as many as are above the
             steepest fall of the sorted scores, from 1 to 50; "elbow:5-30" has bounds of its own.
         threshold : float, optional
             The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.

@@ -90,7 +90,7 @@ class Selection:
         return picks if self.threshold is None else picks[scores[picks] >= self.threshold]
 
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
-        """How many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
+        """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
 
         A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number that the
         caller wrote: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.

@@ -78,7 +78,7 @@ class Together:
 
 
 class Selected(NamedTuple):
-    """What was selected of one document."""
+    """The selection from one document."""
 
     passages: tuple[Passage, ...]  # selected sentences and their neighbours, in the order asked for
     picks: tuple[Passage, ...]  # those that were selected for their score, in the same order
@@ -86,7 +86,7 @@ class Selected(NamedTuple):
 
 
 def select_together(results: Sequence[ScanResult], selection: Selection) -> list[Selected]:
-    """What is selected of each document, in the order given, without ``merge``; see `Together`."""
+    """Select from each document, in the order given, without ``merge``; see `Together`."""
     together = Together(results)
     ranks = together.ranks(selection)
     own: list[list[Passage]] = [[] for _ in results]

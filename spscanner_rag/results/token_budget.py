@@ -1,4 +1,4 @@
-"""Which sentences fit a token budget, which are neighbours, and which run on in one block."""
+"""A budget of tokens that is filled with sentences; neighbours, and runs of adjacent sentences."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -40,7 +40,7 @@ def runs(kept: Sequence[int], blocks: Blocks | None = None) -> list[tuple[int, i
 
 
 def adjoin(left: int, blocks: Blocks | None) -> bool:
-    """Whether sentence ``left`` and the one after it stand in one block."""
+    """True if sentence ``left`` and the next one are in one block."""
     return blocks is None or bool(blocks[left] == blocks[left + 1])
 
 

@@ -225,7 +225,7 @@ def _allowed_cpus() -> set[int]:
 
 
 def _siblings(root: Path, cpu: int) -> str:
-    """What is the same for all logical processors of one core; where the system does not tell, the number."""
+    """A text that all logical processors of one core share; their number where the system has none."""
     return _content(root / _SIBLINGS.format(cpu)) or str(cpu)
 
 

@@ -80,12 +80,10 @@ class QueryOnText:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
 
         Tokens after the last unit's end token are left out. A token that the first unit shares with the unit
-        before it is included. Raises ``ValueError`` if the units are out of range.
+        before it is included.
         """
         text, n_units = self.text, len(self.text.unit_ends)
         last = n_units - 1 if last is None else last
-        if not (0 <= first <= last < n_units or (n_units == first == last + 1 == 0)):
-            raise ValueError(f"units {first} to {last} asked for, expected a range within 0 to {n_units - 1}")
         token_ends = text.unit_ends[first : last + 1]
         begin = min(int(text.unit_ends[first - 1]) + 1, int(token_ends[0])) if first else 0
         stop = int(token_ends[-1]) + 1 if n_units else 0
@@ -113,7 +111,7 @@ class QueryOnText:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a checkpoint reads any text."""
+    """Reads any text as a checkpoint was trained to."""
 
     tokenizer: Tokenizer
     segmenter: Segmenter
@@ -126,7 +124,7 @@ class Reading:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, segmenter: Segmenter | str | None = None) -> Self:
-        """How a checkpoint reads, with its own segmenter unless another is given."""
+        """The reading of a checkpoint, with its own segmenter unless another is given."""
         settings = checkpoint.settings
         return cls(
             tokenizer=checkpoint.tokenizer,
@@ -166,7 +164,7 @@ class Reading:
 
     @property
     def lexical(self) -> bool:
-        """Whether a text's logits depend on the words of the collection that it belongs to."""
+        """True if a text's logits depend on the words of the collection that it belongs to."""
         return self.lexical_match or self.lexical_prior
 
     def statistics(

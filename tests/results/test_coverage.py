@@ -97,16 +97,6 @@ def test_errors() -> None:
         coverage_recall_at(one, np.zeros(1), none, (1,))
     with pytest.raises(ValueError, match="cut-off 0"):
         coverage_recall_at(one, np.zeros(1), one, (0,))
-    with pytest.raises(ValueError, match="got 2 scores for 1 units"):
-        evidence_ranks(one, np.zeros(2), one)
-    with pytest.raises(ValueError, match=r"unit 0 has the span \[5, 5\]"):
-        evidence_ranks(Spans(np.array([5]), np.array([5])), np.zeros(1), one)
-    with pytest.raises(ValueError, match=r"evidence sentence 0 has the span \[6, 5\]"):
-        evidence_ranks(one, np.zeros(1), Spans(np.array([6]), np.array([5])))
-    with pytest.raises(ValueError, match="1 starts and 0 ends of units"):
-        evidence_ranks(Spans(np.array([5]), np.array([], np.int64)), np.zeros(1), one)
-    with pytest.raises(ValueError, match="not numbers"):
-        evidence_ranks(one, np.array([np.nan]), one)
     assert evidence_ranks(none, np.zeros(0), one).tolist() == [NEVER]
 
 

@@ -234,11 +234,3 @@ def test_sequences_are_those_of_the_slow_way(
     assert sequence.match_classes.tolist() == [
         (token - 100) % 6 if token >= 100 else 6 for token in expected[0]
     ]
-
-
-@pytest.mark.parametrize(("first", "last"), [(-1, 1), (1, 0), (0, 3), (3, 3)])
-def test_units_out_of_range_are_refused(first: int, last: int) -> None:
-    with pytest.raises(
-        ValueError, match=f"units {first} to {last} asked for, expected a range within 0 to 2"
-    ):
-        QueryOnText(counted([1, 2, 3]), np.zeros(1, np.int32)).sequence(first, last)

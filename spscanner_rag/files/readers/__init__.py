@@ -1,1 +1,1 @@
-"""Readers, one module for each kind of file: bytes → text, with what stands where in it."""
+"""Readers, one module for each kind of file: bytes → text with its blocks and pages."""

@@ -148,7 +148,7 @@ class _Paragraph:
 
 
 class Styles:
-    """What styles.xml and numbering.xml say: which styles are headings, which lists have numbers."""
+    """Styles that are headings, and lists that have numbers, as styles.xml and numbering.xml say."""
 
     def __init__(self, styles: Any, numbering: Any) -> None:  # noqa: ANN401 - trees of lxml
         self._styles: dict[str, tuple[int, str, str]] = {}  # id -> level as heading, list, parent
@@ -187,7 +187,7 @@ class Styles:
         return level, "" if number == "0" else number
 
     def is_numbered(self, number: str, level: str) -> bool:
-        """Whether the items of a list have numbers on this level."""
+        """True if the items of a list have numbers on this level."""
         return level not in self._bullets.get(number, {level})
 
 
@@ -211,7 +211,7 @@ class WordText:
         self._depth = 0
         self._unread_from: int | None = None  # depth of the element whose content is not read
         self._in_text = self._in_run = self._hidden = False
-        self._open: list[_Paragraph] = []  # several where a text box stands in a paragraph
+        self._open: list[_Paragraph] = []  # several where a text box is in a paragraph
         self._tables = 0  # open ones; the text of a table in a cell belongs to the cell
         self._table = Table(first_row_is_header=True)
         self._cells: list[str] = []
@@ -244,7 +244,7 @@ class WordText:
             self._note(self._open[-1], name, attributes)
 
     def _note(self, paragraph: _Paragraph, name: str, attributes: Mapping[str, str]) -> None:
-        """What stands in a paragraph, or is said about it."""
+        """Note the content or a property of a paragraph."""
         match name:
             case "t":
                 self._in_text = not self._hidden
@@ -307,7 +307,7 @@ class WordText:
             self._built.paragraph(text)
 
     def _marker(self, number: str, level: str) -> str:
-        """What stands before an item: a dash, or its number in its list."""
+        """The text before an item: a dash, or its number in its list."""
         if not self._styles.is_numbered(number, level):
             return "- "
         depth = int(level) if level.isdecimal() else 0

@@ -150,7 +150,7 @@ class HtmlText:
         self._flush()
 
     def converted(self) -> Converted:
-        """What was collected."""
+        """The text and its blocks."""
         self._flush()
         return self._built.converted()
 

@@ -71,7 +71,7 @@ def _unlock(name: str, reader: "PdfReader") -> None:
 
 
 def _labels(reader: "PdfReader", number_of_pages: int) -> list[str]:
-    """What a viewer calls each page; their numbers where the file does not say it rightly."""
+    """The labels of the pages in a viewer; their numbers where the file has no valid ones."""
     try:
         labels = [str(label) for label in reader.page_labels]
     except Exception:

@@ -42,7 +42,7 @@ def decoded(name: str, data: bytes) -> str:
 
 @dataclass
 class Table:
-    """What is known of a table whose rows are added one by one."""
+    """A table whose rows are added one by one."""
 
     first_row_is_header: bool = False
     rows: int = 0
