@@ -217,19 +217,6 @@ def test_windows_of_our_own_checkpoint(tiny_checkpoint: Path) -> None:
 # Results
 
 
-def test_result(tiny_scanner: Scanner) -> None:
-    result = tiny_scanner.scan(QUERY, TEXT)
-    assert isinstance(result, ScanResult)
-    assert (result.query, result.text) == (QUERY, TEXT)
-    assert len(result.sentences) == len(result.logits) >= 6
-    assert result.logits.dtype == np.float32
-    for sentence in result.sentences:
-        assert TEXT[sentence.start : sentence.end] == sentence.text == sentence.text.strip()
-    assert result.count_tokens is not None
-    assert result.count_tokens("The keeper") == tiny_scanner.count_tokens("The keeper") > 0
-    assert len(result.select(top_k=2)) == 2
-
-
 def test_query_counts(tiny_scanner: Scanner) -> None:
     one, other = (tiny_scanner.scan(query, TEXT).logits for query in (QUERY, "How long was the winter?"))
     assert np.abs(one - other).max() > 0.01
@@ -457,12 +444,6 @@ def test_query_longer_than_a_window(windowed_checkpoint: Path) -> None:
     assert len(fits.scan(query, TEXT).sentences) > 1
 
 
-def test_query_of_any_length_without_windows(tiny_scanner: Scanner) -> None:
-    text = TEXT * 21
-    result = tiny_scanner.scan("a very long question indeed " * 200, text)
-    assert len(result.logits) == len(tiny_scanner.scan(QUERY, text).logits)
-
-
 @pytest.mark.parametrize("name", ["segment_tokens", "window_tokens"])
 @pytest.mark.parametrize("value", [0, -1, True, False, 1.5, 64.0, "64"])
 def test_numbers_of_tokens(tiny_checkpoint: Path, name: str, value: Any) -> None:
@@ -568,10 +549,6 @@ def test_cancelled(tiny_checkpoint: Path) -> None:
     assert len(scanner.scan(QUERY, TEXT, cancelled=lambda: next(answers)).logits) > 5
     with pytest.raises(ScanCancelled):
         scanner.scan_many([(QUERY, TEXT)] * 2, cancelled=lambda: True)
-
-
-def test_scan_cancelled_is_no_error_of_another_kind() -> None:
-    assert not issubclass(ScanCancelled, ValueError | RuntimeError)
 
 
 def test_scan_inside_a_progress_callback(tiny_checkpoint: Path) -> None:

@@ -1,8 +1,141 @@
-"""JSON whose objects name each key once."""
+"""JSON read strictly, lines of it that survive a kill, a full disk and other writers, and differences."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from spscanner_rag.files.json_files import parse_json
+from spscanner_rag.files.json_files import append_records, complete_lines, difference, parse_json
+
+
+def records(path: Path) -> list[object]:
+    return [json.loads(line) for _, line in complete_lines(path)]
+
+
+def test_what_was_appended_is_read_with_its_line_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    append_records(path, [{"text": "é\u2028\ud800\n"}, {"number": 1}])
+    append_records(path, [])
+    append_records(path, iter([{"number": 2}]))
+    assert path.read_bytes().isascii()
+    assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
+    assert records(path) == [{"text": "é\u2028\ud800\n"}, {"number": 1}, {"number": 2}]
+
+
+def test_no_file_and_an_empty_one(tmp_path: Path) -> None:
+    assert list(complete_lines(tmp_path / "absent")) == []
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty").touch()
+    assert list(complete_lines(tmp_path / "empty")) == []
+
+
+@pytest.mark.parametrize("torn", ["{", '{"number": 2}', "x" * 100_000])
+@pytest.mark.parametrize("before", [[], [{"number": 1}]])
+def test_a_torn_line_is_left_out_and_cut_off_by_the_next_record(
+    tmp_path: Path, before: list[dict[str, int]], torn: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    append_records(path, before)
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn.encode())
+    assert records(path) == before
+    assert path.read_bytes() == whole + torn.encode(), "reading changes nothing"
+    append_records(path, [{"number": 2}])
+    assert path.read_bytes() == whole + b'{"number": 2}\n'
+
+
+def test_a_file_that_is_read_in_part_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"{broken\n{}\n{torn")
+    for _, line in complete_lines(path):
+        assert line == b"{broken\n"
+        break
+    assert path.read_bytes() == b"{broken\n{}\n{torn"
+
+
+def test_a_record_that_is_no_json_appends_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    with pytest.raises(TypeError):
+        append_records(path, [{"number": 1}, {"path": path}])
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource limits")
+def test_a_full_disk_leaves_all_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    code = f"""
+import resource, signal
+from pathlib import Path
+from spscanner_rag.files.json_files import append_records
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = Path({str(path)!r})
+append_records(path, [{{"number": 1}}])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+for text in ("x" * 2000, "y"):
+    try:
+        append_records(path, [{{"number": 2}}, {{"text": text}}])
+    except OSError:
+        print("full", flush=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+append_records(path, [{{"number": 3}}])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("full\n", "")
+    assert records(path) == [{"number": 1}, {"number": 2}, {"text": "y"}, {"number": 3}]
+
+
+def test_a_line_that_is_finished_meanwhile_is_not_read_in_two_parts(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"number": 1}\n{"number"')
+    lines = complete_lines(path)
+    assert next(lines) == (1, b'{"number": 1}\n')
+    assert next(lines, None) is None
+    with path.open("ab") as file:
+        file.write(b': 2}\n{"number": 3}\n')
+    assert next(lines, None) is None
+    assert [number for number, _ in complete_lines(path)] == [1, 2, 3]
+
+
+def test_another_program_may_read_while_one_writes(tmp_path: Path) -> None:
+    path, lines = tmp_path / "records.jsonl", 200
+    code = f"""
+from pathlib import Path
+from spscanner_rag.files.json_files import append_records
+for number in range({lines}):
+    append_records(Path({str(path)!r}), [{{"number": number, "text": "x" * 200_000}}])
+"""
+    with subprocess.Popen([sys.executable, "-c", code]) as writer:
+        while writer.poll() is None:
+            numbers = [json.loads(line)["number"] for _, line in complete_lines(path)]
+            assert numbers == list(range(len(numbers)))
+    assert len(records(path)) == lines
+
+
+def test_records_of_several_writers_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+
+    def write(writer: int) -> None:
+        for number in range(50):
+            batch: list[Mapping[str, object]] = [
+                {"writer": writer, "number": number, "text": "x" * 20_000}
+            ] * 2
+            append_records(path, batch)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [(record["writer"], record["number"]) for record in records(path)]  # type: ignore[index]
+    assert sorted(found) == sorted([(writer, number) for writer in range(4) for number in range(50)] * 2)
+    assert found[::2] == found[1::2]  # the two of one call side by side
+
+
+# Strictly
 
 
 def test_what_json_holds() -> None:
@@ -17,3 +150,24 @@ def test_what_json_holds() -> None:
 def test_a_key_that_is_there_twice(content: str) -> None:
     with pytest.raises(ValueError, match="the key 'a' twice"):
         parse_json(content)
+
+
+# Differences
+
+
+def test_nothing_differs_between_an_object_and_itself_read_back() -> None:
+    assert difference({"a": [1, 2], "b": {"c": None}}, {"a": (1, 2)}) == ""
+
+
+def test_each_difference_is_named_by_its_place_and_digests_are_cut() -> None:
+    told = difference({"a": {"b": 1}, "c": "0" * 64}, {"a": {"b": 2}, "c": "f" * 64})
+    assert told == "a: b: 1, now 2; c: 000000000000..., now ffffffffffff..."
+
+
+def test_many_differences_are_counted() -> None:
+    told = difference({str(number): 0 for number in range(9)}, {})
+    assert told.endswith("; and 3 more")
+
+
+def test_what_may_differ_is_left_out() -> None:
+    assert difference({"a": {"b": {"c": 1}}}, {"a": {}}, {("a", "b")}) == ""
