@@ -31,10 +31,10 @@ def digit_tokenizer(tiny_tokenizer: Tokenizer) -> Tokenizer:
     return made
 
 
-def small(tokenizer: Tokenizer) -> BlockSearchModel:
+def small(tokenizer: Tokenizer, **shape: int) -> BlockSearchModel:
     """A model with random weights."""
     begin, end = (tokenizer.token_to_id(name) for name in ("<|begin|>", "<|end|>"))
-    shape = SHAPE | {"bos_token_id": begin, "eos_token_id": end}
+    shape = SHAPE | {"bos_token_id": begin, "eos_token_id": end} | shape
     return BlockSearchModel.new(tokenizer, shape, ReadingSettings(2))
 
 

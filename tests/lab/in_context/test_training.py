@@ -209,6 +209,13 @@ def test_a_killed_run_ends_the_same(digit_tokenizer: Tokenizer, tmp_path: Path) 
         torch.testing.assert_close(resumed.state_dict()[name], value, rtol=0, atol=0)
     with pytest.raises(ValueError, match="queries was 2 and is now 3"):
         list(train(small(digit_tokenizer), Columns(), replace(RECIPE, queries=3), tmp_path / "whole"))
+    other = small(digit_tokenizer, num_hidden_layers=3)
+    with pytest.raises(ValueError, match="is the state of another model"):
+        list(train(other, Columns(), RECIPE, tmp_path / "whole"))
+    with torch.no_grad():
+        other.ssmax.fill_(math.nan)
+    with pytest.raises(FloatingPointError, match="step 1: the loss is nan"):
+        list(train(other, Columns(), RECIPE, tmp_path / "other"))
 
 
 def test_training_lowers_the_loss(

@@ -14,6 +14,7 @@ import pytest
 
 from spscanner_rag.lab.evidence.questions import DataError, read_documents
 from spscanner_rag.lab.llm.asking import Asker, Prices
+from spscanner_rag.lab.synthesis.conversation import read_prompts
 from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
 from spscanner_rag.lab.synthesis.outcomes import OUTCOMES, REPLIES, SUMMARY, OutcomeFile
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
@@ -255,3 +256,41 @@ def test_documents_and_models_of_both_frameworks(tmp_path: Path) -> None:
         assert run.write()["train.jsonl"] == run.outcomes.examples >= 4
     found = read_documents([tmp_path / "train.jsonl"])
     assert {document.doc_id.partition("-")[0] for document in found} == {"llama", "chain"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("link_question.txt", "Ask.\n===\nWrite.", "expected a first line 'version: NAME'"),
+        ("link_question.txt", "version: 1\n\nAsk.", "a line ===, and a closing"),
+        (
+            "mine.txt",
+            "version: 1\n\nAsk.\n===\nWrite.",
+            "no prompt has this name",
+        ),
+    ],
+)
+def test_prompts_that_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_prompts(tmp_path)
+
+
+def test_batches_that_are_refused(stories: Path, tmp_path: Path) -> None:
+    requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
+    options = RunOptions(sources=(stories,))
+    with SynthesisRun(SETTINGS, options, tmp_path) as run:
+        with pytest.raises(ValueError, match="batch format: got 'xml'"):
+            run.run(requests, "xml")
+        run.run(requests, "openai")
+        assert run.pending == 12
+        for line, message in (
+            ('{"custom_id": "other"}', "line 1: got the id 'other', expected one of .*requests"),
+            ("[]", "line 1: expected a JSON object of a batch file"),
+        ):
+            results.write_text(f"{line}\n")
+            with pytest.raises(DataError, match=message):
+                run.take_batch(requests, results)
+        failed = json.loads(requests.read_text().splitlines()[0])["custom_id"]
+        results.write_text(json.dumps({"custom_id": failed, "error": "overloaded"}) + "\n")
+        assert run.take_batch(requests, results) == (0, 1)
