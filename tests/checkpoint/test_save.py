@@ -12,7 +12,6 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import (
-    CheckpointError,
     ScannerSettings,
     load_checkpoint,
     load_model,
@@ -53,7 +52,7 @@ def test_saved_in_another_precision(tmp_path: Path, model: ScannerModel, dtype: 
 
 def test_a_model_in_int8_is_not_saved(folder: Path, tmp_path: Path, int8: torch.dtype) -> None:
     model = load_model(folder, dtype=int8)
-    with pytest.raises(CheckpointError, match="computes in int8; load it in float32 or bfloat16 to save it"):
+    with refused("computes in int8; load it in float32 or bfloat16 to save it"):
         save_checkpoint(tmp_path / "small", model, SETTINGS, None)
     assert not (tmp_path / "small").exists()
 
@@ -94,9 +93,7 @@ def test_a_failed_save_leaves_nothing_half_written(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(save, "save_file", full)
-    with pytest.raises(
-        CheckpointError, match=rf"{target}: cannot write .*No space left on device.*; pass a folder"
-    ):
+    with refused(rf"{target}: cannot write .*No space left on device.*; pass a folder"):
         save_checkpoint(target, model, SETTINGS, None)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in folder.parent.iterdir()] == ["ours"]
@@ -105,9 +102,8 @@ def test_a_failed_save_leaves_nothing_half_written(
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_place_that_cannot_be_written(tmp_path: Path, model: ScannerModel, place: str) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(CheckpointError, match="cannot write the checkpoint") as caught:
+    with refused("cannot write the checkpoint"):
         save_checkpoint(tmp_path / place, model, SETTINGS, None)
-    assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -133,7 +133,7 @@ def test_renaming(tmp_path: Path, write: Write) -> None:
 
 def test_two_tensors_of_one_name(tmp_path: Path, write: Write) -> None:
     write(tmp_path, TENSORS)
-    with pytest.raises(CheckpointError, match=r"tensors \S+ and \S+ are both same"):
+    with refused(r"tensors \S+ and \S+ are both same"):
         read_headers(tmp_path, lambda name: "same")
 
 
@@ -166,7 +166,7 @@ def test_missing_tensor(tmp_path: Path, write: Write) -> None:
 
 def test_sparse_tensor(tmp_path: Path) -> None:
     write_pickled(tmp_path, TENSORS | {"layer.mixer.D": torch.ones(2).to_sparse()})
-    with pytest.raises(CheckpointError, match=r"refused, .*_rebuild_sparse_tensor"):
+    with refused(r"refused, .*_rebuild_sparse_tensor"):
         load(tmp_path)
 
 
@@ -178,7 +178,7 @@ def test_an_unused_head_may_be_anything(tmp_path: Path, write: Write) -> None:
 def test_headers_are_checked_before_any_tensor_is_read(tmp_path: Path, write: Write) -> None:
     unreadable = {name: torch.full_like(tensor, torch.nan) for name, tensor in TENSORS.items()}
     write(tmp_path, unreadable | {"layer.mixer.D": torch.ones(3)})
-    with pytest.raises(CheckpointError, match="has shape"):
+    with refused("has shape"):
         load(tmp_path)
 
 
@@ -187,29 +187,26 @@ def test_truncated(tmp_path: Path, write: Write, share: float) -> None:
     path = write(tmp_path, TENSORS)
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(CheckpointError, match=f"{path.name}: truncated") as caught:
+    with refused(f"{path.name}: truncated"):
         load(tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_lfs_pointer(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, TENSORS)
     path.write_text(LFS_POINTER)
-    with pytest.raises(CheckpointError, match=f"{path.name}: a git-LFS pointer.*git lfs pull"):
+    with refused(f"{path.name}: a git-LFS pointer.*git lfs pull"):
         read_headers(tmp_path)
 
 
 def test_no_weights(tmp_path: Path) -> None:
-    with pytest.raises(
-        CheckpointError, match=r"no weights there; expected model\.safetensors or pytorch_model\.bin"
-    ):
+    with refused(r"no weights there; expected model\.safetensors or pytorch_model\.bin"):
         read_headers(tmp_path)
 
 
 def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     path = write_pickled(tmp_path, TENSORS | {"evil": Calls(Path.touch, trace)})
-    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: refused, since it holds Python objects"):
+    with refused(r"pytorch_model\.bin: refused, since it holds Python objects"):
         read_headers(tmp_path)
     assert not trace.exists()
     torch.load(path, weights_only=False)  # the file does carry the intruder
@@ -238,13 +235,13 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
 )
 def test_no_state_dict(tmp_path: Path, state: Any, message: str) -> None:
     write_pickled(tmp_path, state)
-    with pytest.raises(CheckpointError, match=message):
+    with refused(message):
         read_headers(tmp_path)
 
 
 def test_a_tensor_larger_than_its_file(tmp_path: Path) -> None:
     write_pickled(tmp_path, {"huge": torch.ones(1).expand(10**9)})
-    with pytest.raises(CheckpointError, match="tensor huge claims more bytes than the file's"):
+    with refused("tensor huge claims more bytes than the file's"):
         read_headers(tmp_path)
 
 
@@ -264,7 +261,7 @@ def test_shards_stay_in_the_folder(tmp_path: Path, index: dict[str, Any], messag
 
 def test_missing_shard(tmp_path: Path) -> None:
     write_shards(tmp_path, TENSORS).unlink()
-    with pytest.raises(CheckpointError, match=r"model-00002-of-00002\.safetensors: No such file"):
+    with refused(r"model-00002-of-00002\.safetensors: No such file"):
         read_headers(tmp_path)
 
 
@@ -274,11 +271,11 @@ def test_index_and_shards_disagree(tmp_path: Path) -> None:
     promised = json.loads(index.read_text())
     promised["weight_map"]["absent"] = "model-00001-of-00002.safetensors"
     index.write_text(json.dumps(promised))
-    with pytest.raises(CheckpointError, match=r"tensor absent is missing, which .*index\.json promises"):
+    with refused(r"tensor absent is missing, which .*index\.json promises"):
         read_headers(tmp_path)
     del promised["weight_map"]["absent"], promised["weight_map"]["layer.mixer.D"]
     index.write_text(json.dumps(promised))
-    with pytest.raises(CheckpointError, match=r"tensor layer\.mixer\.D is not in"):
+    with refused(r"tensor layer\.mixer\.D is not in"):
         read_headers(tmp_path)
 
 
@@ -297,12 +294,12 @@ def test_index_and_shards_disagree(tmp_path: Path) -> None:
 def test_no_json_object(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(CheckpointError, match=f"{path}: {message}"):
+    with refused(f"{path}: {message}"):
         read_json(path)
 
 
 def test_absent_json(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"config\.json: No such file"):
+    with refused(r"config\.json: No such file"):
         read_json(tmp_path / "config.json")
 
 
@@ -344,7 +341,7 @@ def test_a_compressed_pickle_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: .*(compressed|damaged).*again"):
+    with refused(r"pytorch_model\.bin: .*(compressed|damaged).*again"):
         load(tmp_path)
 
 
@@ -391,7 +388,7 @@ def test_a_function_that_could_fill_the_memory_is_not_called(tmp_path: Path, cal
 
 def test_meta_tensors_are_refused(tmp_path: Path) -> None:
     write_pickled(tmp_path, {"a": torch.ones(2), "b": torch.empty(2, device="meta")})
-    with pytest.raises(CheckpointError, match=r"refused, .*_rebuild_meta_tensor_no_storage"):
+    with refused(r"refused, .*_rebuild_meta_tensor_no_storage"):
         read_all(tmp_path)
 
 
@@ -423,7 +420,7 @@ def test_a_tensor_outside_of_its_storage(
 def test_many_tensors_of_one_storage_claim_no_more_than_the_file(tmp_path: Path) -> None:
     whole = torch.ones(1000)
     write_pickled(tmp_path, {f"a{number}": whole[number:] for number in range(100)})
-    with pytest.raises(CheckpointError, match="claims more bytes than the file's"):
+    with refused("claims more bytes than the file's"):
         read_headers(tmp_path)
 
 
@@ -433,7 +430,7 @@ def test_a_storage_larger_than_the_file(tmp_path: Path) -> None:
         content = archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl")))
     assert content.count(b"K\x02") == 2  # elements of the storage, and of the tensor
     write_pickle(path, content.replace(b"K\x02", b"J" + struct.pack("<i", 2**31 - 1), 1))
-    with pytest.raises(CheckpointError, match="claims more bytes than the file's"):
+    with refused("claims more bytes than the file's"):
         read_all(tmp_path)
 
 
@@ -442,14 +439,14 @@ def test_a_storage_larger_than_the_file(tmp_path: Path) -> None:
 def test_no_second_pickle_goes_unchecked(tmp_path: Path, double: str) -> None:
     path = tmp_path / "pytorch_model.bin"
     write_pickle(path, pickle.dumps({}, 2), **{double: b"anything"})
-    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: (damaged|no data\.pkl)"):
+    with refused(r"pytorch_model\.bin: (damaged|no data\.pkl)"):
         read_headers(tmp_path)
 
 
 def test_a_pickle_that_is_too_large(tmp_path: Path) -> None:
     path = tmp_path / "pytorch_model.bin"
     write_pickle(path, pickle.dumps({"a": "x" * 2**22}, 2))
-    with pytest.raises(CheckpointError, match=r"no data\.pkl of at most 4,194,304 bytes"):
+    with refused(r"no data\.pkl of at most 4,194,304 bytes"):
         read_headers(tmp_path)
 
 
@@ -466,7 +463,7 @@ def test_a_pickle_that_is_too_large(tmp_path: Path) -> None:
 )
 def test_a_damaged_pickle_takes_no_memory(tmp_path: Path, content: bytes) -> None:
     write_pickle(tmp_path / "pytorch_model.bin", content)
-    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin: (damaged|entry)"):
+    with refused(r"pytorch_model\.bin: (damaged|entry)"):
         read_headers(tmp_path)
 
 
