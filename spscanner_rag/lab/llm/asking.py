@@ -34,6 +34,7 @@ _LASTING = re.compile(
     re.IGNORECASE,
 )
 _LASTING_CODES = frozenset({401, 402, 403, 404})
+_COUNTING = threading.Lock()  # one for all budgets, so that a retriever with a budget can be pickled
 
 
 class NoReplyError(Exception):
@@ -125,7 +126,6 @@ class Budget:
     _longest: int = field(default=0, init=False)
     _next: float = field(default=float("-inf"), init=False)  # the time of the next request, by the clock
     _ended: RunEndedError | None = field(default=None, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
         if self.max_requests is not None and self.max_requests < 0:
@@ -161,7 +161,7 @@ class Budget:
 
     def delay(self) -> float:
         """Take the next turn at the steady rate, and return how many seconds it is away."""
-        with self._lock:
+        with _COUNTING:
             now = self.clock()
             turn = max(now, self._next)
             self._next = turn + (60 / self.per_minute if self.per_minute else 0.0)
@@ -169,7 +169,7 @@ class Budget:
 
     def postpone(self, seconds: float) -> None:
         """Let no further request through before this many seconds: the provider says that there are too many."""
-        with self._lock:
+        with _COUNTING:
             self._next = max(self._next, self.clock() + seconds)
 
     def reserve(self, prompt_tokens: int) -> Usage:
@@ -177,7 +177,7 @@ class Budget:
 
         Raises `BudgetSpentError` if it would pass a limit, and what `end` was called with.
         """
-        with self._lock:
+        with _COUNTING:
             asked = Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
             expected = self.prices.cost(self.usage + self._reserved + asked)
             if self.max_requests is not None and self.requests >= self.max_requests:
@@ -192,7 +192,7 @@ class Budget:
 
     def settle(self, reserved: Usage, used: Usage) -> None:
         """Replace what was reserved for a request by what it used; nothing if it failed."""
-        with self._lock:
+        with _COUNTING:
             self._reserved += Usage(-reserved.prompt_tokens, -reserved.reply_tokens)
             self.usage += used
             self._longest = max(self._longest, used.reply_tokens)
@@ -239,7 +239,7 @@ class Asker:
         so that several threads do not come back at once; a longer wait that the provider names is kept.
     progress : callable, optional
         Called with the number of prompts done in this call of `ask`, in the thread that calls it.
-    stop : threading.Event
+    stop : threading.Event, optional
         Once set, `ask_one` asks no further prompt, and its pauses end.
     asked : dict
         What `ask` has asked each model.
@@ -257,7 +257,7 @@ class Asker:
     retries: int = 2
     pause: float = 1.0
     progress: Callable[[int], object] | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event | None = None
     asked: dict[LanguageModel, Asked] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -318,7 +318,7 @@ class Asker:
             If nothing more may be asked: `BudgetSpentError`, `LastingFailureError`, or after `stop` was set.
         """
         prompt = readable(prompt)
-        return self._reply(model, prompt, digest_of(model.name, prompt), self.stop)
+        return self._reply(model, prompt, digest_of(model.name, prompt), self.stop or threading.Event())
 
     def _reply(self, model: LanguageModel, prompt: str, digest: str, stop: threading.Event) -> str:
         if self.replies is not None and (stored := self.replies.get(digest)) is not None:

@@ -7,6 +7,7 @@ these sentences alone; if it does not, a stronger model labels windows of 200 se
 candidates, then a check that the question can be answered.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -82,7 +83,8 @@ def annotate(
     keep_settings(out, settings | {"data": [str(path) for path in paths]})
     outcomes, stopped = OutcomeFile(out), ""
     with ReplyFile(out / REPLIES) as replies:
-        asker = asker_of(options, replies, notify)
+        stop = threading.Event()
+        asker = asker_of(options, replies, notify, stop)
         talks = [Conversation(asker.ask_one, model, prompts, tries) for model in chosen]
         provenance = {"mode": mode, "labeller": names[0], "stronger": names[1], "checker": names[2]}
 
@@ -92,7 +94,7 @@ def annotate(
 
         numbered = islice(enumerate(read_documents(paths, distinct=True)), outcomes.done, None)
         try:
-            with closing(in_order(numbered, work, workers, asker.stop)) as results:
+            with closing(in_order(numbered, work, workers, stop)) as results:
                 for number, doc_id, line, counts in results:
                     outcomes.add(number, doc_id, line, "" if line else "no question was kept", counts)
         except RunEndedError as error:

@@ -1,5 +1,6 @@
 """Makes examples of documents with a language model, in a folder where the same call goes on after a kill."""
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -214,11 +215,12 @@ class SynthesisRun:
             )
         self._supply = supply_of(self.settings, self.options, self.notify)
         self._maker = maker_of(self.settings, self.options, self._supply.detector)
-        asker = asker_of(self.options, self._replies, self.notify)
+        self._stop = threading.Event()
+        asker = asker_of(self.options, self._replies, self.notify, self._stop)
         collector = BatchCollector(self._replies) if write_batch else None
         ask = asker.ask_one if collector is None else collector.ask_one
         self._talk = Conversation(ask, self.model, self._prompts, self.settings.tries)
-        self.budget, self._stop = asker.budget, asker.stop
+        self.budget = asker.budget
         sources = read_sources(source_files(self.options.sources)) if documents is None else documents
         with shown or nullcontext(lambda run: None) as show:
             self._work_through(sources, show)
@@ -340,7 +342,7 @@ def maker_of(
     return LinkMaker(check) if settings.strategy == "link" else ChunkMaker(check)
 
 
-def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify) -> Asker:
+def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify, stop: threading.Event) -> Asker:
     """Ask within a budget, which includes what the file of replies says was spent before."""
     budget = Budget(
         prices=options.prices,
@@ -350,7 +352,7 @@ def asker_of(options: RunOptions, replies: ReplyFile, notify: Notify) -> Asker:
         requests=replies.attempts,
         usage=replies.usage,
     )
-    return Asker(replies=replies, budget=budget, count_tokens=price_counter(notify), retries=5)
+    return Asker(replies=replies, budget=budget, count_tokens=price_counter(notify), retries=5, stop=stop)
 
 
 def price_counter(notify: Notify) -> CountTokens:

@@ -1,5 +1,6 @@
 """Rerankers by language models, with scripted ones: some know the truth, some write garbage."""
 
+import pickle
 import random
 import re
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from langchain_core.language_models import FakeListChatModel
 from llama_index.core.llms import MockLLM
 
 from spscanner_rag.baselines import BM25, Cascade
-from spscanner_rag.lab.llm.asking import Asker
+from spscanner_rag.lab.llm.asking import Asker, Budget
 from spscanner_rag.lab.llm.generative import Generative
 from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of
 from spscanner_rag.lab.llm.listwise import (
@@ -63,6 +64,13 @@ class Truth:
         passages = PASSAGE.findall(prompt)
         best = sorted(passages, key=lambda passage: -int(passage[1][1:]))
         return " > ".join(f"[{number}]" for number, _ in best) if "ranking" in prompt else f"[{best[0][0]}]"
+
+
+def test_a_ranker_is_pickled_with_its_asker() -> None:
+    asker = Asker(retries=7, budget=Budget(max_requests=0))
+    ranker = pickle.loads(pickle.dumps(Listwise(language_model_of(Truth(), "t"), First([1, 0]), asker=asker)))
+    assert ranked(ranker, 2) == [1, 0]
+    assert ranker.asker.budget.stopped == "the limit of 0 requests is reached"
 
 
 def ranked(ranker: Listwise, n: int) -> list[int]:
