@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ from spscanner_rag import Scanner
 from spscanner_rag.apps.cli.compare import TOP_K
 from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.text.token_counts import resolve_counter
+from tests.apps.pages.checked_page import INVISIBLE, check_page, text_of
 
 TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
 QUESTION = "Who signed the treaty?"
@@ -95,7 +94,6 @@ def test_sentences_beside_chunks(compare: Run, document: Path, tiny_checkpoint: 
 
 def test_the_ending_of_the_output_says_its_format(compare: Run, document: Path, tmp_path: Path) -> None:
     for name, start in (
-        ("page.html", "<!doctype html>"),
         ("page.HTM", "<!doctype html>"),
         ("a.json", '{\n  "query"'),
         ("a.txt", str(document)),
@@ -171,58 +169,6 @@ def test_tokens_are_counted_as_asked_for(compare: Run, document: Path) -> None:
     assert len(set(counts.values())) > 1
 
 
-def test_progress_when_asked_for(compare: Run, document: Path) -> None:
-    assert "2/2" in compare(document, "--progress").err or "1/2" in compare(document, "--progress").err
-    assert compare(document).err == ""
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["-q", " \n"], "--query: got ' \\n'; expected a question"),
-        (
-            ["--retrievers", "bm25,nope"],
-            "retriever 'nope' does not exist; expected one of: scanner or scanner:MODEL",
-        ),
-        (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names separated by commas"),
-        (["--retrievers", "bm25,bm25"], "a name twice"),
-        (["--retrievers", "crossencoder"], "needs a model name; expected crossencoder:MODEL"),
-        (["--retrievers", "scanner:./absent"], "./absent: no such folder"),
-        (["--unit", "word"], "unit is 'word'; expected one of sentence, chunk, passage, document"),
-        (["--unit", "chunk,chunk"], "a name twice"),
-        (["--top-k", "0"], "top_k: got 0; expected a whole number from 1 to 500"),
-        (["--top-k", "501"], "top_k: got 501"),
-        (["--top-k", "1.5"], "--top-k: got '1.5'; expected one whole number, or one for each of sentence"),
-        (["--top-k", "1,2"], "--top-k: got '1,2'"),
-        (["--evidence", "5"], "--evidence: got '5'; expected START-END"),
-        (["--evidence", "1-5,"], "--evidence: got ''"),
-        (["--evidence", "5-5"], "evidence: got 5-5; expected START-END with 0 <= START < END <= "),
-        (
-            ["--evidence", "0-9999"],
-            f"evidence: got 0-9999; expected START-END with 0 <= START < END <= {len(TEXT)}",
-        ),
-        (["--count-tokens", "nope"], "use one of"),
-        (["--format", "xml"], "'xml' is not one of"),
-        (["--device", "tpu"], "device is 'tpu'; expected"),
-        (["--out", "no-such-folder/a.html"], "there is no folder no-such-folder"),
-        (
-            ["--unit", "sentence,chunk,passage,document", "--retrievers", "bm25,hybrid:bm25+bm25,scanner"],
-            "got 9",
-        ),
-    ],
-)
-def test_bad_options_are_one_line_and_exit_code_2(
-    compare: Run, document: Path, tmp_path: Path, options: list[str], message: str
-) -> None:
-    out = [] if "--out" in options else ["--out", str(tmp_path / "out.html")]
-    code, shown, err = compare(document, *options, *out)
-    assert (code, shown) == (2, "")
-    assert err.startswith("spscanner: ")
-    assert err.count("\n") == 1
-    assert message in err
-    assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
-
-
 def test_evidence_needs_one_document(compare: Run, document: Path) -> None:
     code, out, err = compare(document, document, "--evidence", DRY)
     assert (code, out) == (2, "")
@@ -270,44 +216,68 @@ def test_a_retriever_that_fails_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
 
 
-@pytest.mark.parametrize("output_format", ["text", "json", "html"])
-def test_a_hostile_document_stays_text(compare: Run, hostile_document: Path, output_format: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-q", " \n"], "--query: got ' \\n'; expected a question"),
+        (["--retrievers", "bm25,nope"], "retriever 'nope' does not exist; expected one of: scanner or"),
+        (["--retrievers", "bm25,"], "--retrievers: got 'bm25,'; expected names separated by commas"),
+        (["--retrievers", "bm25,bm25"], "a name twice"),
+        (["--retrievers", "crossencoder"], "needs a model name; expected crossencoder:MODEL"),
+        (["--retrievers", "scanner:./absent"], "./absent: no such folder"),
+        (["--unit", "word"], "unit is 'word'; expected one of sentence, chunk, passage, document"),
+        (["--unit", "chunk,chunk"], "a name twice"),
+        (["--top-k", "501"], "top_k: got 501; expected a whole number from 1 to 500"),
+        (["--top-k", "1.5"], "--top-k: got '1.5'; expected one whole number, or one for each of sentence"),
+        (["--top-k", "1,2"], "--top-k: got '1,2'"),
+        (["--evidence", "5"], "--evidence: got '5'; expected START-END"),
+        (["--evidence", "1-5,"], "--evidence: got ''"),
+        (
+            ["--evidence", "0-9999"],
+            f"got 0-9999; expected START-END with 0 <= START < END <= {len(TEXT)}",
+        ),
+        (["--count-tokens", "nope"], "use one of"),
+        (["--out", "no-such-folder/a.html"], "there is no folder no-such-folder"),
+        (
+            ["--unit", "sentence,chunk,passage,document", "--retrievers", "bm25,hybrid:bm25+bm25,scanner"],
+            "got 9",
+        ),
+    ],
+)
+def test_bad_options_are_one_line_and_exit_code_2(
+    compare: Run, document: Path, tmp_path: Path, options: list[str], message: str
+) -> None:
+    out = [] if "--out" in options else ["--out", str(tmp_path / "out.html")]
+    code, shown, err = compare(document, *options, *out)
+    assert (code, shown) == (2, "")
+    assert err.startswith("spscanner: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
+
+
+@pytest.mark.parametrize("command", ["scan", "compare"])
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_a_hostile_document_and_question_stay_text(
+    run: Run, checkpoint: Path, hostile_document: Path, command: str, form: str
+) -> None:
     text = hostile_document.read_bytes().decode()
-    options = ["--format", output_format, "--progress", "--evidence", "5-12"]
-    code, out, err = compare(hostile_document, "-q", f"{text} \udcff", *options)
+    question = f"{text} \udcff"  # as an argument that is no UTF-8
+    own = ["--model", checkpoint] if command == "scan" else ["--retrievers", "bm25", "--evidence", "5-12"]
+    code, out, err = run(command, hostile_document, "-q", question, "--format", form, "--progress", *own)
     assert code == 0
     for shown in (out, re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", err)):
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+        assert not INVISIBLE.search(shown)
+    assert "/1" in err or "tokens" in err
     assert "[red]" in out
-    if output_format == "json":
+    if form == "json":
+        assert json.loads(out)["query"] == question
         (answer,) = json.loads(out)["documents"]
-        for retrieval in answer["retrievers"]:
-            for pick in retrieval["picks"]:
-                assert pick["text"] == text[pick["start"] : pick["end"]]
-    else:
-        joined = re.sub(r"[\s│]+", "", re.sub("</?(code|span)[^>]*>", "", out))
-        assert r"\x1b]8;;http://x.example\x1b" in joined
-        assert "[/INST]signed[bold]the[/bold]treaty:smile:" in joined
-    if output_format == "html":
-        assert out.count("<script") == out.count("</style>") == 1
-        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in out
-
-
-def test_help_loads_no_torch() -> None:
-    code = """
-import sys
-from spscanner_rag.apps.cli import main
-assert main(["compare", "--help"]) == 0
-heavy = {"torch", "tokenizers", "sentencex", "nltk", "tiktoken", "huggingface_hub", "bm25s"} & set(sys.modules)
-sys.exit(f"loaded {heavy}" if heavy else 0)
-"""
-    root = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": root},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert '"picks": [' in done.stdout
+        for pick in answer.get("passages") or answer["retrievers"][0]["picks"]:
+            assert pick["text"] == text[pick["start"] : pick["end"]]
+        return
+    joined = re.sub(r"[\s│]+", "", re.sub("</?(code|span)[^>]*>", "", out))
+    assert r"\x1b]8;;http://x.example\x1b" in joined
+    assert "[/INST]signed[bold]the[/bold]treaty:smile:" in joined
+    if form == "html":
+        assert "<script>alert(1)</script>" in text_of(check_page(out).root)

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,102 +13,161 @@ import pytest
 from numpy.typing import NDArray
 
 from spscanner_rag import Scanner
-from spscanner_rag.apps.cli import main
 from spscanner_rag.baselines.dense import Dense
 from spscanner_rag.lab.evidence.calibration import Bins
 from spscanner_rag.lab.evidence.sampling import is_held_out
 from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from spscanner_rag.text.units import Unit
 
+from .conftest import Output, Run
+
 SHORTER = ["scanner, sentence alone", "scanner, chunk of 1,024 tokens alone", "scanner, 1,024 tokens"]
 TEXT = "The otter swims. A heron flies. Rain fell all day. Otters and herons rest. The end came."
+TIMED = ("seconds", "peak_megabytes")  # which differ from run to run
+MODEL = """
+import re
+from pathlib import Path
+
+def model(prompt):
+    with open(Path(__file__).with_suffix(".asked"), "a") as file:
+        file.write("x")
+    numbers = re.findall(r"^\\[(\\d+)\\]", prompt, re.MULTILINE)
+    return " > ".join(f"[{number}]" for number in reversed(numbers))
+"""
 
 
-def line(doc_id: str, source: str, **changes: Any) -> str:
-    question = {"qid": f"{doc_id}-q", "question": "Which otter swims?", "evidence": [[4, 9]]}
-    return json.dumps(
-        {"doc_id": doc_id, "source": source, "split": "dev", "text": TEXT, "questions": [question], **changes}
-    )
+def line(doc_id: str, source: str, **changes: Any) -> dict[str, Any]:
+    question = {
+        "qid": f"{doc_id}-q",
+        "question": "Which otter swims?",
+        "evidence": [[4, 9]],
+        "answers": ["otter"],
+    }
+    document = {"doc_id": doc_id, "source": source, "split": "dev", "text": TEXT, "questions": [question]}
+    return document | changes
+
+
+def written(path: Path, lines: Iterable[object]) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+    return path
+
+
+def lines_of(path: Path) -> list[Any]:
+    return [json.loads(each) for each in path.read_text(encoding="utf-8").splitlines()]
+
+
+def rows_of(out: Path, name: str = "results.json", **wanted: object) -> list[dict[str, Any]]:
+    """The rows of a result that have these values."""
+    rows = json.loads((out / name).read_text(encoding="utf-8"))
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def shown_in(told: Output, out: Path) -> list[str]:
+    """What the terminal and both reports show, without markup and line breaks."""
+    texts = [told.out, *((out / name).read_text(encoding="utf-8") for name in ("results.md", "results.html"))]
+    return [" ".join(re.sub(r"<[^>]+>|\|", " ", text).split()) for text in texts]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def evaluate(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `spscanner eval`, with BM25 and into the folder "out" unless something else is asked for."""
+    monkeypatch.setenv("COLUMNS", "250")  # so that no cell is broken
+
+    def evaluate(*arguments: object) -> Output:
+        given = list(map(str, arguments))
+        given += [] if "--retrievers" in given else ["--retrievers", "bm25"]
+        return run("eval", *given, *([] if "--out" in given else ["--out", out]))
+
+    return evaluate
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    path = tmp_path / "data.jsonl"
-    path.write_text("\n".join([line("d1", "a"), line("d2", "a"), line("d3", "b")]) + "\n", encoding="utf-8")
-    return path
+    return written(tmp_path / "data.jsonl", [line("d1", "a"), line("d2", "a"), line("d3", "b")])
 
 
-def run(*arguments: object) -> int:
-    return main(["eval", *map(str, arguments)])
+@pytest.fixture
+def half_answerable(tmp_path: Path) -> Path:
+    """Of each document a question that it answers and one that it does not; of one only the latter."""
+    absent = {"qid": "absent", "question": "Who paid?", "evidence": [], "answerable": False}
+    present = {"qid": "present", "question": "Which otter swims?", "evidence": [[4, 9]]}
+    lines = [line(f"d{n}", "a", questions=[present, absent | {"qid": f"absent{n}"}]) for n in range(3)]
+    return written(tmp_path / "half.jsonl", [*lines, line("d3", "b", questions=[absent])])
 
 
-def test_writes_rows_and_a_page(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert run(data, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", out) == 0
-    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    recall = {(r["source"], r["unit"]): r["value"] for r in rows if r["metric"] == "recall" and r["k"] == 1}
-    assert recall == {(s, u): 1.0 for s in ("a", "b", "macro", "micro") for u in ("sentence", "chunk")}
+@pytest.fixture
+def long_data(tmp_path: Path) -> Path:
+    sentences = [f"On day {number} of the walk an animal crossed the road slowly." for number in range(40)]
+    sentences[17] = "The otter swims across the river while the moon rises slowly."
+    text = " ".join(sentences)
+    start = text.index("The otter")
+    asked = {"qid": "q", "question": "Which otter swims?", "evidence": [[start, start + 9]]}
+    wide = {"qid": "wide", "question": "When?", "evidence": [[0, len(text)]]}
+    lines = [line(f"d{n}", "a", text=text, questions=[asked, wide]) for n in range(3)]
+    return written(tmp_path / "long.jsonl", [*lines, line("d3", "b", text=text, questions=[wide])])
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Documents whose questions name their animal, but not the sentence that answers; one question is of all."""
+    lines = []
+    for number, animal in enumerate(["otter", "heron", "badger", "vole", "newt", "toad"]):
+        text = f"This is about the {animal}. It swims well. Rain fell all day. The end came. " * (1 + number)
+        own = {"qid": "q", "question": f"How does the {animal} swim?", "evidence": [[text.index("It"), 40]]}
+        shared = {"qid": "shared", "question": "What fell?", "evidence": [[45, 49]]}
+        lines.append(line(f"d{number}", "a", title=animal, text=text, questions=[own, shared]))
+    return written(tmp_path / "many.jsonl", lines)
+
+
+@pytest.fixture
+def beir(tmp_path: Path) -> Path:
+    folder, names = tmp_path / "animals", ["otter", "heron", "badger"]
+    (folder / "qrels").mkdir(parents=True)
+    corpus = [{"_id": name, "title": name, "text": f"The {name} rests. It is late."} for name in names]
+    written(folder / "corpus.jsonl", corpus)
+    queries = [{"_id": f"q{i}", "text": f"Where is the {name}?"} for i, name in enumerate(names)]
+    written(folder / "queries.jsonl", queries)
+    grades = "".join(f"q{i}\t{name}\t{2 - i % 2}\n" for i, name in enumerate(names))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{grades}")
+    return folder
+
+
+def test_writes_rows_and_a_page(evaluate: Run, data: Path, out: Path) -> None:
+    told = evaluate(data, "--unit", "sentence,chunk")
+    assert told.code == 0
+    found = {(row["source"], row["unit"]): row["value"] for row in rows_of(out, metric="recall", k=1)}
+    assert found == {(s, u): 1.0 for s in ("a", "b", "macro", "micro") for u in ("sentence", "chunk")}
     keys = "source split retriever unit metric k value ci_low ci_high questions documents".split()
-    assert all(list(row) == keys for row in rows)
+    assert all(list(row) == keys for row in rows_of(out))
     with (out / "results.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) == len(rows)
+        assert len(list(csv.DictReader(file))) == len(rows_of(out))
     assert "bm25, chunks" in (out / "results.html").read_text(encoding="utf-8")
-    assert len((out / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 6
-    printed = capsys.readouterr().out
-    assert re.search(r"macro\W+bm25\W+100\.0\W+100\.0", printed)
-    assert re.search(r"micro\W+bm25, chunks\W+100\.0", printed)
+    assert len(lines_of(out / "records.jsonl")) == 6
+    assert re.search(r"macro\W+bm25\W+100\.0\W+100\.0", told.out)
+    assert re.search(r"micro\W+bm25, chunks\W+100\.0", told.out)
 
 
 @pytest.mark.slow
 def test_the_scanner_against_bm25(
-    data: Path, tmp_path: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Run, data: Path, out: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    with monkeypatch.context() as patched:
-        patched.setattr(Scanner, "from_pretrained", _only(tiny_checkpoint))
-        assert run(data, "--retrievers", "scanner,bm25", "--context-ablation", "--out", out) == 0
-    forget_shared_scanners()  # the tiny one stands for the bundled one there
-    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    names = {row["retriever"] for row in rows}
-    assert names == {"scanner", "bm25", *SHORTER}
-    differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
-    assert [row["second"] for row in differences if row["metric"] == "recall@10"] == [
-        "bm25",
-        *SHORTER,
-    ]
-
-
-def _only(folder: Path) -> Any:
     load = Scanner.from_pretrained
-    return lambda model=None, **options: load(model or folder, **options)
-
-
-def test_a_run_resumes_and_a_retriever_may_be_added(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run(data, "--retrievers", "bm25", "--out", out) == 0
-    first = (out / "records.jsonl").read_text(encoding="utf-8")
-    assert run(data, "--retrievers", "bm25", "--unit", "chunk", "--out", out) == 0
-    assert (out / "records.jsonl").read_text(encoding="utf-8").startswith(first)
-
-
-def test_an_old_run_resumes(data: Path, tmp_path: Path) -> None:
-    """Records as they were written before calibration and rotation came."""
-    out = tmp_path / "out"
-    assert run(data, "--retrievers", "bm25", "--out", out) == 0
-    rows = (out / "results.json").read_text(encoding="utf-8")
-    assert set(json.loads((out / "run.json").read_text(encoding="utf-8"))) == set(
-        "format max_questions seed held_out device dtype trust_remote_code questions version retrievers".split()
-    )
-    path = out / "records.jsonl"
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    for record in records:
-        assert record.pop("answerable") is True
-        record |= {"gigaflops": None, "gigaflops_padded": None}
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    before = path.read_bytes()
-    assert run(data, "--retrievers", "bm25", "--out", out) == 0
-    assert path.read_bytes() == before
-    assert (out / "results.json").read_text(encoding="utf-8") == rows
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Scanner,
+            "from_pretrained",
+            lambda model=None, **options: load(model or tiny_checkpoint, **options),
+        )
+        assert evaluate(data, "--retrievers", "scanner,bm25", "--context-ablation").code == 0
+    forget_shared_scanners()  # the tiny one was loaded as the bundled one there
+    assert {row["retriever"] for row in rows_of(out)} == {"scanner", "bm25", *SHORTER}
+    tested = rows_of(out, "differences.json", metric="recall@10")
+    assert [row["second"] for row in tested] == ["bm25", *SHORTER]
 
 
 class Titled:
@@ -126,266 +185,176 @@ class Titled:
 
 @pytest.mark.parametrize("rotate", [False, True])
 def test_propositions_get_the_titles_of_the_documents(
-    rotate: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rotate: bool, evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spscanner_rag.baselines.propositions.Propositions", Titled)
     monkeypatch.setattr(Dense, "__init__", lambda self, device: None)
     monkeypatch.setattr(Titled, "seen", [])
-    data = tmp_path / "data.jsonl"
-    texts = {
-        name: " ".join(f"{name} {number} swims here." for number in range(40)) for name in ("Otter", "Heron")
-    }
+    texts = {name: " ".join(f"{name} {n} swims here." for n in range(40)) for name in ("Otter", "Heron")}
     lines = [line(name, "a", title=f"The {name}", text=text) for name, text in texts.items()]
-    data.write_text("\n".join(lines), encoding="utf-8")
-    options = ["--rotate"] if rotate else []
-    assert run(data, "--retrievers", "propositions:any", *options, "--out", tmp_path / "out") == 0
+    data = written(tmp_path / "data.jsonl", lines)
+    assert evaluate(data, "--retrievers", "propositions:any", *["--rotate"] * rotate).code == 0
     assert len(Titled.seen) == (4 if rotate else 2)
     assert any(text not in texts.values() for text, _ in Titled.seen) == rotate
     assert all(title == f"The {text.split()[0]}" for text, title in Titled.seen)
 
 
-# Calibration
-
-
-@pytest.fixture
-def half_answerable(tmp_path: Path) -> Path:
-    """Of each document a question that it answers and one that it does not; of one only the latter."""
-    absent = {"qid": "absent", "question": "Who paid?", "evidence": [], "answerable": False}
-    present = {"qid": "present", "question": "Which otter swims?", "evidence": [[4, 9]]}
-    lines = [line(f"d{n}", "a", questions=[present, absent | {"qid": f"absent{n}"}]) for n in range(3)]
-    path = tmp_path / "half.jsonl"
-    path.write_text("\n".join([*lines, line("d3", "b", questions=[absent])]), encoding="utf-8")
-    return path
-
-
 def test_calibration(
-    half_answerable: Path, tmp_path: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
+    evaluate: Run, half_answerable: Path, tmp_path: Path, out: Path, tiny_checkpoint: Path
 ) -> None:
-    out, plain = tmp_path / "out", tmp_path / "plain"
-    retrievers = f"bm25,scanner:{tiny_checkpoint}"
-    assert run(half_answerable, "--retrievers", retrievers, "--calibration", "--out", out) == 0
+    retrievers = ("--retrievers", f"bm25,scanner:{tiny_checkpoint}")
+    told = evaluate(half_answerable, *retrievers, "--calibration")
+    assert told.code == 0
     found = json.loads((out / "calibration.json").read_text(encoding="utf-8"))
     assert (found["threshold"], found["left_out"]) == (0.5, ["bm25"])
     rows = {row["source"]: row for row in found["rows"]}
     scanner = Scanner.from_pretrained(tiny_checkpoint)
     scores = scanner.scan("Which otter swims?", TEXT).scores
+    absent = scanner.scan("Who paid?", TEXT).scores
     expected = Bins.of(scores, [True, False, False, False, False]).calibration_error()
     assert rows["a"]["calibration_error"] == pytest.approx(expected, abs=1e-5)
     assert rows["a"]["sentences"] == 15
     assert rows["a"]["hit_rate"]["value"] == float(scores.max() >= 0.5)
-    absent = scanner.scan("Who paid?", TEXT).scores
     assert rows["a"]["false_alarm_rate"]["value"] == float(absent.max() >= 0.5)
     assert rows["a"]["auroc"] == float(scores.max() > absent.max())
     assert (rows["b"]["hit_rate"], rows["b"]["false_alarm_rate"]["questions"]) == (None, 1)
-    for text in (
-        capsys.readouterr().out,
-        (out / "results.md").read_text(encoding="utf-8"),
-        (out / "results.html").read_text(encoding="utf-8"),
-    ):
+    for text in shown_in(told, out):
+        assert "scores are not probabilities: bm25." in text
         assert "false alarms" in text
-        assert re.search(r"scores are not\s+probabilities:\s+bm25\.", text)
         assert "Reliability" in text
-    assert run(half_answerable, "--retrievers", retrievers, "--out", plain) == 0
+    plain = tmp_path / "plain"
+    assert evaluate(half_answerable, *retrievers, "--out", plain).code == 0
     written = [json.loads((folder / "run.json").read_text(encoding="utf-8")) for folder in (out, plain)]
     assert written[0].pop("calibration")
     assert written[0] == written[1]
-    for name in ("differences.json", "results.json"):
-        written = [json.loads((folder / name).read_text(encoding="utf-8")) for folder in (out, plain)]
-        timed = ("seconds", "peak_megabytes")  # which differ from run to run
-        assert [[row for row in rows if row["metric"] not in timed] for rows in written] == [
-            [row for row in written[1] if row["metric"] not in timed]
-        ] * 2  # what is unanswerable is in no metric
+    for name in ("differences.json", "results.json"):  # what is unanswerable is in no metric
+        one, other = (
+            [row for row in rows_of(folder, name) if row["metric"] not in TIMED] for folder in (out, plain)
+        )
+        assert one == other
 
 
 def test_a_calibration_resumes(
-    half_answerable: Path, tmp_path: Path, tiny_checkpoint: Path, capsys: pytest.CaptureFixture[str]
+    evaluate: Run, half_answerable: Path, out: Path, tiny_checkpoint: Path
 ) -> None:
-    out = tmp_path / "out"
-    arguments = [half_answerable, "--retrievers", f"scanner:{tiny_checkpoint}", "--calibration", "--out", out]
-    assert run(*arguments) == 0
-    found = json.loads((out / "calibration.json").read_text(encoding="utf-8"))
+    arguments = (half_answerable, "--retrievers", f"scanner:{tiny_checkpoint}")
+    assert evaluate(*arguments, "--calibration").code == 0
+    found = (out / "calibration.json").read_bytes()
     records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
     assert len(records) == 7
-    for kept in (7, 4, 0):
+    for kept in (7, 4):
         (out / "records.jsonl").write_bytes(b"".join(records[:kept]))
         (out / "calibration.json").unlink()
-        assert run(*arguments) == 0
-        assert json.loads((out / "calibration.json").read_text(encoding="utf-8")) == found
-        assert len((out / "records.jsonl").read_bytes().splitlines()) == 7
-    capsys.readouterr()
-    assert run(*arguments[:3], "--out", out) == 2
-    assert "calibration: " in capsys.readouterr().err
+        assert evaluate(*arguments, "--calibration").code == 0
+        assert (out / "calibration.json").read_bytes() == found
+        assert len(lines_of(out / "records.jsonl")) == 7
+    refused = evaluate(*arguments)
+    assert refused.code == 2
+    assert "calibration: " in refused.err
 
 
-# Rotation
-
-
-@pytest.fixture
-def long_data(tmp_path: Path) -> Path:
-    sentences = [f"On day {number} of the walk an animal crossed the road slowly." for number in range(40)]
-    sentences[17] = "The otter swims across the river while the moon rises slowly."
-    text = " ".join(sentences)
-    start = text.index("The otter")
-    asked = {"qid": "q", "question": "Which otter swims?", "evidence": [[start, start + 9]]}
-    wide = {"qid": "wide", "question": "When?", "evidence": [[0, len(text)]]}
-    lines = [line(f"d{n}", "a", text=text, questions=[asked, wide]) for n in range(3)]
-    path = tmp_path / "long.jsonl"
-    path.write_text("\n".join([*lines, line("d3", "b", text=text, questions=[wide])]), encoding="utf-8")
-    return path
-
-
-def test_rotation(
-    long_data: Path,
-    tmp_path: Path,
-    tiny_checkpoint: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("COLUMNS", "250")  # so that no cell is broken
-    out, scanner = tmp_path / "out", f"scanner:{tiny_checkpoint}"
-    arguments = ["--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk", "--rotate"]
-    assert run(long_data, *arguments, "--out", out) == 0
-    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
+def test_rotation(evaluate: Run, long_data: Path, out: Path, tiny_checkpoint: Path) -> None:
+    scanner = f"scanner:{tiny_checkpoint}"
+    names = ("--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk")
+    told = evaluate(long_data, *names, "--rotate")
+    assert told.code == 0
     for part, tenth in (("first", 1), ("last", 10)):
-        own = [row for row in rows if f", {part} tenth" in row["retriever"]]
-        assert {row["k"] for row in own if row["metric"] == "recall_by_position@10"} == {tenth}
-    names = {row["retriever"] for row in rows if row["metric"] == "recall"}
-    assert names == {f"{name}, {part} tenth" for name in (scanner, "bm25") for part in ("first", "last")}
-    ratio = {
-        (row["source"], row["unit"]): row["value"]
-        for row in rows
-        if row["metric"] == "recall_last_over_first" and row["retriever"] == "bm25"
-    }
-    assert ratio == {
+        places = rows_of(out, metric="recall_by_position@10")
+        assert {row["k"] for row in places if f", {part} tenth" in row["retriever"]} == {tenth}
+    recalls = {row["retriever"] for row in rows_of(out, metric="recall")}
+    assert recalls == {f"{name}, {part} tenth" for name in (scanner, "bm25") for part in ("first", "last")}
+    ratios = rows_of(out, metric="recall_last_over_first", retriever="bm25")
+    assert {(row["source"], row["unit"]): row["value"] for row in ratios} == {
         (source, unit): 1.0 for source in ("a", "macro", "micro") for unit in ("sentence", "chunk")
     }
-    left_out = {row["source"]: row["value"] for row in rows if row["metric"] == "left_out"}
+    left_out = {row["source"]: row["value"] for row in rows_of(out, metric="left_out")}
     assert left_out == {"a": 0.5, "b": 1.0, "micro": pytest.approx(4 / 7)}
-    differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
-    assert [(row["first"], row["second"]) for row in differences[::2]] == [
+    tests = rows_of(out, "differences.json")
+    assert [(row["first"], row["second"]) for row in tests[::2]] == [
         (f"{scanner}, first tenth", f"{scanner}, last tenth"),
         ("bm25, first tenth", "bm25, last tenth"),
         ("bm25, first tenth, chunks", "bm25, last tenth, chunks"),
     ]
-    for text in (
-        capsys.readouterr().out,
-        (out / "results.md").read_text(encoding="utf-8"),
-        (out / "results.html").read_text(encoding="utf-8"),
-    ):
-        cells = " ".join(re.sub(r"<[^>]+>|\|", " ", text).split())
-        assert "a bm25 3 (3) 100.0 100.0 100.0 (100.0 to 100.0)" in cells
+    for text in shown_in(told, out):
+        assert "a bm25 3 (3) 100.0 100.0 100.0 (100.0 to 100.0)" in text
 
 
-def test_a_rotation_resumes_and_is_a_run_of_its_own(
-    long_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert run(long_data, "--retrievers", "bm25", "--rotate", "--out", out) == 0
-    rows = (out / "results.csv").read_text(encoding="utf-8")
-    records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
-    assert len(records) == 6
-    (out / "records.jsonl").write_bytes(b"".join(records[:2]))
-    assert run(long_data, "--retrievers", "bm25", "--rotate", "--out", out) == 0
-    again = (out / "results.csv").read_text(encoding="utf-8")
-    timed = ("seconds", "peak_megabytes")  # which differ from run to run
-    assert [r for r in again.splitlines() if not any(t in r for t in timed)] == [
-        r for r in rows.splitlines() if not any(t in r for t in timed)
-    ]
-    assert run(long_data, "--retrievers", "bm25", "--out", out) == 2
-    assert "rotate: True, now None" in capsys.readouterr().err
-
-
-# Corpora
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    """Documents whose questions name their animal, but not the sentence that answers; one question is of all."""
-    lines = []
-    for number, animal in enumerate(["otter", "heron", "badger", "vole", "newt", "toad"]):
-        text = f"This is about the {animal}. It swims well. Rain fell all day. The end came. " * (1 + number)
-        own = {"qid": "q", "question": f"How does the {animal} swim?", "evidence": [[text.index("It"), 40]]}
-        shared = {"qid": "shared", "question": "What fell?", "evidence": [[45, 49]]}
-        lines.append(line(f"d{number}", "a", title=animal, text=text, questions=[own, shared]))
-    path = tmp_path / "many.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
-
-
-def test_a_corpus(
-    many: Path,
-    tmp_path: Path,
-    tiny_checkpoint: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("COLUMNS", "250")
-    out, scanner = tmp_path / "out", f"scanner:{tiny_checkpoint}"
-    arguments = ["--corpus", "--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk", "--out", out]
-    assert run(many, *arguments, "--first-stage", "bm25,none", "--read-documents", 2) == 0
-    rows = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    read = {
-        (row["retriever"], row["unit"]): row["value"]
-        for row in rows
-        if (row["metric"], row["source"]) == ("documents_read", "a")
-    }
-    assert read == {
+def test_a_corpus(evaluate: Run, many: Path, out: Path, tiny_checkpoint: Path) -> None:
+    scanner = f"scanner:{tiny_checkpoint}"
+    names = ("--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk")
+    told = evaluate(many, "--corpus", *names, "--first-stage", "bm25,none", "--read-documents", 2)
+    assert told.code == 0
+    read = rows_of(out, metric="documents_read", source="a")
+    assert {(row["retriever"], row["unit"]): row["value"] for row in read} == {
         (f"{scanner}, 2 documents by bm25", "sentence"): 2,
         (scanner, "sentence"): 6,
         ("bm25", "sentence"): 6,
         ("bm25", "chunk"): 6,
     }
-    ranks = {
-        (r["retriever"], r["unit"]): r for r in rows if (r["metric"], r["source"]) == ("document_mrr", "a")
-    }
-    assert {row["questions"] for row in ranks.values()} == {6}
-    assert ranks["bm25", "sentence"]["value"] == 1
-    differences = json.loads((out / "differences.json").read_text(encoding="utf-8"))
-    assert [row["metric"] for row in differences] == ["document_mrr", "recall@10"] * 2 + [
+    ranks = rows_of(out, metric="document_mrr", source="a")
+    assert {row["questions"] for row in ranks} == {6}
+    assert rows_of(out, metric="document_mrr", source="a", retriever="bm25", unit="sentence")[0]["value"] == 1
+    assert [row["metric"] for row in rows_of(out, "differences.json")] == [
+        *["document_mrr", "recall@10"] * 2,
         "document_mrr",
         "recall_at_tokens@1000",
     ]
-    for text in (
-        capsys.readouterr().out,
-        (out / "results.md").read_text(encoding="utf-8"),
-        (out / "results.html").read_text(encoding="utf-8"),
-    ):
-        cells = " ".join(re.sub(r"<[^>]+>|\|", " ", text).split())
-        assert re.search(r"a bm25 100\.0 \(100\.0 to 100\.0\) 100\.0 100\.0 100\.0", cells)
-        assert re.search(r"a 6 [\d,]+ 6 6 0", cells)
+    for text in shown_in(told, out):
+        assert "a bm25 100.0 (100.0 to 100.0) 100.0 100.0 100.0" in text
+        assert re.search(r"a 6 [\d,]+ 6 6 0", text)
 
 
-def test_a_corpus_run_resumes_and_another_stage_may_be_added(
-    many: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert run(many, "--corpus", "--retrievers", "bm25", "--out", out) == 0
-    records = (out / "records.jsonl").read_bytes().splitlines(keepends=True)
-    assert len(records) == 6
-    (out / "records.jsonl").write_bytes(b"".join(records[:4]))
-    stages = ["--first-stage", "none,bm25"]
-    assert run(many, "--corpus", "--retrievers", "bm25,hybrid:bm25+bm25", *stages, "--out", out) == 0
-    assert len((out / "records.jsonl").read_bytes().splitlines()) == 12
-    assert run(many, "--among", 3, "--retrievers", "bm25", "--out", out) == 2
-    assert "among: None, now 3" in capsys.readouterr().err
-    assert run(many, "--retrievers", "bm25", "--out", out) == 2
+def test_among_the_hardest(evaluate: Run, many: Path, out: Path) -> None:
+    assert evaluate(many, "--among", 3, "--document-characters", 100, "--max-questions", 4).code == 0
+    read = [(each["documents_read"], each["characters"] <= 100) for each in lines_of(out / "records.jsonl")]
+    assert read == [(3, True)] * 4
 
 
-def test_among_the_hardest(many: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    arguments = ["--retrievers", "bm25", "--document-characters", 100, "--max-questions", 4]
-    assert run(many, "--among", 3, *arguments, "--out", out) == 0
-    records = [json.loads(line) for line in (out / "records.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(record["documents_read"], record["characters"] <= 100) for record in records] == [(3, True)] * 4
+def test_free_cutoffs(evaluate: Run, data: Path, out: Path) -> None:
+    told = evaluate(data, "--cutoffs", "20,2")
+    assert told.code == 0
+    assert {row["k"] for row in rows_of(out, metric="recall")} == {2, 20}
+    assert rows_of(out, metric="map", source="macro")[0]["value"] == 1.0
+    assert rows_of(out, metric="answer_recall_at_words", k=50, source="macro")[0]["value"] == 1.0
+    assert "recall at k (@k), nDCG@20, MRR and MAP" in told.out
+    assert "nDCG@20" in (out / "results.md").read_text()
+    assert "cutoffs" in evaluate(data).err
 
 
-def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run(data, "--retrievers", "bm25", "--max-questions", 1, "--out", out) == 0
-    assert len((out / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 2
-    assert run(data, "--retrievers", "bm25", "--held-out", "a", "--out", tmp_path / "held") == 0
-    lines = (tmp_path / "held" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = {json.loads(line)["doc_id"] for line in lines}
+def test_a_folder_of_beir(evaluate: Run, beir: Path, out: Path) -> None:
+    names = ("--retrievers", "bm25,cascade:bm25>bm25@2")
+    command = (beir, *names, "--aggregation", "sum", "--cutoffs", "1,3")
+    told = evaluate(*command)
+    assert told.code == 0
+    for name, metric, k in (("bm25", "recall", 1), ("cascade:bm25>bm25@2", "ndcg", 3)):
+        assert rows_of(out, retriever=name, metric=metric, k=k, source="macro")[0]["value"] == 1.0
+    assert len(list(out.glob("*.trec"))) == 2
+    assert "3 queries on 3 documents of animals" in told.out.replace("\n", " ")
+    before = (out / "records.jsonl").read_bytes()
+    assert evaluate(*command).code == 0, "it resumes, with nothing left to ask"
+    assert (out / "records.jsonl").read_bytes() == before
+    assert "got --among with a folder in BEIR's layout" in evaluate(beir, "--among", 2).err
+    assert "aggregation is 'median'" in evaluate(beir, "--aggregation", "median").err
+
+
+def test_a_language_model_is_asked_once(evaluate: Run, data: Path, tmp_path: Path, out: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MODEL)
+    names = f"bm25,listwise:bm25>{file}:model@3,hybrid:bm25+setwise:bm25>{file}:model@2"
+    assert evaluate(data, "--retrievers", names).code == 0
+    asked = len(file.with_suffix(".asked").read_text())
+    assert asked == len(lines_of(out / "replies.jsonl"))
+    (out / "records.jsonl").unlink()
+    (out / "run.json").unlink()
+    assert evaluate(data, "--retrievers", names).code == 0
+    assert len(file.with_suffix(".asked").read_text()) == asked, "the replies were kept"
+
+
+def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Path) -> None:
+    assert evaluate(data, "--max-questions", 1).code == 0
+    assert len(lines_of(out / "records.jsonl")) == 2
+    assert evaluate(data, "--held-out", "a", "--out", tmp_path / "held").code == 0
+    kept = {each["doc_id"] for each in lines_of(tmp_path / "held" / "records.jsonl")}
     assert kept == {"d3"} | {doc_id for doc_id in ("d1", "d2") if is_held_out(doc_id)}
     assert kept != {"d1", "d2", "d3"}
 
@@ -399,102 +368,84 @@ def test_sample_and_held_out(data: Path, tmp_path: Path) -> None:
         (["--retrievers", "crossencoder"], "expected crossencoder:MODEL"),
         (["--retrievers", "bm25:x"], "bm25 takes no model name"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),
-        (["--retrievers", "bm25", "--calibration"], "got bm25, whose scores are not probabilities"),
+        (["--calibration"], "got bm25, whose scores are not probabilities"),
         (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),
-        (["--retrievers", "bm25", "--rotate"], "none of 3 questions has all of its evidence within a tenth"),
-        (["--retrievers", "bm25", "--unit", "page"], "expected one of sentence, chunk, passage, document"),
-        (["--retrievers", "bm25", "--corpus"], "source 'b' has 1 document; expected at least 2"),
-        (["--retrievers", "bm25", "--among", "1"], "--among"),
-        (["--retrievers", "bm25", "--among", "3"], "source 'a' has 2 documents; expected at least 3"),
-        (["--retrievers", "bm25", "--corpus", "--rotate"], "got --corpus and --rotate; expected one of them"),
-        (["--retrievers", "bm25", "--among", "2", "--calibration"], "got --corpus and --calibration"),
-        (["--retrievers", "bm25", "--first-stage", "bm25"], "got --first-stage without --corpus"),
-        (
-            ["--retrievers", "bm25", "--document-characters", "9"],
-            "got --document-characters without --corpus",
-        ),
+        (["--rotate"], "none of 3 questions has all of its evidence within a tenth"),
+        (["--unit", "page"], "expected one of sentence, chunk, passage, document"),
+        (["--corpus"], "source 'b' has 1 document; expected at least 2"),
+        (["--among", "1"], "--among"),
+        (["--among", "3"], "source 'a' has 2 documents; expected at least 3"),
+        (["--corpus", "--rotate"], "got --corpus and --rotate; expected one of them"),
+        (["--among", "2", "--calibration"], "got --corpus and --calibration"),
+        (["--first-stage", "bm25"], "got --first-stage without --corpus"),
+        (["--document-characters", "9"], "got --document-characters without --corpus"),
+        (["--aggregation", "sum"], "got --aggregation without --corpus"),
+        (["--cutoffs", "5,many"], "--cutoffs: got '5,many'; expected whole numbers"),
         (["--corpus", "--first-stage", "elastic"], "retriever 'elastic' does not exist"),
         (["--corpus", "--first-stage", "bm25,bm25"], "a name twice"),
         (["--corpus", "--first-stage", "scanner"], "expected a retriever that ranks chunks"),
     ],
 )
-def test_bad_arguments(
-    data: Path, tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert run(data, "--out", out, *arguments) == 2
-    assert message in capsys.readouterr().err
-    assert not (out / "results.json").exists()
+def test_bad_arguments(evaluate: Run, data: Path, out: Path, arguments: list[str], message: str) -> None:
+    refused = evaluate(data, *arguments)
+    assert refused.code == 2
+    assert message in refused.err
     assert not out.exists()  # nothing half made
 
 
-def test_bad_lines(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_lines(evaluate: Run, data: Path, out: Path) -> None:
+    outside = line("d4", "a", questions=[{"qid": "q", "question": "?", "evidence": [[0, 999]]}])
     with data.open("a", encoding="utf-8") as file:
-        file.write(
-            "{broken\n" + line("d4", "a", questions=[{"qid": "q", "question": "?", "evidence": [[0, 999]]}])
-        )
-    assert run(data, "--retrievers", "bm25", "--out", tmp_path / "out") == 2
-    assert "data.jsonl, line 4" in capsys.readouterr().err
-    assert run(data, "--retrievers", "bm25", "--skip-bad", "--out", tmp_path / "out") == 0
-    errors = capsys.readouterr().err
-    assert "line 4" in errors
-    assert "line 5, question q" in errors
-    assert "Lines left out: 2" in (tmp_path / "out" / "results.html").read_text(encoding="utf-8")
+        file.write("{broken\n" + json.dumps(outside))
+    refused = evaluate(data)
+    assert refused.code == 2
+    assert "data.jsonl, line 4" in refused.err
+    told = evaluate(data, "--skip-bad")
+    assert told.code == 0
+    assert "line 4" in told.err
+    assert "line 5, question q" in told.err
+    assert "Lines left out: 2" in (out / "results.html").read_text(encoding="utf-8")
 
 
-def test_other_arguments_in_the_same_folder(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(data, "--retrievers", "bm25", "--out", tmp_path / "out") == 0
-    assert run(data, "--retrievers", "bm25", "--seed", 1, "--out", tmp_path / "out") == 2
-    assert "seed: 0, now 1" in capsys.readouterr().err
+def test_no_questions(evaluate: Run, tmp_path: Path) -> None:
+    path, missing = written(tmp_path / "empty.jsonl", [line("d", "a", questions=[])]), tmp_path / "no.jsonl"
+    for data, message in (
+        (path, "no answerable question with evidence"),
+        (missing, f"{missing}: no such file; expected a file of questions, .jsonl"),
+        (tmp_path, f"{tmp_path}: a folder; expected a file of questions"),
+    ):
+        refused = evaluate(data)
+        assert refused.code == 2
+        assert message in refused.err
 
 
-def test_no_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "empty.jsonl"
-    path.write_text(line("d", "a", questions=[]), encoding="utf-8")
-    assert run(path, "--retrievers", "bm25", "--out", tmp_path / "out") == 2
-    assert "no answerable question with evidence" in capsys.readouterr().err
-    assert run(tmp_path / "missing.jsonl", "--retrievers", "bm25", "--out", tmp_path / "out") == 2
-    said = capsys.readouterr().err
-    assert f"{tmp_path / 'missing.jsonl'}: no such file; expected a file of questions, .jsonl" in said
-    assert "check the path; docs/evaluation.md shows the format" in said
-    assert run(tmp_path, "--retrievers", "bm25", "--out", tmp_path / "out") == 2
-    assert f"{tmp_path}: a folder; expected a file of questions" in capsys.readouterr().err
-
-
-def test_the_committed_questions(tmp_path: Path) -> None:
+def test_the_committed_questions(evaluate: Run, out: Path) -> None:
     questions = Path(__file__).resolve().parents[3] / "examples" / "data" / "questions.jsonl"
-    assert run(questions, "--retrievers", "bm25", "--unit", "sentence,chunk", "--out", tmp_path / "out") == 0
-    rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
-    assert {row["questions"] for row in rows if row["metric"] == "recall"} == {14}
+    assert evaluate(questions, "--unit", "sentence,chunk").code == 0
+    assert {row["questions"] for row in rows_of(out, metric="recall")} == {14}
 
 
 # What identifies a run
 
 
-def test_questions_whose_ids_repeat_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data, out = tmp_path / "same.jsonl", tmp_path / "out"
-    texts = [f"{TEXT} Page {number}." for number in range(10)]
-    data.write_text("\n".join(line("d", "a", text=text) for text in texts), encoding="utf-8")
-    assert run(data, "--retrievers", "bm25", "--out", out) == 2
-    message = capsys.readouterr().err
-    assert f"{data}, line 2: got question 'd-q' of document 'd' of source 'a' again" in message
-    assert f"first in {data}, line 1;" in message
+def test_questions_whose_ids_repeat_are_refused(evaluate: Run, tmp_path: Path, out: Path) -> None:
+    data = written(tmp_path / "same.jsonl", [line("d", "a", text=f"{TEXT} Page {n}.") for n in range(10)])
+    refused = evaluate(data)
+    assert refused.code == 2
+    assert f"{data}, line 2: got question 'd-q' of document 'd' of source 'a' again" in refused.err
+    assert f"first in {data}, line 1;" in refused.err
     assert not out.exists()
-    assert run(data, "--retrievers", "bm25", "--skip-bad", "--out", out) == 0
+    assert evaluate(data, "--skip-bad").code == 0
     assert "Lines left out: 9" in (out / "results.html").read_text(encoding="utf-8")
 
 
-def test_ids_may_repeat_in_another_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [tmp_path / f"{name}.jsonl" for name in ("one", "two", "three")]
-    for path, source in zip(paths, "aba", strict=True):
-        path.write_text(line("d", source), encoding="utf-8")
-    out = tmp_path / "out"
-    assert run(*paths[:2], "--retrievers", "bm25", "--out", out) == 0
-    assert len((out / "records.jsonl").read_bytes().splitlines()) == 2
-    assert run(*paths, "--retrievers", "bm25", "--out", tmp_path / "other") == 2
-    assert f"{paths[2]}, line 1: got question 'd-q'" in capsys.readouterr().err
+def test_ids_may_repeat_in_another_source(evaluate: Run, tmp_path: Path, out: Path) -> None:
+    paths = [written(tmp_path / f"{n}.jsonl", [line("d", source)]) for n, source in enumerate("aba")]
+    assert evaluate(*paths[:2]).code == 0
+    assert len(lines_of(out / "records.jsonl")) == 2
+    refused = evaluate(*paths, "--out", tmp_path / "other")
+    assert refused.code == 2
+    assert f"{paths[2]}, line 1: got question 'd-q'" in refused.err
 
 
 KINDS_OF_RUN: dict[str, list[object]] = {
@@ -504,6 +455,7 @@ KINDS_OF_RUN: dict[str, list[object]] = {
     "corpus": ["--corpus"],
     "among": ["--among", 2],
 }
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS_OF_RUN)
 
 
 def interrupted(out: Path) -> bytes:
@@ -516,125 +468,123 @@ def interrupted(out: Path) -> bytes:
 
 
 @pytest.fixture
-def ask(many: Path, long_data: Path, tiny_checkpoint: Path, tmp_path: Path) -> Callable[..., int]:
-    """Makes a run of a kind, in the folder "out", by default with the checkpoint in the folder "checkpoint"."""
-    folder = shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint")
+def folder(tiny_checkpoint: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint"))
 
-    def ask(kind: str, retrievers: str = f"scanner:{folder}") -> int:
+
+@pytest.fixture
+def ask(evaluate: Run, many: Path, long_data: Path, folder: Path) -> Callable[..., Output]:
+    """Makes a run of a kind, by default with the checkpoint in ``folder``."""
+
+    def ask(kind: str, retrievers: str = f"scanner:{folder}") -> Output:
         data = long_data if kind == "rotate" else many
-        return run(data, *KINDS_OF_RUN[kind], "--retrievers", retrievers, "--out", tmp_path / "out")
+        return evaluate(data, *KINDS_OF_RUN[kind], "--retrievers", retrievers)
 
     return ask
 
 
-@pytest.mark.parametrize("kind", KINDS_OF_RUN)
-@pytest.mark.parametrize("key", ["text", "title"])
+@EVERY_KIND
+def test_what_is_left_of_a_run_is_asked_and_another_kind_is_refused(
+    kind: str, ask: Callable[..., Output], out: Path, folder: Path
+) -> None:
+    name = f"scanner:{folder}" if kind == "calibration" else "bm25"
+    assert ask(kind, name).code == 0
+    rows = [row for row in rows_of(out) if row["metric"] not in TIMED]
+    number, before = len(lines_of(out / "records.jsonl")), interrupted(out)
+    assert ask(kind, name).code == 0
+    assert [row for row in rows_of(out) if row["metric"] not in TIMED] == rows
+    assert (out / "records.jsonl").read_bytes().startswith(before)
+    assert len(lines_of(out / "records.jsonl")) == number
+    assert ask(kind, f"{name},hybrid:bm25+bm25" if kind != "calibration" else name).code == 0  # one more
+    refused = ask("corpus" if kind == "plain" else "plain", name)
+    assert refused.code == 2
+    assert "give the same again, or another --out" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [*((kind, "text") for kind in KINDS_OF_RUN), ("plain", "title"), ("corpus", "title")]
+)
 def test_changed_documents_are_refused(
-    kind: str,
-    key: str,
-    ask: Callable[..., int],
-    many: Path,
-    long_data: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    kind: str, key: str, ask: Callable[..., Output], many: Path, long_data: Path, folder: Path, out: Path
 ) -> None:
-    name = f"scanner:{tmp_path / 'checkpoint'}" if kind == "calibration" else "bm25"
-    assert ask(kind, name) == 0
-    before = interrupted(tmp_path / "out")
+    name = f"scanner:{folder}" if kind == "calibration" else "bm25"
+    assert ask(kind, name).code == 0
+    before = interrupted(out)
     data = long_data if kind == "rotate" else many
-    changed = [json.loads(one) for one in data.read_text(encoding="utf-8").splitlines()]
-    for one in changed:
-        one[key] = one.get(key, "") + " Snow."
-    data.write_text("".join(json.dumps(one) + "\n" for one in changed), encoding="utf-8")
-    assert ask(kind, name) == 2
-    message = capsys.readouterr().err
-    assert "questions: " in message
-    assert "give the same again, or another --out" in message
-    assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
+    written(data, [each | {key: each.get(key, "") + " Snow."} for each in lines_of(data)])
+    refused = ask(kind, name)
+    assert refused.code == 2
+    assert "questions: " in refused.err
+    assert "give the same again, or another --out" in refused.err
+    assert (out / "records.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", KINDS_OF_RUN)
+@pytest.mark.parametrize("kind", ["plain", "rotate", "corpus"])
 def test_a_checkpoint_replaced_in_place_is_refused(
-    kind: str, ask: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, ask: Callable[..., Output], folder: Path, out: Path
 ) -> None:
-    assert ask(kind) == 0
-    before = interrupted(tmp_path / "out")
+    assert ask(kind).code == 0
+    before = interrupted(out)
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        path = tmp_path / "checkpoint" / name
+        path = folder / name
         content = path.read_bytes()
         # white space after JSON, and another last bit of a weight: both are loaded without a complaint
-        other = content + b" " if path.suffix == ".json" else content[:-1] + bytes([content[-1] ^ 1])
-        path.write_bytes(other)
-        assert ask(kind) == 2
-        message = capsys.readouterr().err
-        assert f"retrievers: scanner:{path.parent}: files: checkpoint/{name}: " in message
-        assert "give the same again, or another --out" in message
-        assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
+        path.write_bytes(
+            content + b" " if path.suffix == ".json" else content[:-1] + bytes([content[-1] ^ 1])
+        )
+        refused = ask(kind)
+        assert refused.code == 2
+        assert f"retrievers: scanner:{folder}: files: checkpoint/{name}: " in refused.err
+        assert (out / "records.jsonl").read_bytes() == before
         path.write_bytes(content)
-    assert ask(kind) == 0
-    assert (tmp_path / "out" / "records.jsonl").read_bytes().startswith(before)
+    assert ask(kind).code == 0
+    assert (out / "records.jsonl").read_bytes().startswith(before)
 
 
-def test_a_changed_retriever_is_told_though_others_ran_between(
-    ask: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_changed_retriever_is_noticed_though_others_ran_between(
+    ask: Callable[..., Output], folder: Path
 ) -> None:
-    assert ask("plain") == 0
-    config = tmp_path / "checkpoint" / "config.json"
+    assert ask("plain").code == 0
+    config = folder / "config.json"
     config.write_bytes(config.read_bytes() + b" ")
-    assert ask("plain", "bm25") == 0  # which has no model
-    capsys.readouterr()
-    assert ask("plain") == 2
-    assert "checkpoint/config.json" in capsys.readouterr().err
+    assert ask("plain", "bm25").code == 0  # which has no model
+    refused = ask("plain")
+    assert refused.code == 2
+    assert "checkpoint/config.json" in refused.err
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, "records.jsonl: got records without run.json"),
-        ("", "run.json: expected the JSON object"),
         ('{"seed": ', "run.json: expected the JSON object"),
         ('{"seed": 0, "questions": "0", "version": "0.1"}', "got results of another version"),
     ],
 )
-@pytest.mark.parametrize("kind", ["plain", "rotate", "corpus"])
 def test_records_without_what_they_were_measured_on_are_refused(
-    kind: str,
-    content: str | None,
-    message: str,
-    ask: Callable[..., int],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    content: str | None, message: str, evaluate: Run, data: Path, out: Path
 ) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
+    assert evaluate(data).code == 0
+    before = interrupted(out)
+    (out / "run.json").unlink()
     if content is not None:
         (out / "run.json").write_text(content, encoding="utf-8")
-    assert ask(kind, "bm25") == 0  # no record depends on it
-    before = interrupted(out)
-    if content is None:
-        (out / "run.json").unlink()
-    else:
-        (out / "run.json").write_text(content, encoding="utf-8")
-    capsys.readouterr()
-    assert ask(kind, "bm25") == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert "give another --out, or delete the folder" in told
+    refused = evaluate(data)
+    assert refused.code == 2
+    assert message in refused.err
+    assert "give another --out, or delete the folder" in refused.err
     assert (out / "records.jsonl").read_bytes() == before
 
 
-def test_a_damaged_record_is_told_by_its_line(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert run(data, "--retrievers", "bm25", "--out", out) == 0
+def test_a_damaged_record_is_told_by_its_line(evaluate: Run, data: Path, out: Path) -> None:
+    assert evaluate(data).code == 0
     path = out / "records.jsonl"
     first, second, third = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + second.replace(b'"qid"', b'"quid"') + third)
-    assert run(data, "--retrievers", "bm25", "--out", out) == 2
-    message = capsys.readouterr().err
-    assert f"{path}, line 2: expected the record of a question, got the unknown key 'quid'" in message
-    assert "delete this line" in message
+    refused = evaluate(data)
+    assert refused.code == 2
+    assert f"{path}, line 2: expected the record of a question, got the unknown key 'quid'" in refused.err
+    assert "delete this line" in refused.err
     path.write_bytes(first + third)
-    assert run(data, "--retrievers", "bm25", "--out", out) == 0
-    assert len(path.read_bytes().splitlines()) == 3
+    assert evaluate(data).code == 0
+    assert len(lines_of(path)) == 3

@@ -16,30 +16,12 @@ from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.comparison import MOST_PICKS, MOST_RETRIEVERS, check_evidence_spans
 from spscanner_rag.apps.compare.layout import KEPT, LONGEST, Breaks, lay_out
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.scanner import Scanner
 from spscanner_rag.text.units import Unit
+from tests.apps.compare.fakes import Prefers, words
 
 TEXT = "One is here. Two is there. Three is gone. Four came back. Five stayed. Six left."
 STARTS = [0, 13, 27, 42, 58, 71]
-
-
-class Prefers:
-    """Scores the units that begin at given offsets, the first of them best."""
-
-    def __init__(self, starts: Sequence[int], unit: str = "sentence") -> None:
-        self.starts, self.unit = list(starts), unit
-
-    def segment(self, text: str) -> list[Unit]:
-        return segmenter_of(self.unit).segment(text)  # type: ignore[arg-type]
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        order = {start: -float(place) for place, start in enumerate(self.starts)}
-        return np.array([order.get(unit.start, -99.0) for unit in units], np.float32)
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def test_picks_are_ranked_and_their_spans_are_the_document_s() -> None:

@@ -1,46 +1,18 @@
 """The comparison page: everything of a document is text in it, and every highlight is a pick."""
 
 import re
-from collections.abc import Sequence
 from html.parser import HTMLParser
 from xml.etree.ElementTree import Element
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.page import render_comparisons
-from spscanner_rag.baselines.units import segmenter_of
 from spscanner_rag.text.escaping import one_line, visible
-from spscanner_rag.text.units import Unit
+from tests.apps.compare.fakes import InOrder, Seeded, words
 from tests.apps.pages.checked_page import HOSTILE, WORDS, CheckedPage, check_page, text_of
-
-
-class Seeded:
-    """Scores that follow from a seed."""
-
-    def __init__(self, seed: int, unit: str = "sentence") -> None:
-        self.seed, self.unit = seed, unit
-
-    def segment(self, text: str) -> list[Unit]:
-        return segmenter_of(self.unit).segment(text)  # type: ignore[arg-type]
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return np.random.default_rng(self.seed).normal(size=len(units)).astype(np.float32)
-
-
-class InOrder(Seeded):
-    """The first unit is the best."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return -np.arange(len(units), dtype=np.float32)
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def comparison_of(text: str, *, top_k: int = 3, **options: object) -> Comparison:
@@ -108,7 +80,7 @@ def test_a_long_document_is_shown_and_elided_without_a_character_lost(ending: st
 
 def test_evidence_is_green_where_it_was_found_and_red_where_not() -> None:
     text = "One is here. Two is there. Three is gone. Four came back."
-    scorers = {"a": InOrder(0), "b": InOrder(0, "document")}
+    scorers = {"a": InOrder(), "b": InOrder("document")}
     page = check_page(compare("Who?", text, scorers, top_k=1, evidence=[(4, 19)], count_tokens=words).page)
     cells = list(page.all("div", "cell"))
     shown = [{each.attrib["class"]: text_of(each) for each in cell.iter("span")} for cell in cells]

@@ -2,44 +2,21 @@
 
 import io
 import re
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
 
 from spscanner_rag.apps.compare import Comparison, compare
 from spscanner_rag.apps.compare.terminal import LONGEST, render_text, retriever_progress
-from spscanner_rag.text.units import Unit
-
-HOSTILE = (
-    "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
-    " \u202etfel \ud800."
-)
-
-
-class Backwards:
-    """The last unit is the best."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return np.arange(len(units), dtype=np.float32)
-
-
-class Forwards:
-    """The first unit is the best."""
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        return -np.arange(len(units), dtype=np.float32)
+from tests.apps.compare.fakes import Backwards, InOrder, words
 
 
 def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a.txt") -> Comparison:
-    scorers = {name: Forwards(), "last": Backwards()}
+    scorers = {name: InOrder(), "last": Backwards()}
     return compare(
         "Who?",
         text,
         scorers,
         top_k=top_k,
         evidence=[(0, 3)],
-        count_tokens=lambda text: len(text.split()),
+        count_tokens=words,
         path=path,
     )
 
@@ -63,7 +40,7 @@ def test_a_pipe_gets_a_table_of_fixed_width() -> None:
 
 def test_unequal_numbers_of_picks_and_long_ones() -> None:
     text = "One is here. " + "Many words are in this one, " * 40 + "and it ends."
-    comparison = compare("Who?", text, {"a": Forwards(), "b": Backwards()}, top_k=[1, 2], count_tokens=len)
+    comparison = compare("Who?", text, {"a": InOrder(), "b": Backwards()}, top_k=[1, 2], count_tokens=len)
     shown = render_text([comparison], io.StringIO())
     longest = max(comparison.retrievals[1].picks, key=lambda pick: pick.end - pick.start)
     assert longest.end - longest.start > LONGEST
@@ -77,17 +54,6 @@ def test_a_terminal_gets_colours_and_its_own_width(terminal: io.StringIO) -> Non
     assert "\x1b[" in shown
     plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
     assert max(map(len, plain.splitlines())) <= 60
-
-
-def test_a_document_and_a_name_stay_text(terminal: io.StringIO) -> None:
-    comparison = comparison_of(f"Big {HOSTILE} Small {HOSTILE}", top_k=9, name=HOSTILE, path=HOSTILE)
-    for stream in (terminal, io.StringIO()):
-        shown = render_text([comparison, comparison], stream)
-        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)  # rich's own colours
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", plain)
-        joined = re.sub(r"[\s│]", "", plain)
-        for part in ("[bold]loud[/bold]", ":smile:", r"\x1b]8;;http://x.example\x07here"):
-            assert part in joined or stream is terminal
 
 
 def test_any_output_can_hold_it() -> None:

@@ -2,8 +2,10 @@
 
 import csv
 import io
+import json
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,14 +14,16 @@ import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.train import TrainingView
+from spscanner_rag.apps.compare import compared_list
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.report import render_report
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.output import json_text
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
@@ -77,6 +81,14 @@ def check_plain(text: str, name: str) -> None:
         assert not re.search(r"^(two|## three|\| four)", text, re.MULTILINE)
 
 
+def check_cells(cells: Iterable[str]) -> None:
+    """Cells that no spreadsheet computes."""
+    for cell in cells:
+        assert not INVISIBLE.search(cell)
+        assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+        assert "\n" not in cell
+
+
 def check_markdown(text: str, name: str) -> None:
     check_plain(text, name)
     assert "<img" not in text
@@ -97,10 +109,7 @@ def test_files_of_an_evaluation(name: str, tmp_path: Path) -> None:
         assert (tmp_path / file).read_bytes().isascii()
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            for cell in (row["source"], row["split"], row["retriever"]):
-                assert not INVISIBLE.search(cell)
-                assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-                assert "\n" not in cell
+            check_cells((row["source"], row["split"], row["retriever"]))
             float(row["value"])
 
 
@@ -183,8 +192,25 @@ def test_pages(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_terminals(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    check_plain(render_documents([scanned(name)], 1, io.StringIO()), name)
-    check_plain(render_text([compared(name)], io.StringIO()), name)
+def test_terminals(name: str, terminal: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
+    for stream in (io.StringIO(), terminal):
+        for shown in (render_documents([scanned(name)], 1, stream), render_text([compared(name)], stream)):
+            check_plain(re.sub(r"\x1b\[[\d;]*m", "", shown), "" if stream is terminal else name)
     print_facts("Facts", [(name, name)], sys.stdout)
-    check_plain(capsys.readouterr().out, name)
+    shown = capsys.readouterr().out
+    check_plain(shown, name)
+    assert len(shown.splitlines()) == 2
+    if "[/bold]" in name:
+        assert shown.count(name) == 2
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_lists(name: str) -> None:
+    for markdown in (to_markdown(name, [scanned(name)]), compared_list.to_markdown([compared(name)])):
+        check_markdown(markdown, name)
+    for content in (to_csv([scanned(name)]), compared_list.to_csv([compared(name)])):
+        for row in csv.DictReader(io.StringIO(content)):
+            check_cells((row["path"], row["text"]))
+    for data in (described(name, name, [scanned(name)]), compared_list.described([compared(name)])):
+        assert json_text(data).isascii()
+        assert json.loads(json_text(data))["query"] == name

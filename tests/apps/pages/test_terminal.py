@@ -7,14 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from spscanner_rag.apps.pages.scanned_document import ScannedDocument
-from spscanner_rag.apps.pages.terminal import print_facts, render_documents, scan_progress
+from spscanner_rag.apps.pages.terminal import render_documents, scan_progress
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.results import ScanResult
-
-HOSTILE = (
-    "[bold]loud[/bold] [/INST] :smile: \x1b]8;;http://x.example\x07here\x1b]8;;\x07 \x9b31m \x08\r"
-    " \u202etfel \ud800."
-)
 
 
 def view(
@@ -105,22 +100,6 @@ def test_a_terminal_gets_dimmed_neighbours_and_wrapped_lines(terminal: io.String
     assert all(line.startswith("     ") for line in rest)
 
 
-def test_a_document_stays_text_in_a_terminal(terminal: io.StringIO) -> None:
-    scanned = view(f"{HOSTILE} |{HOSTILE}", path=HOSTILE)
-    shown = render_documents([scanned], 1, terminal)
-    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)  # rich's own colours
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", plain)
-    joined = "".join(plain.split())
-    for part in (
-        "[bold]loud[/bold]",
-        "[/INST]",
-        ":smile:",
-        r"\x1b]8;;http://x.example\x07here",
-        r"\u202etfel",
-    ):
-        assert joined.count(part.replace(" ", "")) == 3, part
-
-
 def test_any_output_can_hold_it() -> None:
     class Ascii(io.StringIO):
         encoding = "ascii"
@@ -128,12 +107,6 @@ def test_any_output_can_hold_it() -> None:
     shown = render_documents([view("Café 東京 naïve. |Ωμέγα.", path="é\udcff.txt")], 1, Ascii())
     shown.encode("ascii")
     assert "Caf\\xe9 \\u6771\\u4eac na\\xefve." in shown
-
-
-def test_facts_are_text_too() -> None:
-    stream = io.StringIO()
-    print_facts("Title", [("[red]name", "[bold]value\x1b[0m"), ("b", "two\nlines")], stream)
-    assert stream.getvalue() == "Title\n  [red]name  [bold]value\\x1b[0m\n  b          two lines\n"
 
 
 def test_progress_is_shown_and_escapes_names(terminal: io.StringIO) -> None:
