@@ -210,7 +210,7 @@ def test_a_retriever_that_fails_leaves_nothing(
     def broken(*arguments: Any) -> None:
         raise ValueError("the embedder returned NaN for the text 'x'")
 
-    monkeypatch.setattr(BM25, "score_units", broken)
+    monkeypatch.setattr(BM25, "raw_scores", broken)
     code, out, err = compare(document, "--out", tmp_path / "out.html")
     assert (code, out, err) == (2, "", "spscanner: the embedder returned NaN for the text 'x'\n")
     assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
