@@ -69,74 +69,36 @@ class Answer(Reply):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision of the judge.
+    """The decision of the judge."""
 
-    Attributes
-    ----------
-    correct
-        True if any reply says YES, False if all say NO; None if neither, as a reply is missing or unreadable.
-    replies
-        The judge's replies, one for each reference; None for a missing one.
-    unparsable
-        Number of replies without a clear decision.
-    errors
-        Why replies are missing.
-    """
-
-    correct: bool | None
-    replies: tuple[str | None, ...]
-    unparsable: int = 0
-    errors: tuple[str, ...] = ()
+    correct: (
+        bool | None
+    )  # True if any reply says YES, False if all say NO; None if one is missing or unreadable
+    replies: tuple[str | None, ...]  # one for each reference; None for a missing one
+    unparsable: int = 0  # replies without a clear decision
+    errors: tuple[str, ...] = ()  # of the missing replies
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerScore:
-    """The scores of one question.
-
-    Attributes
-    ----------
-    qid : str
-        Id of the question.
-    answer : str or None
-        The answer; None if the model failed, for a single window of several too. Then all scores are None.
-    error : str or None
-        Why the model failed.
-    marked : bool
-        False if the reply did not mark its answer as asked, so that all of it is the answer.
-    token_f1 : float or None
-        0 to 1; None for a multiple-choice question.
-    exact_match : float or None
-        0 or 1; for a multiple-choice question, whether the right option was picked.
-    correct : bool or None
-        The judge's decision; None without a judge, or if its reply is missing or unreadable.
-    verdict : Verdict or None
-        The judge's replies; None if it was not asked.
-    """
+    """The scores of one question; all are None if the model failed, be it for a single window of several."""
 
     qid: str
-    answer: str | None
-    error: str | None
-    marked: bool
-    token_f1: float | None
-    exact_match: float | None
-    correct: bool | None
-    verdict: Verdict | None
+    answer: str | None  # None if the model failed
+    error: str | None  # why it failed
+    marked: bool  # False if the reply did not mark its answer as asked, so that all of it is the answer
+    token_f1: float | None  # 0 to 1; None for a multiple-choice question
+    exact_match: float | None  # 0 or 1; for a multiple-choice question, 1 if the right option was picked
+    correct: bool | None  # the judge's decision; None without one
+    verdict: Verdict | None  # None if the judge was not asked
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuality:
-    """The scores of many questions; failures are counted, and no mean includes them.
+    """The scores of many questions; failures are counted, and no mean includes them."""
 
-    Attributes
-    ----------
-    scores : tuple of AnswerScore
-        In the order of the tasks.
-    without_reference : int
-        Questions that were left out because they have no reference answer.
-    """
-
-    scores: tuple[AnswerScore, ...]
-    without_reference: int = 0
+    scores: tuple[AnswerScore, ...]  # in the order of the tasks
+    without_reference: int = 0  # questions that were left out because they have no reference answer
 
     @property
     def accuracy(self) -> float | None:

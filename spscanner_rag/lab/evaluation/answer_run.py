@@ -52,20 +52,10 @@ class ScoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
-    """The answers from one source, and what they took.
+    """The answers from one source, and the prompts and tokens of the model and of the judge."""
 
-    Attributes
-    ----------
-    label
-        Of the source.
-    answers
-        In the order of the questions.
-    answering, judging
-        Prompts and tokens of the model that answered and of the judge.
-    """
-
-    label: str
-    answers: tuple[ScoredAnswer, ...]
+    label: str  # of the source
+    answers: tuple[ScoredAnswer, ...]  # in the order of the questions
     answering: Asked
     judging: Asked
 

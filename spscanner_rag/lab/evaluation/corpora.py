@@ -109,29 +109,14 @@ class CorpusUnits:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents of a source, and the questions asked of them.
-
-    Attributes
-    ----------
-    source
-    documents
-        Sorted by their ids. The order decides between documents of equal score.
-    asked
-        Questions with their right document, one of ``documents``.
-    repeated
-        Number of questions left out because another document has a question of the same words.
-    cut_off
-        Number of questions left out because their evidence is not in the part of the document that is read.
-    sentences
-        The sentences of documents that are cut already, by number.
-    """
+    """Documents of a source, and the questions asked of them."""
 
     source: str
-    documents: Sequence[Document]
-    asked: Sequence[Asked] = ()
-    repeated: int = 0
-    cut_off: int = 0
-    sentences: Mapping[int, Sequence[Unit]] = field(default_factory=dict)
+    documents: Sequence[Document]  # their order decides between documents of equal score
+    asked: Sequence[Asked] = ()  # with their right document
+    repeated: int = 0  # questions left out because another document has a question of the same words
+    cut_off: int = 0  # questions left out because their evidence is not in the part that is read
+    sentences: Mapping[int, Sequence[Unit]] = field(default_factory=dict)  # of documents that are cut already
     _kept: dict[str, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
 
     def units(self, unit: str) -> CorpusUnits:
@@ -167,27 +152,11 @@ def corpora_of(
 
     A question is asked if no other document of its source has a question of the same words, answerable or not:
     "Who signed the contract?" asked of every contract has no right document. Letter case and white space make no
-    difference.
+    difference. The sample (`sample_questions`) is drawn from these; longer documents are `shortened` to
+    ``characters``. Sources are in alphabetical order, without those that have no question to ask.
 
-    Parameters
-    ----------
-    documents : sequence of Document
-    per_source, seed
-        See `sample_questions`; the sample is drawn from the questions that can be asked.
-    least : int, default 2
-        The least number of documents of a source.
-    characters : int, optional
-        Cut longer documents to this many characters; see `shortened`.
-
-    Returns
-    -------
-    list of Corpus
-        Sources in alphabetical order; those without a question to ask are left out.
-
-    Raises
-    ------
-    ValueError
-        If a source has fewer documents than ``least`` or two of the same id, or no source has a question to ask.
+    Raises ``ValueError`` if a source has fewer documents than ``least`` or two of the same id, or no source has a
+    question to ask.
     """
     sources: dict[str, dict[str, Document]] = {}
     for document in documents:
@@ -244,24 +213,10 @@ def _answerable(documents: Sequence[Document]) -> int:
 
 
 def shortened(document: Document, characters: int) -> Document:
-    """Return the stretch of whole sentences of a document that holds the evidence of the most questions.
+    """Return the first stretch of whole sentences that holds the evidence of the most questions.
 
-    Parameters
-    ----------
-    document : Document
-    characters : int
-        The most characters of the stretch, at least 1. A sentence that is longer is a stretch of its own.
-
-    Returns
-    -------
-    Document
-        The document itself if it is short enough. Else the first such stretch, with the questions whose evidence
-        lies within it, at its new place; the other questions are left out.
-
-    Raises
-    ------
-    ValueError
-        If ``characters`` is below 1.
+    It has at most ``characters``, at least 1, or is a single longer sentence. It keeps the questions whose
+    evidence lies within it, at its new place. A document that is short enough is returned itself.
     """
     if characters < 1:
         raise ValueError(f"got documents of {characters} characters; expected at least 1")
@@ -294,21 +249,15 @@ def _stretch(sentences: Spans, questions: Sequence[Question], characters: int) -
 class Reading:
     """How the documents of a corpus that are read for a question are chosen.
 
-    Attributes
-    ----------
-    among
-        Ask the right document and the hardest others, this many together; None for the whole corpus.
-    first_stage
-        What ranks the documents: None to read all of them, "bm25" for the index of the framework retrievers
-        (BM25 of sentences and their surroundings), or a retriever, by its best chunk of each document, as in a
-        vector store that finds chunks.
-    documents
-        The most documents that are read after a first stage.
+    The first stage is None to read all of them, "bm25" for the index of the framework retrievers (sentences and
+    their surroundings), or a retriever, by its best chunk of each document, as in a vector store.
     """
 
-    among: int | None = None
+    among: int | None = (
+        None  # the right document and the hardest others, this many; None for the whole corpus
+    )
     first_stage: Scorer | str | None = None
-    documents: int = 10
+    documents: int = 10  # that are read after a first stage, at most
 
     def asked_of(self, corpus: Corpus, query: str, right: int) -> Sequence[int]:
         """The numbers of the documents that a question is asked of, in the order of the corpus.

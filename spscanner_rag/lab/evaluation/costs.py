@@ -183,16 +183,9 @@ def flops_per_unit(config: Mamba2Config) -> Flops:
 
 
 def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of a scan: the backbone for every token, and the relevance head for every unit.
+    """Operations of a scan: the backbone for every token, and the relevance head for every unit with a logit.
 
-    Parameters
-    ----------
-    config : Mamba2Config
-    tokens : int
-        Number of tokens that the model reads, including every repetition of the question and padding.
-    units : int
-        Number of units that get a logit.
-    chunk_tokens : int, default 64
+    ``tokens`` is what the model reads, including every repetition of the question and padding.
     """
     return flops_per_token(config, chunk_tokens) * tokens + flops_per_unit(config) * units
 

@@ -48,26 +48,13 @@ _NAME = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class JudgedCorpus:
-    """Documents, and queries with the grades of documents.
-
-    Attributes
-    ----------
-    name
-    documents
-        Sorted by their ids; the order decides between documents of equal score.
-    queries
-        Texts by id, of those that have a relevant document.
-    qrels
-        Grades by query and document; above 0 is relevant.
-    left_out
-        Number of queries without a relevant document.
-    """
+    """Documents, and queries with the grades of documents."""
 
     name: str
-    documents: tuple[Document, ...]
-    queries: dict[str, str]
-    qrels: Qrels
-    left_out: int
+    documents: tuple[Document, ...]  # sorted by their ids; the order decides between documents of equal score
+    queries: dict[str, str]  # texts by id, of those that have a relevant document
+    qrels: Qrels  # above 0 is relevant
+    left_out: int  # queries without a relevant document
 
 
 def is_beir(folder: Path) -> bool:

@@ -115,23 +115,9 @@ class RecordFile:
 def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Raise ``RunMismatchError`` if a folder holds the results of a run with other arguments; write nothing.
 
-    Parameters
-    ----------
-    folder : Path
-        It need not exist.
-    arguments : mapping
-        What must be the same, compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run
-        may have others than the one before it, but those of both must be the same.
-
-    Returns
-    -------
-    dict
-        The identities of the retrievers that the folder may have records of.
-
-    Raises
-    ------
-    RunMismatchError
-        Also if there are records, and ``run.json`` is missing, damaged or of an older version.
+    So it does if there are records, and ``run.json`` is missing, damaged or of an older version. The arguments are
+    compared as JSON. ``retrievers`` maps names to what `identity_of` returned: a run may have others than the one
+    before it, but those of both must be the same. Returns the identities of those that may have records.
     """
     before = _before(folder)
     if before is None:

@@ -32,31 +32,15 @@ _COSTS = {
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run.
-
-    Attributes
-    ----------
-    rows, differences
-        From `rows_of` and `differences_of`.
-    settings
-        The settings, in the order of the tables.
-    more_rows
-        Rows that only the files contain, not the main tables.
-    tables
-        Additional tables.
-    files
-        Contents of additional JSON files, by name.
-    cutoffs
-        Numbers of units of the metrics.
-    """
+    """The result of a run."""
 
     rows: Sequence[Row]
     differences: Sequence[Difference]
-    settings: Sequence[Setting]
-    more_rows: Sequence[Row] = ()
-    tables: Sequence[Table] = ()
-    files: Mapping[str, object] = field(default_factory=dict)
-    cutoffs: Sequence[int] = CUTOFFS
+    settings: Sequence[Setting]  # in the order of the tables
+    more_rows: Sequence[Row] = ()  # that only the files contain
+    tables: Sequence[Table] = ()  # additional ones
+    files: Mapping[str, object] = field(default_factory=dict)  # contents of additional JSON files, by name
+    cutoffs: Sequence[int] = CUTOFFS  # numbers of units of the metrics
 
     @cached_property
     def find(self) -> Find:

@@ -36,21 +36,10 @@ _SERVED = ("id", "sha256", "segmenter", "uses_collection", "window_tokens", "dty
 
 
 def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
-    """Identify a retriever, as JSON.
+    """Identify a retriever, as JSON: by its name on the command line, and what `scorer_of` loaded for it.
 
-    Parameters
-    ----------
-    name : str
-        Its name on the command line.
-    scorer : Scorer
-        What `scorer_of` loaded for it. Models from the Hub are then in the cache, where their files are found
-        without the network.
-
-    Returns
-    -------
-    dict
-        ``parameters``, such as BM25's k1; ``files``, the SHA-256 of each file of its model by folder and name; and
-        ``parts``, the same of the retrievers that it is made of.
+    ``parameters`` are such as BM25's k1, ``files`` the SHA-256 of each file of its model by folder and name, and
+    ``parts`` the same of the retrievers that it is made of. Models from the Hub are in the cache by now.
     """
     kind, model, parts = NameParts.of(name)
     identity: dict[str, Any] = {"parameters": _parameters(scorer)}

@@ -39,17 +39,11 @@ METRIC, RATIO, LEFT_OUT = "recall@10", "recall_last_over_first", "left_out"
 class Rotation:
     """A text that begins at a cut: ``text[cut:] + JOINER + text[:cut]``.
 
-    A cut at either end leaves the text unchanged; a cut outside the text raises ``ValueError``.
+    A cut at either end leaves the text unchanged.
     """
 
     text: str
     cut: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.cut <= len(self.text):
-            raise ValueError(
-                f"got the cut {self.cut}; expected 0 to {len(self.text)}, the length of the text"
-            )
 
     @property
     def rotated(self) -> str:
@@ -77,35 +71,14 @@ def cuts_for(
 ) -> tuple[int, int] | None:
     """Two cuts of a text, one that moves its evidence into the first part, one into the last.
 
-    A cut is the start of a unit and splits no evidence. All evidence sentences must lie in the part; of several
-    possible cuts, the one that brings their middle nearest to the middle of the part is taken.
-
-    Parameters
-    ----------
-    units : Spans
-        The sentences of the text, disjoint and in order.
-    evidence : sequence of (start, end)
-        Character spans.
-    characters : int
-        Length of the text.
-    parts : int, default 10
-        Number of equal parts.
-
-    Returns
-    -------
-    tuple of (int, int) or None
-        None if one of the two is impossible, because the evidence spreads over more than one part.
-
-    Raises
-    ------
-    ValueError
-        If no sentence overlaps the evidence, or there are fewer than two parts.
+    A cut is the start of one of the ``units``, the sentences of the text, and splits no evidence. All evidence
+    sentences must lie in the part; of several such cuts, the one that brings their middle nearest to the middle of
+    the part is taken. None if one of the two is impossible, because the evidence spreads over more than one part,
+    or if it is only white space, which has no sentence.
     """
-    if parts < 2:
-        raise ValueError(f"got {parts} parts; expected at least 2")
     sentences = evidence_sentences(units, evidence)
     if not len(sentences.starts):
-        raise ValueError("no sentence overlaps the evidence; expected at least one")
+        return None
     cuts = units.starts
     for start, end in evidence:
         cuts = cuts[(cuts <= start) | (cuts >= end)]
@@ -159,7 +132,7 @@ def _with_cuts(
     for document, questions in by_document(asked):
         sentences = segmenter.segment(document.text)
         for question in questions:
-            cuts = _cuts(document, question, Spans.of(sentences))
+            cuts = cuts_for(Spans.of(sentences), question.evidence, len(document.text))
             if cuts is not None:
                 yield document, question, sentences, cuts
 
@@ -211,12 +184,6 @@ def rotation_table(rows: Sequence[Row], settings: Sequence[Setting]) -> Table:
         ["source", "retriever", "asked (left out)", *TENTHS, "last / first"],
         body,
     )
-
-
-def _cuts(document: Document, question: Question, sentences: Spans) -> tuple[int, int] | None:
-    if not len(evidence_sentences(sentences, question.evidence).starts):
-        return None  # evidence of white space only
-    return cuts_for(sentences, question.evidence, len(document.text))
 
 
 def _shifts(starts: NDArray[np.int64], cuts: NDArray[np.int64], characters: int) -> NDArray[np.int64]:

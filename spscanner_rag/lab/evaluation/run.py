@@ -73,39 +73,20 @@ class Scored(NamedTuple):
 class Ask:
     """All questions of a run that one setting is asked.
 
-    Attributes
-    ----------
-    setting
-        The setting that the records name.
-    scorer
-        The plain setting, whose scorer is asked.
-    corpora
-        The documents and their questions.
-    questions
-        Number of the questions.
-    reading
-        How the documents that are read are chosen; None if questions are asked of corpora of one document, all
-        questions of a document in one call.
-    stage
-        The setting whose scorer is the first stage, if a retriever is.
-    calibrate
-        Treat the sigmoids of the scores as probabilities, and record what their calibration needs; then the
-        questions may include unanswerable ones.
-    cutoffs
-        Numbers of units for the metrics of evidence.
-    aggregation
-        How a document is scored by its units.
+    Without a ``reading``, questions are asked of corpora of one document, all of a document's in one call. With
+    ``calibrate``, the sigmoids of the scores are probabilities, the records have what their calibration needs, and
+    the questions may include unanswerable ones.
     """
 
-    setting: Setting
-    scorer: Setting
+    setting: Setting  # that the records name
+    scorer: Setting  # the plain setting, whose scorer is asked
     corpora: Corpora
-    questions: int
-    reading: Reading | None = None
-    stage: Setting | None = None
+    questions: int  # their number
+    reading: Reading | None = None  # how the documents that are read are chosen
+    stage: Setting | None = None  # whose scorer is the first stage, if a retriever is
     calibrate: bool = False
     cutoffs: Sequence[int] = CUTOFFS
-    aggregation: Aggregation = "max"
+    aggregation: Aggregation = "max"  # how a document is scored by its units
 
     def run(
         self,
@@ -117,18 +98,8 @@ class Ask:
     ) -> None:
         """Ask all questions that have no record in the file.
 
-        Parameters
-        ----------
-        scorers
-            The loaded retrievers.
-        titles
-            Gets the titles of the documents being read, by their texts, for scorers that read them.
-        count_tokens
-            Counts the tokens of a text; use the same function for all settings.
-        file
-            Receives the records.
-        progress
-            Called with the number of questions done and of all questions.
+        ``titles`` gets the titles of the documents being read, by their texts, for scorers that read them;
+        ``count_tokens`` is the same for all settings.
         """
         done = 0
         for corpus in self.corpora():
@@ -306,16 +277,9 @@ def measure(
 def document_metrics(
     scores: Sequence[NDArray[np.floating]], right: Sequence[bool], aggregation: Aggregation = "max"
 ) -> dict[str, float]:
-    """Reciprocal rank of the right document, and its recall@1, 5 and 10.
+    """Reciprocal rank of the right document, and its recall@1, 5 and 10; 0 if it was not read.
 
-    Parameters
-    ----------
-    scores : sequence of (units,)
-        Of each document that was read. Among documents of equal score the earlier comes first.
-    right : sequence of bool
-        True for the right one. If none is, since it was not read, all metrics are 0.
-    aggregation : str, default "max"
-        How a document is scored by its units; see `document_score`.
+    ``scores`` are (units,) of each document that was read; among documents of equal score the earlier comes first.
     """
     names = {"document_mrr": Measure("mrr", None)}
     names |= {f"document_recall@{k}": Measure("recall", k) for k in DOCUMENT_CUTOFFS}
@@ -329,23 +293,10 @@ def document_metrics(
 def recall_by_position(
     sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
 ) -> list[float | None]:
-    """The share of a question's evidence sentences that were found, in each part of the document (Figure 13).
+    """The share of the evidence sentences that were found, in each of ``bins`` parts of the document (Figure 13).
 
-    Parameters
-    ----------
-    sentences : Spans
-        The evidence sentences; each counts in the part that its middle is in.
-    found : (sentences,)
-        True for those that were found, such as ``evidence_ranks(...) <= k``.
-    characters : int
-        Length of the document.
-    bins : int, default 10
-        Number of equal parts of the document (10: deciles).
-
-    Returns
-    -------
-    list of float or None
-        None where the question has no evidence.
+    A sentence counts in the part that its middle is in; ``found`` is True for those that were found. None where
+    the question has no evidence.
     """
     places = (sentences.starts + sentences.ends) * bins // (2 * characters)
     there = np.bincount(places, minlength=bins).tolist()

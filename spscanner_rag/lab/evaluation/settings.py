@@ -8,21 +8,11 @@ from spscanner_rag.lab.retriever_names import STAGED, NameParts, units_for
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A retriever and the unit that it ranks.
+    """A retriever and the unit that it ranks."""
 
-    Attributes
-    ----------
-    retriever
-        Its name on the command line.
-    unit
-        "sentence", "chunk", "passage" or "document".
-    variants
-        Changes to the plain setting, such as "first tenth"; empty for the plain setting.
-    """
-
-    retriever: str
-    unit: str = "sentence"
-    variants: tuple[str, ...] = ()
+    retriever: str  # its name on the command line
+    unit: str = "sentence"  # or "chunk", "passage", "document"
+    variants: tuple[str, ...] = ()  # changes to the plain setting, such as "first tenth"
 
     @property
     def name(self) -> str:

@@ -82,32 +82,8 @@ def estimate(
 ) -> Estimate:
     """The mean of the sources' means ("macro"), or of the questions of all sources ("micro", the paper's average).
 
-    Parameters
-    ----------
-    samples : mapping
-        A sample for each source.
-    average : str, default "macro"
-    resamples : int, default 2000
-    level : float, default 0.95
-        Share of the resampled means inside the interval.
-    seed : int, default 0
-
-    Raises
-    ------
-    ValueError
-        If there is no source, ``average`` is unknown, ``resamples`` is below 1, ``level`` is not between 0 and 1,
-        or the seed is negative.
+    ``samples`` has a sample for each source; ``level`` is the share of the resampled means inside the interval.
     """
-    if average not in ("macro", "micro"):
-        raise ValueError(f"average is {average!r}; expected macro or micro")
-    if not samples:
-        raise ValueError("got no source; expected at least one")
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}; expected at least 1")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; expected a number between 0 and 1, such as 0.95")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; expected at least 0")
     value = sum(share * float(sums.sum()) for share, sums in _shares(samples, average))
     questions = sum(sample.questions for sample in samples.values())
     documents = sum(len(set(sample.documents)) for sample in samples.values())
@@ -133,22 +109,9 @@ def paired_test(
     chosen documents and counts how often the difference of means is at least as large as the one found, in
     either direction. With at most 13 documents (and the default ``flips``) it tries all ways to swap.
 
-    Parameters
-    ----------
-    first, second : mapping
-        A sample for each source, of the same questions in the same order.
-    average, resamples, level, seed
-        See `estimate`, which gives the interval of the difference.
-    flips : int, default 10,000
-        Number of ways to swap.
-
-    Raises
-    ------
-    ValueError
-        If the sources or the documents of their questions differ, or ``flips`` is below 1; see also `estimate`.
+    ``first`` and ``second`` have a sample for each source, of the same questions in the same order; ``flips`` is
+    the number of ways to swap. Raises ``ValueError`` if the sources or the documents of their questions differ.
     """
-    if flips < 1:
-        raise ValueError(f"flips is {flips}; expected at least 1")
     _check_paired(first, second)
     differences = {
         name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()

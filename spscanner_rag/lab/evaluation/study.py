@@ -37,45 +37,24 @@ def _unchanged(result: Result, records: Sequence[Record]) -> Result:
 
 @dataclass(frozen=True)
 class Study:
-    """A run: what each setting is asked, and what is made of the records.
+    """A run: what each setting is asked, and what is made of the records."""
 
-    Attributes
-    ----------
-    kind
-        What questions are asked of: documents, their rotations, corpora, or corpora whose documents were judged.
-    settings
-        Plain settings, in the order of the tables.
-    questions
-        By source.
-    seed
-        Of the intervals.
-    asks
-        What is asked, in order.
-    arguments
-        What must not change before the run resumes.
-    pairs
-        The settings that are compared.
-    tested
-        Metrics of the paired tests, between retrievers of the same unit and across units.
-    cutoffs
-        Numbers of units for the metrics of evidence.
-    stages
-        The settings whose scorers are first stages.
-    completed
-        Adds tables and files to the result, from the records.
-    """
-
-    kind: Literal["documents", "rotations", "corpora", "judged"]
-    settings: Sequence[Setting]
+    kind: Literal["documents", "rotations", "corpora", "judged"]  # what questions are asked of
+    settings: Sequence[Setting]  # plain ones, in the order of the tables
     questions: Questions
-    seed: int
+    seed: int  # of the intervals
     asks: Sequence[Ask]
-    arguments: Mapping[str, object]
-    pairs: Sequence[tuple[Setting, Setting]]
-    tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)
-    cutoffs: Sequence[int] = CUTOFFS
-    stages: Sequence[Setting] = ()
-    completed: Callable[[Result, Sequence[Record]], Result] = field(default=_unchanged)
+    arguments: Mapping[str, object]  # what must not change before the run resumes
+    pairs: Sequence[tuple[Setting, Setting]]  # that are compared
+    tested: tuple[Sequence[str], Sequence[str]] = (
+        TESTED,
+        TESTED_ACROSS,
+    )  # metrics, of the same unit and across
+    cutoffs: Sequence[int] = CUTOFFS  # numbers of units for the metrics of evidence
+    stages: Sequence[Setting] = ()  # whose scorers are first stages
+    completed: Callable[[Result, Sequence[Record]], Result] = field(
+        default=_unchanged
+    )  # adds tables and files
 
     def result(self, records: Sequence[Record]) -> Result:
         """Tables of metrics, paired tests, and what the kind of the study adds."""

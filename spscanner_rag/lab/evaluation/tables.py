@@ -17,26 +17,13 @@ class Share(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its title and an explanation.
-
-    Attributes
-    ----------
-    title
-    about
-        One paragraph.
-    head
-        Names of the columns.
-    body
-        Rows with a cell for each column: a share, or text, which may come from the data.
-    best
-        Row and column of the cells to mark.
-    """
+    """A table with its title and an explanation."""
 
     title: str
-    about: str
+    about: str  # one paragraph
     head: Sequence[str]
-    body: Sequence[Sequence[str | Share]]
-    best: Collection[tuple[int, int]] = ()
+    body: Sequence[Sequence[str | Share]]  # text may come from the data
+    best: Collection[tuple[int, int]] = ()  # row and column of the cells to mark
 
 
 def interval(share: Share) -> str:

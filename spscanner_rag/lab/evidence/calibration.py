@@ -42,19 +42,8 @@ class Bins:
 
     @classmethod
     def of(cls, probabilities: ArrayLike, relevant: ArrayLike, bins: int = BINS) -> "Bins":
-        """Gather the probabilities and marks, (sentences,) each, of one question.
-
-        Raises ``ValueError`` if there are no bins, the lengths differ, or a number is not a probability.
-        """
+        """Gather the probabilities and marks, (sentences,) each, of one question."""
         p, marks = np.asarray(probabilities, np.float64), np.asarray(relevant, bool)
-        if bins < 1:
-            raise ValueError(f"got {bins} bins; expected at least 1, such as {BINS}")
-        if p.ndim != 1 or p.shape != marks.shape:
-            raise ValueError(
-                f"got probabilities of shape {p.shape} and marks of {marks.shape}; expected one for each mark"
-            )
-        if not ((p >= 0) & (p <= 1)).all():
-            raise ValueError("got a probability that is not from 0 to 1; expected the sigmoids of logits")
         places = np.minimum((p * bins).astype(np.int64), bins - 1)
         return cls(
             np.bincount(places, minlength=bins),
@@ -63,8 +52,6 @@ class Bins:
         )
 
     def __add__(self, other: "Bins") -> "Bins":
-        if len(self.counts) != len(other.counts):
-            raise ValueError(f"got {len(self.counts)} and {len(other.counts)} bins; expected the same number")
         return Bins(self.counts + other.counts, self.relevant + other.relevant, self.sums + other.sums)
 
     def filled(self) -> list[list[float]]:
@@ -106,15 +93,7 @@ class Bins:
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     """Area under the ROC curve: how often a positive score is higher than a negative one; a tie counts one half.
 
-    Parameters
-    ----------
-    positive, negative : (questions,)
-        Scores, such as the highest probability in the document of answerable and of unanswerable questions.
-
-    Raises
-    ------
-    ValueError
-        If one of them is empty or a score is NaN.
+    ``positive`` and ``negative`` are (questions,). Raises ``ValueError`` if one is empty or a score is NaN.
     """
     above, below = np.asarray(positive, np.float64), np.sort(np.asarray(negative, np.float64))
     if not len(above) or not len(below):

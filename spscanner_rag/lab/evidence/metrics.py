@@ -126,15 +126,9 @@ def check_cutoffs(cutoffs: Sequence[int]) -> None:
 def tokens_at(
     scores: NDArray[np.floating], tokens: NDArray[np.integer], cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[int, int]:
-    """Tokens of the best k units together, for each k.
+    """Tokens of the best k units together, for each k; overlapping units count their common tokens each.
 
-    Parameters
-    ----------
-    scores : (units,)
-        Higher is better; among equal scores the earlier unit comes first.
-    tokens : (units,)
-        Tokens of each unit; the tokens that overlapping units share are counted for each of them.
-    cutoffs : sequence of int, default (1, 5, 10, 50)
+    ``scores`` and ``tokens`` are (units,); among equal scores the earlier unit comes first.
     """
     ranked = tokens[best_first(scores, len(tokens))]
     return {k: int(ranked[:k].sum()) for k in cutoffs}
@@ -165,22 +159,10 @@ def recall_at_budgets(
     sentences: Spans,
     budgets: Sequence[int] = BUDGETS,
 ) -> dict[int, float]:
-    """For each budget of tokens, the share of evidence sentences that lie at least half inside the units that fit.
+    """For each budget of tokens, the share of evidence ``sentences`` at least half inside the units that fit.
 
-    Parameters
-    ----------
-    units : Spans
-        Sentences, chunks or windows; the evidence sentences are the same for all of them.
-    scores, tokens : (units,)
-        As for `tokens_at`. Count the tokens of all settings with one tokenizer.
-    sentences : Spans
-        The evidence sentences, from `spscanner_rag.results.coverage.evidence_sentences`.
-    budgets : sequence of int, default (250, 500, 1000, 2000)
-
-    Raises
-    ------
-    ValueError
-        If there is no evidence sentence; see also `evidence_ranks`.
+    ``scores`` and ``tokens`` are those of `tokens_at`; count the tokens of all settings with one tokenizer. Raises
+    ``ValueError`` if there is no evidence sentence; see also `evidence_ranks`.
     """
     check_evidence(sentences)
     recalls = {}
@@ -194,21 +176,10 @@ def recall_at_budgets(
 def answer_recall_at_words(
     texts: Iterable[str], answers: Sequence[str], budgets: Sequence[int] = WORD_BUDGETS
 ) -> dict[int, float]:
-    """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0.
+    """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0; empty if none has a word.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        The units, the best first; no more of them are taken than the largest budget needs.
-    answers : sequence of str
-        Right answers, compared as `normalized` makes them, as whole words.
-    budgets : sequence of int
-        Numbers of words, which white space separates.
-
-    Returns
-    -------
-    dict
-        Empty if no answer has a word.
+    ``texts`` are the units, the best first; no more of them are taken than the largest budget needs. Answers are
+    compared as `normalized` makes them, as whole words.
     """
     wanted = [f" {own} " for answer in answers if (own := normalized(answer))]
     if not wanted:

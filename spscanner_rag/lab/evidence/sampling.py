@@ -18,25 +18,9 @@ def sample_questions(
 ) -> dict[str, list[Asked]]:
     """At most ``per_source`` answerable questions with evidence of each source, by the rule of this module.
 
-    Parameters
-    ----------
-    documents : iterable of Document
-    per_source : int, optional
-        At least 1; None for all.
-    seed : int, default 0
-    answerable : bool, default True
-        False samples, by the same rule, the questions that their document does not answer.
-
-    Returns
-    -------
-    dict
-        The questions of each source in the seeded order, with their documents; sources in alphabetical order.
-        Sources without a question to ask are left out.
-
-    Raises
-    ------
-    ValueError
-        If ``per_source`` is below 1.
+    Returns the questions of each source in the seeded order, with their documents; sources in alphabetical order,
+    without those that have no question to ask. ``answerable=False`` samples the questions that their document does
+    not answer. Raises ``ValueError`` if ``per_source`` is below 1.
     """
     if per_source is not None and per_source < 1:
         raise ValueError(f"got {per_source} questions per source; expected at least 1, or None for all")

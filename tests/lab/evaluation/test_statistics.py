@@ -12,9 +12,12 @@ from spscanner_rag.lab.evaluation.statistics import (
     Average,
     Estimate,
     Sample,
+    clusters,
     estimate,
     paired_ratio,
     paired_test,
+    resampled,
+    sign_flip_p,
 )
 
 SMALL = Sample([0.0, 1.0, 1.0, 0.5], ["a", "a", "b", "c"])
@@ -283,19 +286,7 @@ def test_a_sample_keeps_its_own_values() -> None:
     assert sample.values.tolist() == [0.0, 1.0]
 
 
-def test_errors() -> None:
-    with pytest.raises(ValueError, match="got no source"):
-        estimate({})
-    with pytest.raises(ValueError, match="resamples is 0"):
-        of_one(SMALL, resamples=0)
-    with pytest.raises(ValueError, match="level is 95"):
-        of_one(SMALL, level=95)
-    with pytest.raises(ValueError, match="seed is -1"):
-        of_one(SMALL, seed=-1)
-    with pytest.raises(ValueError, match="flips is 0"):
-        paired_test({"x": SMALL}, {"x": SMALL}, flips=0)
-    with pytest.raises(ValueError, match="average is 'mean'"):
-        paired_test({"x": SMALL}, {"x": SMALL}, "mean")  # type: ignore[arg-type]
+def test_samples_that_are_no_pair() -> None:
     with pytest.raises(ValueError, match=r"got the sources \['x'\] and \['y'\]"):
         paired_test({"x": SMALL}, {"y": SMALL})
     with pytest.raises(ValueError, match="source 'x': got 4 and 10 questions"):
@@ -352,5 +343,46 @@ def test_ratio_to_nothing() -> None:
     assert (alone.value, alone.low) == (0.5, None)
     with pytest.raises(ValueError, match="the same questions in the same order"):
         paired_ratio({"x": some}, {"x": Sample([0.0, 1.0], "ac")})
-    with pytest.raises(ValueError, match="average is 'mean'"):
-        paired_ratio({"x": some}, {"x": some}, "mean")  # type: ignore[arg-type]
+
+
+# Draws of documents
+
+VALUES = np.array([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]])
+
+
+def test_clusters_are_documents() -> None:
+    sums, counts = clusters(VALUES, ["b", "a", "b"])
+    assert sums.tolist() == [[2, 20], [5, 50]]
+    assert counts.tolist() == [1, 2]
+
+
+def test_questions_of_a_single_document_are_clusters_of_their_own() -> None:
+    sums, counts = clusters(VALUES[::-1], ["a"] * 3)
+    assert sums.tolist() == VALUES.tolist()  # whatever their order was
+    assert counts.tolist() == [1, 1, 1]
+
+
+def test_columns_are_drawn_together() -> None:
+    for documents in (["b", "a", "b"], ["a"] * 3):
+        sums, counts = resampled(VALUES, documents, 50, "source", 0)
+        assert sums.shape == (2, 50)
+        np.testing.assert_allclose(sums[1], 10 * sums[0])
+        assert len(set(sums[0].tolist())) > 2
+    assert set(counts.tolist()) == {3}
+    again, _ = resampled(VALUES[:, :1], ["a"] * 3, 50, "source", 0)
+    assert again[0].tolist() == sums[0].tolist()  # another column changes no draw
+    other, _ = resampled(VALUES, ["a"] * 3, 50, "source", 1)
+    assert other.tolist() != sums.tolist()
+
+
+def test_counts_are_of_the_documents_drawn() -> None:
+    sums, counts = resampled(np.ones((3, 1)), ["b", "a", "b"], 50, "source", 0)
+    assert sums[0].tolist() == counts.tolist()
+    assert set(counts.tolist()) == {2, 3, 4}
+
+
+def test_sign_flips_by_hand() -> None:
+    # of the eight ways to sign 1, 2, 4 two have a sum of at least 7 or at most -7, and four one of 5
+    assert sign_flip_p(np.array([1.0, 2.0, 4.0]), 8, 0) == 2 / 8
+    assert sign_flip_p(np.array([-1.0, 2.0, 4.0]), 8, 0) == 4 / 8
+    assert 0.15 < sign_flip_p(np.array([1.0, 2.0, 4.0]), 7, 0) <= 1  # drawn, not all tried
