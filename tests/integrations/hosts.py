@@ -104,7 +104,7 @@ class _LangChain(Host):
         score = own.pop("relevance_score")
         tokens = own.pop("spscanner_tokens_kept", None), own.pop("spscanner_tokens_read", None)
         span = own.pop("start_index", None), own.pop("end_index", None)
-        return Found(result.page_content, str(result.id), score, *scores, tokens, span, own)  # type: ignore[arg-type]
+        return Found(result.page_content, str(result.id), score, *scores, tokens, span, own)
 
 
 class _LlamaIndex(Host):
@@ -133,7 +133,7 @@ class LangChainRetrieverHost(_LangChain):
         return made.invoke(query)
 
     def acall(self, made: Any, query: Any, given: Sequence[Any]) -> Awaitable[Any]:
-        return made.ainvoke(query)  # type: ignore[no-any-return]
+        return made.ainvoke(query)
 
     def only(self, **values: object) -> dict[str, Any]:
         """The option that lets only documents with these metadata pass."""
@@ -160,7 +160,7 @@ class LlamaIndexRetrieverHost(_LlamaIndex):
         return made.retrieve(query)
 
     def acall(self, made: Any, query: Any, given: Sequence[Any]) -> Awaitable[Any]:
-        return made.aretrieve(query)  # type: ignore[no-any-return]
+        return made.aretrieve(query)
 
     def only(self, **values: object) -> dict[str, Any]:
         """The option that lets only documents with these metadata pass."""
@@ -198,7 +198,7 @@ class CompressorHost(_LangChain):
         return made.compress_documents(given, query)
 
     def acall(self, made: Any, query: Any, given: Sequence[Any]) -> Awaitable[Any]:
-        return made.acompress_documents(given, query)  # type: ignore[no-any-return]
+        return made.acompress_documents(given, query)
 
 
 class PostprocessorHost(_LlamaIndex):
@@ -209,7 +209,7 @@ class PostprocessorHost(_LlamaIndex):
         return made.postprocess_nodes(given, query_str=query)
 
     def acall(self, made: Any, query: Any, given: Sequence[Any]) -> Awaitable[Any]:
-        return made.apostprocess_nodes(given, query_str=query)  # type: ignore[no-any-return]
+        return made.apostprocess_nodes(given, query_str=query)
 
 
 HOLDING = [LangChainRetrieverHost(), LlamaIndexRetrieverHost()]

@@ -282,7 +282,7 @@ def test_no_query_is_refused_before_any_work(host: Host, query: Any) -> None:
     with pytest.raises(ValueError, match="expected a question"):
         host.call(made, query, host.given(DOCS))
     with pytest.raises(ValueError, match="expected a question"):
-        asyncio.run(host.acall(made, query, host.given(DOCS)))  # type: ignore[arg-type]
+        asyncio.run(host.acall(made, query, host.given(DOCS)))
 
 
 @all_four
@@ -328,7 +328,7 @@ def all_that_is_said(error: BaseException | None) -> list[str]:
         return []
     said = [str(error), repr(error)]
     if hasattr(error, "errors"):
-        said += [str(error.errors()), error.json()]  # type: ignore[attr-defined]
+        said += [str(error.errors()), error.json()]
     return said + all_that_is_said(error.__cause__) + all_that_is_said(error.__context__)
 
 
@@ -541,7 +541,7 @@ def test_cancelling_the_task_ends_the_scan(host: Host, how: str, caplog: pytest.
     assert scorer.cancelled
     assert caplog.text == ""
     scorer.rounds = 0
-    assert len(asyncio.run(host.acall(made, QUERY, given))) == 10  # type: ignore[arg-type]  # not affected
+    assert len(asyncio.run(host.acall(made, QUERY, given))) == 10  # not affected
 
 
 @all_four

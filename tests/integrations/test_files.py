@@ -18,7 +18,7 @@ def documents_of(page: str, document: type[Any]) -> Callable[[str], list[Any]]:
     recipe = text[begin : text.index("\n\n\npath", begin)]
     names: dict[str, Any] = {"Document": document}
     exec(compile(recipe, page, "exec"), names)
-    return names["documents_of"]  # type: ignore[no-any-return]
+    return names["documents_of"]
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def test_a_first_stage_under_either_name(host: Holding, reader: Reader) -> None:
         ({"first_stage": "none"}, ValueError, "neither .* nor a retriever"),
         ({}, ValueError, "neither .* nor a retriever"),
     ):
-        with pytest.raises(error, match=message):  # type: ignore[call-overload]
+        with pytest.raises(error, match=message):
             host.kind(**wrong)
     with pytest.raises(ValueError, match="first_stage: got 'bm26'"):
         host.of([], first_stage="bm26")

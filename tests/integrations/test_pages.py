@@ -80,7 +80,7 @@ def check_llama_index(found: Sequence[NodeWithScore]) -> None:
 
 def postprocessed(nodes: Sequence[BaseNode], **options: Any) -> list[NodeWithScore]:
     post = SPScannerPostprocessor(scorer=Ones(), order="document", **options)
-    return post.postprocess_nodes(nodes, query_str="treaty")  # type: ignore[arg-type]
+    return post.postprocess_nodes(nodes, query_str="treaty")
 
 
 def contents(found: Sequence[NodeWithScore]) -> list[str]:
@@ -132,7 +132,7 @@ def test_chunks_between_which_text_is_missing_are_not_joined() -> None:
 def test_document_key(metadata: dict[str, Any], document_key: str | None, texts: int) -> None:
     scorer = Ones()
     pages = llama_index_pages(**metadata)
-    SPScannerPostprocessor(scorer=scorer, document_key=document_key).postprocess_nodes(pages, query_str="x")  # type: ignore[arg-type]
+    SPScannerPostprocessor(scorer=scorer, document_key=document_key).postprocess_nodes(pages, query_str="x")
     assert len(scorer.texts) == texts
     scorer = Ones()
     LlamaIndexRetriever.from_documents(pages, scorer=scorer, document_key=document_key).retrieve("x")
@@ -144,7 +144,7 @@ def test_document_key(metadata: dict[str, Any], document_key: str | None, texts:
 def test_pages_of_two_files_are_two_documents() -> None:
     scorer = Ones()
     pages = llama_index_pages() + llama_index_pages(file_path="/data/other.pdf")
-    SPScannerPostprocessor(scorer=scorer).postprocess_nodes(pages, query_str="x")  # type: ignore[arg-type]
+    SPScannerPostprocessor(scorer=scorer).postprocess_nodes(pages, query_str="x")
     assert len(scorer.texts) == 2
 
 

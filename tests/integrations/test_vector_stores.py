@@ -44,7 +44,7 @@ def vector(text: str) -> list[float]:
     found = np.zeros(SIZE)
     for word in re.findall(r"\w+", text.lower()):
         found[int(hashlib.sha256(word.encode()).hexdigest(), 16) % SIZE] += 1
-    return (found / (np.linalg.norm(found) or 1)).tolist()  # type: ignore[no-any-return]
+    return (found / (np.linalg.norm(found) or 1)).tolist()
 
 
 class Words(Embeddings):

@@ -40,7 +40,7 @@ def test_a_bound_out_of_range_is_refused_by_name(name: str, value: object) -> No
     with pytest.raises(
         ValueError, match=re.escape(f"{name}: got {value!r}; expected an integer of at least 1")
     ):
-        ReadBounds(**{name: value})  # type: ignore[arg-type]
+        ReadBounds(**{name: value})
 
 
 def test_within_the_bounds_all_are_read_in_their_order() -> None:

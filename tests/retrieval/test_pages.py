@@ -168,12 +168,12 @@ def test_every_part_of_every_sentence_stands_in_its_page(
     seen: dict[Hashable, str] = {}
     for hit in search(Ones(), "x", [text], Selection(top_k=None, order="document")):
         parts = list(text.places(hit.start, hit.end))
-        stand = [pages[place.source][place.source_start : place.source_end] for place in parts]  # type: ignore[index]
+        stand = [pages[place.source][place.source_start : place.source_end] for place in parts]
         assert CONTINUED.join(stand) == hit.text == text.text[hit.start : hit.end]
         for place in parts:
             if place.piece_start is not None:
                 own = pieces[place.piece].text[place.piece_start : place.piece_end]
-                assert own == pages[place.source][place.source_start : place.source_end]  # type: ignore[index]
+                assert own == pages[place.source][place.source_start : place.source_end]
         for place, part in zip(parts, stand, strict=True):
             seen[place.source] = seen.get(place.source, "") + "".join(part.split())
     for number, own in enumerate(words, start=1):

@@ -385,12 +385,12 @@ def test_a_negative_offset_is_none(start: int) -> None:
 
 
 def test_numpy_offsets_come_out_as_plain_integers() -> None:
-    pieces = [piece("One.", np.int64(3)), piece("Two.", np.int32(7))]  # type: ignore[arg-type]
+    pieces = [piece("One.", np.int64(3)), piece("Two.", np.int32(7))]
     place = joined(pieces).place(4, 8)
     assert place == (1, 0, 4, SOURCE, 7, 11)
     assert {type(number) for number in place if number != SOURCE} == {int}
     with pytest.raises(TypeError):
-        piece("One.", 3.0)  # type: ignore[arg-type]
+        piece("One.", 3.0)
 
 
 def test_groups_and_positions() -> None:

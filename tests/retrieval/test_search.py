@@ -133,7 +133,7 @@ def test_runs_are_cut_and_read_apart(name: str, request: pytest.FixtureRequest) 
             asked.append(list(units))
             return [0.0] * len(units)
 
-    search(Spy(), QUERY, join_pieces(pieces), Selection())  # type: ignore[arg-type]
+    search(Spy(), QUERY, join_pieces(pieces), Selection())
     read_text = "".join(unit.model_text for unit in asked[0])
     assert read_text.split() == " ".join(pages).split()  # words of two pages never become one
 
@@ -271,7 +271,7 @@ def test_a_wide_gap_between_texts_costs_nothing() -> None:
 def test_a_scorer_of_one_method() -> None:
     hits = search(
         Bare(), QUERY, read(STORY, "Short one. It is the longest sentence of all."), Selection(top_k=1)
-    )  # type: ignore[arg-type]
+    )
     assert found(hits) == ["Because the well was dry, and because the winter had been long."]
 
 
@@ -284,7 +284,7 @@ def test_a_budget_needs_a_counter_before_anything_is_scanned() -> None:
         search(Never(), QUERY, read(STORY), Selection(max_tokens=5))
     with pytest.raises(ValueError, match="max_tokens"):
         search(Never(), QUERY, [], Selection(max_tokens=5))
-    assert search(Bare(), QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []  # type: ignore[arg-type]
+    assert search(Bare(), QUERY, read(STORY), Selection(max_tokens=1, count_tokens=len)) == []
 
 
 def test_nothing_to_search() -> None:

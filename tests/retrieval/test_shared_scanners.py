@@ -172,10 +172,10 @@ class Scores:
 
 def test_a_ready_scanner_or_scorer_is_taken_as_it_is(tiny_scanner: Scanner, loads: Loads) -> None:
     scorer = Scores()
-    for choice in (ScorerChoice(scanner=tiny_scanner), ScorerChoice(scorer=scorer)):  # type: ignore[arg-type]
+    for choice in (ScorerChoice(scanner=tiny_scanner), ScorerChoice(scorer=scorer)):
         choice.check()
         assert choice.resolve() in (tiny_scanner, scorer)
-    assert ScorerChoice(scorer=scorer).name == "Scores"  # type: ignore[arg-type]
+    assert ScorerChoice(scorer=scorer).name == "Scores"
     assert (ScorerChoice().name, ScorerChoice("org/a").name) == ("default", "org/a")
     assert loads.calls == []
 

@@ -58,7 +58,7 @@ def test_in_place_of_a_vector_retriever_in_one_line(word_scorer: Any, documents:
     )
     retriever = store.as_retriever(search_kwargs={"k": 20})
     before = retriever.invoke(QUERY)
-    retriever = SPScannerRetriever.from_retriever(retriever, scorer=word_scorer, k=5)  # type: ignore[assignment]
+    retriever = SPScannerRetriever.from_retriever(retriever, scorer=word_scorer, k=5)
     after = retriever.invoke(QUERY)
     assert len(after) == 5 < len(before)
     assert before[0].metadata.keys() <= after[0].metadata.keys()

@@ -94,13 +94,13 @@ def test_nothing_and_no_query(documents: list[Document]) -> None:
     assert compressor.compress_documents([Document(""), Document(" \n")], QUERY) == []
     for query in ("", "  ", None):
         with pytest.raises(ValueError, match=f"query: got {query!r}"):
-            compressor.compress_documents(documents, query)  # type: ignore[arg-type]
+            compressor.compress_documents(documents, query)
         with pytest.raises(ValueError, match="query: got"):
-            asyncio.run(compressor.acompress_documents(documents, query))  # type: ignore[arg-type]
+            asyncio.run(compressor.acompress_documents(documents, query))
     with pytest.raises(TypeError, match="query: got int; expected a string"):
-        compressor.compress_documents(documents, 3)  # type: ignore[arg-type]
+        compressor.compress_documents(documents, 3)
     with pytest.raises(TypeError, match="documents: got str"):
-        compressor.compress_documents(["text"], QUERY)  # type: ignore[list-item]
+        compressor.compress_documents(["text"], QUERY)
 
 
 def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list[Document]) -> None:
@@ -143,7 +143,7 @@ def test_as_a_runnable(word_scorer: Any, documents: list[Document]) -> None:
     with pytest.raises(ValueError, match=r"input: got \['query'\]; expected a mapping"):
         runnable.invoke({"query": QUERY})
     with pytest.raises(ValueError, match="input: got str"):
-        runnable.invoke(QUERY)  # type: ignore[arg-type]
+        runnable.invoke(QUERY)
 
 
 def test_callbacks_are_accepted(word_scorer: Any, documents: list[Document], events: Any) -> None:

@@ -267,6 +267,6 @@ def test_what_the_first_stage_returned_is_not_changed(
 def test_a_first_stage_that_returns_something_else_is_named(word_scorer: Any) -> None:
     make = SPScannerRetriever.from_retriever
     with pytest.raises(TypeError, match="first stage returned str; expected a list of Documents"):
-        make(RunnableLambda(lambda query: "text"), scorer=word_scorer).invoke(QUERY)  # type: ignore[arg-type]
+        make(RunnableLambda(lambda query: "text"), scorer=word_scorer).invoke(QUERY)
     with pytest.raises(TypeError, match="first stage's documents: got str"):
-        make(RunnableLambda(lambda query: ["text"]), scorer=word_scorer).invoke(QUERY)  # type: ignore[arg-type]
+        make(RunnableLambda(lambda query: ["text"]), scorer=word_scorer).invoke(QUERY)

@@ -153,9 +153,9 @@ def test_what_can_not_score_or_retrieve_is_refused_at_construction(documents: li
     with pytest.raises(TypeError, match="scorer is int"):
         SPScannerRetriever.from_documents(documents, scorer=3)
     with pytest.raises(TypeError, match="documents: got str"):
-        SPScannerRetriever.from_documents(["a text"])  # type: ignore[list-item]
+        SPScannerRetriever.from_documents(["a text"])
     with pytest.raises(TypeError, match="retriever: got function"):
-        SPScannerRetriever.from_retriever(lambda query: [])  # type: ignore[arg-type]
+        SPScannerRetriever.from_retriever(lambda query: [])
     with pytest.raises(ValidationError, match="got neither documents nor a retriever"):
         SPScannerRetriever()
 

@@ -114,7 +114,7 @@ def test_a_scan_that_is_cancelled_ends_its_events(recorder: Any, chunks: list[Ba
     post = SPScannerPostprocessor(scorer=Slow(), callback_manager=recorder.manager)
 
     async def cancelled() -> None:
-        task = asyncio.create_task(post.apostprocess_nodes(list(chunks), query_str=QUERY))  # type: ignore[arg-type]
+        task = asyncio.create_task(post.apostprocess_nodes(list(chunks), query_str=QUERY))
         await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -131,7 +131,7 @@ def test_events_of_many_at_once(recorder: Any, chunks: list[BaseNode], word_scor
 
     async def at_once() -> None:
         await asyncio.gather(
-            *(post.apostprocess_nodes(list(chunks), query_str=f"{QUERY} {n}") for n in range(16))  # type: ignore[arg-type]
+            *(post.apostprocess_nodes(list(chunks), query_str=f"{QUERY} {n}") for n in range(16))
         )
 
     asyncio.run(at_once())
@@ -143,7 +143,7 @@ def test_events_of_many_at_once(recorder: Any, chunks: list[BaseNode], word_scor
 
 def test_handlers_cannot_change_the_result(recorder: Any, chunks: list[BaseNode], word_scorer: Any) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer, top_n=2, callback_manager=recorder.manager)
-    found = post.postprocess_nodes(list(chunks), query_str=QUERY)  # type: ignore[arg-type]
+    found = post.postprocess_nodes(list(chunks), query_str=QUERY)
     recorder.named("ReRankEndEvent")[0].nodes.clear()
     recorder.callbacks.ends[0][1][EventPayload.NODES].clear()
     assert len(found) == 2

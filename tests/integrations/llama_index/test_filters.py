@@ -51,7 +51,7 @@ def test_every_operator(key: str, operator: str, value: Any, expected: bool) -> 
 
 
 def test_no_operator_is_forgotten() -> None:
-    cases = next(mark.args[1] for mark in test_every_operator.pytestmark)  # type: ignore[attr-defined]
+    cases = next(mark.args[1] for mark in test_every_operator.pytestmark)
     assert {case[1] for case in cases} == {operator.value for operator in FilterOperator}
 
 

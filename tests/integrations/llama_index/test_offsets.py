@@ -73,8 +73,8 @@ def test_every_span_indexes_its_document(
     store = SimpleDocumentStore()
     store.add_documents(documents)
     for whole in ({}, {"documents": documents}, {"docstore": store}):
-        post = SPScannerPostprocessor(scorer=Ones(), top_n=None, merge_adjacent=merge, **whole)  # type: ignore[arg-type]
-        found = post.postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+        post = SPScannerPostprocessor(scorer=Ones(), top_n=None, merge_adjacent=merge, **whole)
+        found = post.postprocess_nodes(nodes, query_str=QUERY)
         assert bool(found) == any(squeezed(node.get_content()) for node in nodes)
         for sentence in found:
             node = sentence.node
@@ -109,7 +109,7 @@ def test_all_chunks_give_back_every_sentence_once(text: str, kind: str, size: in
 
 
 def scores_of(found: list[NodeWithScore]) -> dict[tuple[int | None, int | None], float | None]:
-    return {(n.node.start_char_idx, n.node.end_char_idx): n.score for n in found}  # type: ignore[attr-defined]
+    return {(n.node.start_char_idx, n.node.end_char_idx): n.score for n in found}
 
 
 @pytest.mark.parametrize("kind", ["sentence", "token"])
@@ -126,13 +126,13 @@ def test_scores_equal_those_of_the_whole_text_when_it_is_at_hand(
     whole: dict[str, Any] = {at_hand: documents if at_hand == "documents" else store}
 
     post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None, **whole)
-    found = scores_of(post.postprocess_nodes(nodes[::-1], query_str=QUERY))  # type: ignore[arg-type]
+    found = scores_of(post.postprocess_nodes(nodes[::-1], query_str=QUERY))
     assert found == pytest.approx(expected, abs=TOLERANCE)
 
     some = [node for i, node in enumerate(nodes) if i % 2]
-    found = scores_of(post.postprocess_nodes(some, query_str=QUERY))  # type: ignore[arg-type]
+    found = scores_of(post.postprocess_nodes(some, query_str=QUERY))
     assert found == pytest.approx({span: expected[span] for span in found}, abs=TOLERANCE)
-    covered = [(node.start_char_idx, node.end_char_idx) for node in some]  # type: ignore[attr-defined]
+    covered = [(node.start_char_idx, node.end_char_idx) for node in some]
     if all(start is not None for start, _ in covered):
         assert set(found) == {
             span for span in expected if any(span[0] < end and start < span[1] for start, end in covered)
@@ -153,14 +153,14 @@ def test_scores_equal_those_of_the_whole_text_when_chunks_cover_it(
             id_=str(start),
             start_char_idx=start,
             end_char_idx=min(start + 70, len(text)),
-            relationships=info,  # type: ignore[arg-type]
+            relationships=info,
         )
         for start in range(0, len(text), 50)
     ]
     expected = {(s.start, s.end): s.score for s in tiny_scanner.scan(QUERY, text).sentences}
     random.Random(3).shuffle(nodes)
     post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None)
-    assert scores_of(post.postprocess_nodes(nodes, query_str=QUERY)) == pytest.approx(expected, abs=TOLERANCE)  # type: ignore[arg-type]
+    assert scores_of(post.postprocess_nodes(nodes, query_str=QUERY)) == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_a_docstore_that_holds_all_chunks_stands_for_the_document(
@@ -174,7 +174,7 @@ def test_a_docstore_that_holds_all_chunks_stands_for_the_document(
         SPScannerRetriever(nodes, scanner=tiny_scanner, similarity_top_k=None).retrieve(QUERY)
     )
     post = SPScannerPostprocessor(scanner=tiny_scanner, top_n=None, docstore=store)
-    found = scores_of(post.postprocess_nodes([nodes[-1]], query_str=QUERY))  # type: ignore[list-item]
+    found = scores_of(post.postprocess_nodes([nodes[-1]], query_str=QUERY))
     assert found
     assert found == pytest.approx({span: expected[span] for span in found}, abs=TOLERANCE)
 
@@ -184,10 +184,10 @@ def test_a_docstore_with_a_gap_does_not(documents: list[Document], word_scorer: 
     store = SimpleDocumentStore()
     store.add_documents([nodes[0], *nodes[3:]])
     post = SPScannerPostprocessor(scorer=word_scorer, top_n=None, docstore=store)
-    found = post.postprocess_nodes([nodes[-1]], query_str=QUERY)  # type: ignore[list-item]
+    found = post.postprocess_nodes([nodes[-1]], query_str=QUERY)
     assert found
     for n in found:
-        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
 def test_documents_of_other_ids_change_nothing(
@@ -198,18 +198,18 @@ def test_documents_of_other_ids_change_nothing(
     given_others = SPScannerPostprocessor(
         scorer=word_scorer, documents=strangers, docstore=SimpleDocumentStore()
     )
-    found = [post.postprocess_nodes(chunks, query_str=QUERY) for post in (plain, given_others)]  # type: ignore[arg-type]
+    found = [post.postprocess_nodes(chunks, query_str=QUERY) for post in (plain, given_others)]
     assert found[0] == found[1]
 
 
 def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document], word_scorer: Any) -> None:
     nodes = chunked(documents[0], "sentence", 30, 10)
     for node in nodes:
-        node.start_char_idx = None  # type: ignore[attr-defined]
+        node.start_char_idx = None
     post = SPScannerPostprocessor(scorer=word_scorer, group_by="node", documents=documents, top_n=None)
-    found = post.postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    found = post.postprocess_nodes(nodes, query_str=QUERY)
     for n in found:
-        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+        assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
 def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(documents: list[Document]) -> None:
@@ -217,42 +217,42 @@ def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(documen
     parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[60, 25], chunk_overlap=0)
     leaves = [n for n in parser.get_nodes_from_documents(documents[:1]) if not n.child_nodes]
     text = documents[0].text
-    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in leaves)  # type: ignore[attr-defined]
+    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in leaves)
     found = reranked(leaves, top_n=None)
     for n in found:
-        start = n.node.start_char_idx  # type: ignore[attr-defined]
-        assert start is None or text[start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+        start = n.node.start_char_idx
+        assert start is None or text[start : n.node.end_char_idx] == n.node.text
     found = reranked(leaves, top_n=None, documents=documents)
     assert found
     for n in found:
-        assert text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+        assert text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
 def test_splitters_one_after_the_other_give_no_wrong_offsets(documents: list[Document]) -> None:
     # The second one counts in the chunks of the first, but names the document as SOURCE.
     large = chunked(documents[0], "sentence", 60, 0)
-    small = SentenceSplitter(chunk_size=25, chunk_overlap=0).get_nodes_from_documents(large)  # type: ignore[arg-type]
+    small = SentenceSplitter(chunk_size=25, chunk_overlap=0).get_nodes_from_documents(large)
     text = documents[0].text
-    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in small)  # type: ignore[attr-defined]
+    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in small)
     found = reranked(small, top_n=None)
     assert found
     for n in found:
-        start = n.node.start_char_idx  # type: ignore[attr-defined]
-        assert start is None or text[start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined]
+        start = n.node.start_char_idx
+        assert start is None or text[start : n.node.end_char_idx] == n.node.text
 
 
 def test_sentence_windows(documents: list[Document], word_scorer: Any) -> None:
     nodes = SentenceWindowNodeParser.from_defaults(window_size=1).get_nodes_from_documents(documents)
     post = SPScannerPostprocessor(scorer=word_scorer, top_n=None)
-    found = post.postprocess_nodes(nodes, query_str=QUERY)  # type: ignore[arg-type]
+    found = post.postprocess_nodes(nodes, query_str=QUERY)
     by_id = {document.node_id: document.text for document in documents}
     assert len(found) == 15
     for n in found:
-        assert by_id[n.node.source_node.node_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined, union-attr]
+        assert by_id[n.node.source_node.node_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text
         assert "window" in n.node.excluded_llm_metadata_keys
     replaced = MetadataReplacementPostProcessor("window").postprocess_nodes(
         [NodeWithScore(node=node.model_copy()) for node in nodes]
     )
     for n in post.postprocess_nodes(replaced, query_str=QUERY):
-        start = n.node.start_char_idx  # type: ignore[attr-defined]
-        assert start is None or by_id[n.node.source_node.node_id][start : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined, union-attr]
+        start = n.node.start_char_idx
+        assert start is None or by_id[n.node.source_node.node_id][start : n.node.end_char_idx] == n.node.text

@@ -81,7 +81,7 @@ def test_query_fusion(retriever: SPScannerRetriever, index: VectorStoreIndex, us
         [retriever, index.as_retriever(similarity_top_k=2)],
         llm=MockLLM(),
         num_queries=1,
-        mode="reciprocal_rerank",  # type: ignore[arg-type]
+        mode="reciprocal_rerank",
         use_async=use_async,
         similarity_top_k=5,
     )
@@ -145,7 +145,7 @@ def test_output_of_an_ingestion_pipeline(documents: list[Document], word_scorer:
     found = post.postprocess_nodes([NodeWithScore(node=node) for node in nodes], query_str=QUERY)
     by_id = {document.node_id: document.text for document in documents}
     for n in found:
-        assert by_id[n.node.ref_doc_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text  # type: ignore[attr-defined, index]
+        assert by_id[n.node.ref_doc_id][n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
 def test_a_stored_index_that_is_loaded_again(

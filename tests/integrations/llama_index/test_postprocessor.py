@@ -174,7 +174,7 @@ def test_other_nodes_with_text_are_read() -> None:
 
 def test_bare_nodes_are_accepted(chunks: list[BaseNode], word_scorer: Any) -> None:
     post = SPScannerPostprocessor(scorer=word_scorer)
-    bare = post.postprocess_nodes(chunks, query_str=QUERY)  # type: ignore[arg-type]
+    bare = post.postprocess_nodes(chunks, query_str=QUERY)
     assert contents(bare) == contents(
         post.postprocess_nodes([NodeWithScore(node=node) for node in chunks], query_str=QUERY)
     )
@@ -229,7 +229,7 @@ def test_of_equal_sentences_of_two_nodes_the_better_one_counts() -> None:
 def test_each_node_alone(chunks: list[BaseNode], word_scorer: Any) -> None:
     texts: list[str] = []
 
-    class Texts(type(word_scorer)):  # type: ignore[misc]
+    class Texts(type(word_scorer)):
         def score_units(self, query: str, text: str, units: Any) -> Any:
             texts.append(text)
             return super().score_units(query, text, units)

@@ -70,9 +70,9 @@ def test_a_whole_document_is_returned_also_where_its_chunks_leave_gaps(
 
 def test_what_is_no_retriever_or_node_is_refused() -> None:
     with pytest.raises(TypeError, match="retriever is str; expected a BaseRetriever"):
-        SPScannerRetriever(retriever="bm25")  # type: ignore[arg-type]
+        SPScannerRetriever(retriever="bm25")
     with pytest.raises(TypeError, match=r"nodes\[0\] is str"):
-        SPScannerRetriever(["text"])  # type: ignore[list-item]
+        SPScannerRetriever(["text"])
 
 
 def test_adding_and_deleting(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:

@@ -96,7 +96,7 @@ def test_what_is_read_within_a_whole_document_counts_whole(word_scorer: Any) -> 
     })  # fmt: skip
     for whole, read in ((None, 6), ([document], 12)):
         post = SPScannerPostprocessor(scorer=word_scorer, keep_compression=True, documents=whole)
-        (found,) = post.postprocess_nodes([chunk], query_str=QUERY)  # type: ignore[list-item]
+        (found,) = post.postprocess_nodes([chunk], query_str=QUERY)
         assert (found.tokens_kept, found.tokens_read) == (6, read)
 
 

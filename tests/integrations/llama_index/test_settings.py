@@ -32,7 +32,7 @@ class PlainScorer:
 
 
 def scores(post: SPScannerPostprocessor) -> list[tuple[str, float | None]]:
-    return [(n.node.node_id, n.score) for n in post.postprocess_nodes([NODE], query_str=QUERY)]  # type: ignore[list-item]
+    return [(n.node.node_id, n.score) for n in post.postprocess_nodes([NODE], query_str=QUERY)]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_a_dictionary_holds_all_settings_and_gives_them_back() -> None:
 
 def test_paths_devices_and_dtypes_are_stored_as_text(tmp_path: Path) -> None:
     post = SPScannerPostprocessor(
-        model=tmp_path,  # type: ignore[arg-type]
-        device=torch.device("cpu"),  # type: ignore[arg-type]
-        dtype=torch.float32,  # type: ignore[arg-type]
+        model=tmp_path,
+        device=torch.device("cpu"),
+        dtype=torch.float32,
         model_kwargs={"cache_dir": tmp_path},
     )
     data = json.loads(post.to_json())
@@ -209,7 +209,7 @@ def test_an_assigned_token_is_used_and_hidden(
     seen = [repr(post), str(post.to_dict()), post.to_json()]
     for unusable in ([("token", TOKEN)], TOKEN, {"token": TOKEN, "windows": 1}):
         with pytest.raises(ValidationError, match="SPScannerPostprocessor") as invalid:
-            post.model_kwargs = unusable  # type: ignore[assignment]
+            post.model_kwargs = unusable
         seen.append(str(invalid.value.errors()) + invalid.value.json())
     assert not [text for text in seen if TOKEN in text]
 
