@@ -1,4 +1,4 @@
-"""What all benchmarks share: calls timed in turn, the machine that a run was on, and the printed table."""
+"""Calls timed in turn, a description of the machine, and the printed table, for all benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server costs: many clients against one call, and short requests beside a long one."""
+"""The cost of a server: many clients against one call, and short requests beside a long one."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def _many_clients(address: str, texts: list[str], clients: int) -> float:
 
 
 async def _short_beside_long(address: str, shorts: list[str], long: str) -> dict[str, float]:
-    """How long short requests take, one after the other, without and with a long document being read."""
+    """Seconds of short requests, one after the other, without and with a long document being read."""
     import httpx
 
     async with httpx.AsyncClient(base_url=address, timeout=600) as client:

@@ -1,4 +1,4 @@
-"""How fast documents are read, how close that is to the machine's limit, and how fast other programs are.
+"""Speed of reading documents, its share of the machine's limit, and the speed of other programs.
 
 There are three parts. `readings`: our backends and transformers on the same random weights. `questions`: whole
 scanners with several questions on a document, and with many short documents. `embedding`: a scan against

@@ -22,7 +22,7 @@ _FORMAT = 1
 
 @dataclass
 class Progress:
-    """How far a run is."""
+    """The progress of a run."""
 
     parts: int
     found: int  # parts that an earlier run finished

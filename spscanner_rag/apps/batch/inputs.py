@@ -52,26 +52,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows that are scanned together into one part.
+    """Rows that are scanned together into one part."""
 
-    Attributes
-    ----------
-    number
-        From 0; the name of the part.
-    kind, paths
-        One file of rows, or several documents, each a file of its own.
-    start, stop
-        Rows of the file, the last one excluded.
-    offset
-        Where the first row of a JSONL file begins, in bytes.
-    """
-
-    number: int
+    number: int  # from 0; the name of the part
     kind: Literal["parquet", "jsonl", "documents"]
-    paths: tuple[str, ...]
-    start: int = 0
-    stop: int = 0
-    offset: int = 0
+    paths: tuple[str, ...]  # one file of rows, or several documents
+    start: int = 0  # first row of the file
+    stop: int = 0  # the row after the last one
+    offset: int = 0  # of the first row of a JSONL file, in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +104,7 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
 class RowReader:
     """Reads chunks of one plan; one that gets chunks in order reads each file once.
 
-    Parameters
-    ----------
-    columns
-    queries
-        Asked of each document; without them, each row has its own question.
+    The ``queries`` are asked of each document; without them, each row has its own question.
     """
 
     def __init__(self, columns: Columns, queries: Sequence[Query]) -> None:

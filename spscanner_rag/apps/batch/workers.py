@@ -29,7 +29,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What every worker does.
+    """The task of every worker.
 
     ``scanner`` has the arguments of `Scanner.from_pretrained`; ``texts``: records have the texts of sentences.
     """

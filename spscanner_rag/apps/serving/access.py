@@ -1,4 +1,4 @@
-"""What happens to a request before and after its route: access, limits of size and time, the log, the counters."""
+"""The middleware around every route: access, limits of size and time, the log, the counters."""
 
 import asyncio
 import hmac

@@ -1,4 +1,4 @@
-"""What a server accepts, and the answer to a request that it does not."""
+"""The limits of a server, and the answer to a request that is refused."""
 
 from dataclasses import dataclass, fields
 

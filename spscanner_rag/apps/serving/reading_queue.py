@@ -32,7 +32,7 @@ LONG_LANES = 3
 """Long jobs that are read at the same time, a forward pass of each in turn."""
 
 WAIT_SECONDS = 0.003
-"""How long the first short job waits for others to share its pass."""
+"""Time that the first short job waits for others to share its pass."""
 
 _FIRST_RATE = 40_000.0  # characters a second, until something has been measured
 _RATE_SHARE = 0.2  # of the newest measurement in the running mean
@@ -43,27 +43,13 @@ SLICE_SECONDS = 0.02
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """The texts of one HTTP request, which are answered together.
+    """The texts of one HTTP request, which are answered together."""
 
-    Parameters
-    ----------
-    requests : sequence of ScanRequest
-        At least one, checked by `Pipeline.request`.
-    client : str
-        Whose it is, for fairness.
-    seconds : float
-        Time from now to the answer.
-    together : bool, default True
-        Whether the texts are one collection.
-    progress : callable, optional
-        Called with (tokens done, tokens known so far) in the reading thread, if the job is read alone.
-    """
-
-    requests: Sequence[ScanRequest]
-    client: str
-    seconds: float
-    together: bool = True
-    progress: Progress | None = None
+    requests: Sequence[ScanRequest]  # at least one
+    client: str  # for fairness
+    seconds: float  # from now to the answer
+    together: bool = True  # the texts are one collection
+    progress: Progress | None = None  # called in the reading thread, if the job is read alone
     clock: Callable[[], float] = time.monotonic
     future: Future[list[Scored]] = field(default_factory=Future)
     characters: int = field(init=False)

@@ -1,4 +1,4 @@
-"""What all routes share: sizes are checked, texts are read, and a client that goes away cancels its job."""
+"""The service behind all routes: it checks sizes, has texts read, and cancels the jobs of lost clients."""
 
 import asyncio
 import json
@@ -25,13 +25,13 @@ from spscanner_rag.scorers import Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
 
 COLLECTIONS = 8
-"""How many uploaded collections are kept; the one used longest ago is dropped first."""
+"""Uploaded collections that are kept; the one used longest ago is dropped first."""
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
 class Metrics:
-    """What a server counts, in Prometheus' form."""
+    """The counters of a server, in Prometheus' form."""
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
@@ -70,13 +70,7 @@ class Metrics:
 
 
 class Service:
-    """A scanner for many clients.
-
-    Parameters
-    ----------
-    scanner : Scanner
-    limits : Limits
-    """
+    """A scanner for many clients, within limits."""
 
     def __init__(self, scanner: Scanner, limits: Limits) -> None:
         self.scanner, self.limits = scanner, limits
@@ -197,7 +191,7 @@ class Service:
             reading.cancel()
 
     def results(self, scored: Iterable[Scored]) -> list[ScanResult]:
-        """What was read, as results that select passages."""
+        """Return what was read as results that select passages."""
         count = self.scanner.count_tokens
         return [
             ScanResult(one.request.query, one.request.text, one.cut.starts, one.cut.ends, one.logits, count)
