@@ -9,9 +9,15 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.checkpoint import locate
 from spscanner_rag.checkpoint.digests import DIGESTS
-from spscanner_rag.checkpoint.file_access import CONFIG, WORD_VECTORS, read_json
-from spscanner_rag.checkpoint.tensor_files import PICKLED, SAFETENSORS, SAFETENSORS_INDEX
-from spscanner_rag.checkpoint.tokenizer_file import TOKENIZER
+from spscanner_rag.checkpoint.file_access import (
+    CONFIG,
+    PICKLED,
+    SAFETENSORS,
+    SAFETENSORS_INDEX,
+    TOKENIZER,
+    WORD_VECTORS,
+    read_json,
+)
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, source_of
 from spscanner_rag.lab.training.start import RunFiles

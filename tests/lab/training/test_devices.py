@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from spscanner_rag.apps.cli import main
 from spscanner_rag.lab.training.devices import Workers, joined_workers
 from tests.lab.training.conftest import RECIPE, SHAPE
 
@@ -75,7 +76,7 @@ def files(
 def alone(files: tuple[Path, Path, Path, Path]) -> list[float]:
     """The losses of one process."""
     out = files[0].parent / "one"
-    run(command(out, *files))
+    assert main(command(out, *files)[2:] + ["--threads", "1"]) == 0
     return losses(out)
 
 

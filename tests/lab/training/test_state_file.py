@@ -1,12 +1,12 @@
 """Files that a run resumes from: whole, checked, and of this run."""
 
+import io
 import json
 import os
 import random
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,30 +41,17 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.pt"]
 
 
-def _pickled(tmp_path: Path) -> bytes:
-    torch.save([1, 2], tmp_path / "list")
-    return (tmp_path / "list").read_bytes()
+def saved(content: object) -> bytes:
+    into = io.BytesIO()
+    torch.save(content, into)
+    return into.getvalue()
 
 
-def _without_step(tmp_path: Path) -> bytes:
-    torch.save({"weights": {}}, tmp_path / "other")
-    return (tmp_path / "other").read_bytes()
-
-
-def _other_type(tmp_path: Path) -> bytes:
-    torch.save({"step": "3", "weights": {}}, tmp_path / "other")
-    return (tmp_path / "other").read_bytes()
-
-
-def _code(tmp_path: Path) -> bytes:
-    torch.save({"step": Path("/"), "weights": {}}, tmp_path / "code")
-    return (tmp_path / "code").read_bytes()
-
-
-def _zip(tmp_path: Path) -> bytes:
-    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+def zipped() -> bytes:
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w") as archive:
         archive.writestr("a", "b")
-    return (tmp_path / "zip").read_bytes()
+    return into.getvalue()
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -79,24 +66,22 @@ def test_an_empty_file_is_called_so(tmp_path: Path, check: bool) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        lambda _: b"",
-        lambda _: b"hello world",
-        lambda _: b"\0" * 100,
-        lambda _: b"\x80\x02]q\x00.",
-        lambda _: b"PK\x05\x06" + b"\0" * 18,
-        _pickled,
-        _without_step,
-        _other_type,
-        _code,
-        _zip,
+        b"",
+        b"hello world",
+        b"\0" * 100,
+        b"\x80\x02]q\x00.",
+        b"PK\x05\x06" + b"\0" * 18,
+        zipped(),
+        saved([1, 2]),
+        saved({"weights": {}}),
+        saved({"step": "3", "weights": {}}),
+        saved({"step": Path("/"), "weights": {}}),  # code
     ],
 )
 @pytest.mark.parametrize("check", [True, False])
-def test_damaged_and_foreign_files_are_one_message(
-    tmp_path: Path, content: Callable[[Path], bytes], check: bool
-) -> None:
+def test_damaged_and_foreign_files_are_one_message(tmp_path: Path, content: bytes, check: bool) -> None:
     path = tmp_path / "a.pt"
-    path.write_bytes(content(tmp_path))
+    path.write_bytes(content)
     with pytest.raises(ValueError, match=r"it is damaged, or another program wrote it; do this$") as caught:
         read_tensors(path, TYPES, next_step="do this", check=check)
     assert str(caught.value).startswith(f"{path} cannot be read (")

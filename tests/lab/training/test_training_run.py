@@ -18,6 +18,7 @@ from spscanner_rag.checkpoint.file_access import write_word_vectors
 from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.evidence.sampling import is_held_out
+from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.loop import LOG_FILE
 from spscanner_rag.lab.training.recipe import Recipe, read_recipe
 from spscanner_rag.lab.training.stages.evidence import Validation, set_aside
@@ -468,12 +469,14 @@ def test_a_run_from_a_trained_base_draws_other_examples(
     data = [once.folder / "train.jsonl"]
     files = RunFiles(data, [], tmp_path / "out", str(once.out), None, tmp_path / "teacher")
     run = TrainingRun(files, recipe, CPU)
-    drawn, example = [], run.trainer._objective.example
-    monkeypatch.setattr(
-        run.trainer._objective,
-        "example",
-        lambda number, length: drawn.append(number) or example(number, length),
-    )
+    drawn: list[int] = []
+    source, tokens = run.trainer._objective, run.trainer._objective.example
+
+    def example(number: int, length: int) -> Example:
+        drawn.append(number)
+        return tokens(number, length)
+
+    monkeypatch.setattr(source, "example", example)
     run.train(lambda report: None, lambda step, validation: None)
     assert drawn == list(range(8, 12))  # the base read eight: four steps of two
     assert steps_before(load_checkpoint(files.out).settings.training, recipe) == 6
