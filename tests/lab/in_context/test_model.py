@@ -219,9 +219,7 @@ def test_folders_that_cannot_be_used(model: BlockSearchModel, tmp_path: Path) ->
         BlockSearchModel.from_pretrained(tmp_path)
 
 
-def test_a_model_needs_an_end_token_and_an_existing_layer(
-    model: BlockSearchModel, digit_tokenizer: Tokenizer
-) -> None:
+def test_what_no_model_can_read(model: BlockSearchModel, digit_tokenizer: Tokenizer) -> None:
     with pytest.raises(ValueError, match="no eos_token_id"):
         Layout.of(digit_tokenizer, 1, None)
     with pytest.raises(ValueError, match="routing_layer is 4; expected 0 to 3"):
@@ -234,28 +232,20 @@ def test_a_document_and_a_query_as_published(model: BlockSearchModel) -> None:
     layout = model.layout
     found = layout.document(" It rained. ", 42)
     assert not found.cut
-    assert found.ids[0] == layout.begin
-    assert found.ids[-1] == layout.end
+    assert (found.ids[0], found.ids[-1]) == (layout.begin, layout.end)
     assert layout.tokenizer.decode(found.ids[1:-1].tolist()) == "Doc 0042: It rained. (Doc 0042)"
+    code, ids = [layout.digits[digit] for digit in (0, 0, 4, 2)], found.ids.tolist()
+    assert sum(ids[place : place + 4] == code for place in range(len(ids))) == 2, "a token for each digit"
+    long = layout.document("word " * 500, 7421)
+    assert long.cut
+    assert len(long.ids) == DOCUMENT_TOKENS
+    assert layout.tokenizer.decode(long.ids[-12:].tolist()).endswith(" (Doc 7421)")
     query = layout.query(" Who left? ")
     assert query[0] == layout.begin
     assert layout.tokenizer.decode(query[1:].tolist()) == (
         "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
         "Query: Who left?\nAnswer: "
     )
-
-
-def test_every_digit_is_a_token_of_its_own(model: BlockSearchModel) -> None:
-    ids = model.layout.document("x", 7421).ids.tolist()
-    wanted = [model.layout.digits[digit] for digit in (7, 4, 2, 1)]
-    assert sum(ids[place : place + 4] == wanted for place in range(len(ids))) == 2
-
-
-def test_a_long_document_is_cut_and_keeps_its_codes(model: BlockSearchModel) -> None:
-    found = model.layout.document("word " * 500, 7421)
-    assert found.cut
-    assert len(found.ids) == DOCUMENT_TOKENS
-    assert model.layout.tokenizer.decode(found.ids[-12:].tolist()).endswith(" (Doc 7421)")
 
 
 def test_the_last_token_stands_first_where_there_is_no_first_one(digit_tokenizer: Tokenizer) -> None:

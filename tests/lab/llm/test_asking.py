@@ -191,14 +191,9 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
             ask(first, "a", "b", replies=file)
             assert ask(second, "b", "a", "c", replies=file) == [Reply("B"), Reply("A"), Reply("C")]
             assert ask_one(second, "c", replies=file) == "C"
+            assert Asker(replies=file).ask(LanguageModel("other", str.lower), ["A"]) == [Reply("a")]
         assert second.calls == calls
     assert first.calls == {}
-
-
-def test_other_models_have_their_own_replies(replies: ReplyFile) -> None:
-    asker = Asker(replies=replies)
-    one, two = (LanguageModel(text, Model(reply=text)) for text in ("one", "two"))
-    assert (asker.ask(one, ["a"]), asker.ask(two, ["a"])) == ([Reply("one")], [Reply("two")])
 
 
 @pytest.mark.parametrize(
