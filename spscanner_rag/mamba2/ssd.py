@@ -31,7 +31,6 @@ def ssd_chunked(
     D: Tensor,
     initial_state: Tensor,
     chunk_tokens: int = CHUNK_TOKENS,
-    starts: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The SSD operator by blocks: matrix products inside a block, a recurrence between blocks.
 
@@ -51,8 +50,6 @@ def ssd_chunked(
         The state before the first token.
     chunk_tokens : int, default 64
         Tokens per block. Changes rounding and speed only.
-    starts : (batch, blocks), bool, optional
-        Whether a sequence starts at each block, from a state of zeros. None where none does.
 
     Returns
     -------
@@ -93,17 +90,11 @@ def ssd_chunked(
     ending = (driven * to_end).view(batch, chunks, chunk_tokens, groups, width).permute(0, 1, 3, 4, 2)
     added = (ending @ B).view(batch, chunks, heads, headdim, d_state).float()
     block_decay = _exp(log_decay[:, :, -1])[..., None, None]  # (batch, chunks, heads, 1, 1)
-    if starts is not None:
-        kept = (~starts)[:, :, None, None, None].float()
-        block_decay = block_decay * kept
     states = [initial_state]
     # unbind, not an index per block: the gradient of each index would be a tensor of zeros of the full size
     for added_of, decay in zip(added.unbind(1), block_decay.unbind(1), strict=True):
         states.append(torch.addcmul(added_of, decay, states[-1]))
-    entering = torch.stack(states[:-1], dim=1)
-    if starts is not None:
-        entering = entering * kept
-    entering = entering.to(x.dtype).view(batch, chunks, groups, width, d_state)
+    entering = torch.stack(states[:-1], dim=1).to(x.dtype).view(batch, chunks, groups, width, d_state)
 
     # 3. The output: the contributions of the state at the block's start, of the block's own tokens and of the
     # skip connection, added up in one tensor with the layout of the result

@@ -143,18 +143,6 @@ def test_carried_state_stands_for_the_tokens_before(
     assert_close(state, expected_state)
 
 
-def test_a_sequence_that_starts_at_a_block_begins_from_zeros() -> None:
-    x, dt, A, B, C, D, state = operands(Shape(batch=1, tokens=40))
-    y, final = ssd_chunked(x, dt, A, B, C, D, state, 8, torch.tensor([[False, False, True, False, True]]))
-    parts = []
-    for part in (slice(0, 16), slice(16, 32), slice(32, 40)):
-        of_part, last = ssd_chunked(x[:, part], dt[:, part], A, B[:, part], C[:, part], D, state, 8)
-        parts.append(of_part)
-        state = torch.zeros_like(state)
-    assert_close(y, torch.cat(parts, dim=1))
-    assert_close(final, last)
-
-
 @pytest.mark.parametrize("wide_skip", [False, True])
 @pytest.mark.parametrize("tokens", [1, 24, 37])
 def test_gradients_equal_those_of_the_recurrence(tokens: int, wide_skip: bool) -> None:

@@ -76,7 +76,7 @@ def files(
 def alone(files: tuple[Path, Path, Path, Path]) -> list[float]:
     """The losses of one process."""
     out = files[0].parent / "one"
-    assert main(command(out, *files)[2:] + ["--threads", "1"]) == 0
+    assert main([*command(out, *files)[2:], "--threads", "1"]) == 0
     return losses(out)
 
 
