@@ -72,10 +72,7 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
 def _parameters(scorer: Scorer) -> dict[str, Any]:
     """The public attributes that JSON can hold; of a scanner, what it was loaded with besides its checkpoint."""
     if isinstance(scorer, Scanner):
-        return {
-            "window_tokens": scorer.window_tokens,
-            "segmenter": type(scorer.reading.segmenter).__name__,
-        }
+        return {"window_tokens": scorer.window_tokens, "segmenter": type(scorer.reading.segmenter).__name__}
     values = vars(scorer) if hasattr(scorer, "__dict__") else {}
     found = {}
     for name, value in sorted(values.items()):

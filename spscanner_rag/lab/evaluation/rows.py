@@ -196,9 +196,7 @@ def to_csv(rows: Sequence[Row]) -> str:
     return file.getvalue()
 
 
-def _measures(
-    sources: Mapping[str, Sequence[Record]],
-) -> Iterator[tuple[str, int | None, dict[str, Sample]]]:
+def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, int | None, dict[str, Sample]]]:
     """Every metric with its k, and a sample of it for each source that has one."""
     records = [record for group in sources.values() for record in group]
     for name in dict.fromkeys(name for record in records for name in record.metrics):

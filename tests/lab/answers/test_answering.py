@@ -146,11 +146,6 @@ def test_a_second_run_asks_only_for_what_failed(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("workers", [1, 8])
-def test_same_result_with_any_number_of_workers(workers: int) -> None:
-    assert quality(Asker(workers=workers, pause=0, retries=0)) == quality()
-
-
 def test_tasks_are_taken_as_the_work_goes_on() -> None:
     made = 0
     behind: list[int] = []
@@ -272,11 +267,6 @@ def test_default_is_the_papers() -> None:
 def test_a_document_that_fits_is_itself() -> None:
     for text in (TEXT, "", " \n", "  one  ", "\ud800"):
         assert document_windows(text, 20, words) == (text,)
-
-
-def test_tokens_of_an_encoding() -> None:
-    assert document_windows(TEXT, 12) != (TEXT,)
-    assert document_windows(TEXT, 100) == (TEXT,)
 
 
 def test_a_sentence_longer_than_a_window() -> None:

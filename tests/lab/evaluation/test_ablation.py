@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS, Chunked, ablated
@@ -48,13 +47,6 @@ def test_chunks_are_scanned_alone() -> None:
 def test_a_short_text_is_one_chunk(tiny_scanner: Scanner) -> None:
     got = Chunked(tiny_scanner, 1024).score_units("Which otter?", TEXT, tiny_scanner.segment(TEXT))
     np.testing.assert_allclose(got, tiny_scanner.scan("Which otter?", TEXT).logits, atol=1e-4)
-
-
-@pytest.mark.parametrize("max_tokens", [1, 5])
-def test_a_long_sentence_is_a_chunk_by_itself(tiny_scanner: Scanner, max_tokens: int) -> None:
-    units = tiny_scanner.segment(TEXT)
-    got = Chunked(tiny_scanner, max_tokens).score_units("Which otter?", TEXT, units)
-    np.testing.assert_allclose(got, Chunked(tiny_scanner).score_units("Which otter?", TEXT, units), atol=1e-4)
 
 
 def test_names_that_files_of_runs_have() -> None:
