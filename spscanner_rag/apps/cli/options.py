@@ -91,7 +91,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     A switch that is off by default gets one name, without ``--no-``.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups = {
+    groups: dict[str, Any] = {
         name: parameter.annotation
         for name, parameter in signature.parameters.items()
         if is_dataclass(parameter.annotation)

@@ -136,7 +136,10 @@ def scan(
             for document, units in zip(documents, cuts, strict=True)
         ]
     selected = select_together(results, selection)
-    scanned = [ScannedDocument(*each, *own) for *each, own in zip(documents, results, selected, strict=True)]
+    scanned = [
+        ScannedDocument(document, result, *own)
+        for document, result, own in zip(documents, results, selected, strict=True)
+    ]
     if order is OutputOrder.SCORE and output.form is not OutputFormat.JSON:
         scanned.sort(key=lambda each: min(each.ranks.values(), default=sys.maxsize))
     output.write(documents, _rendered(output, query, scanner.checkpoint.source, scanned, neighbours))

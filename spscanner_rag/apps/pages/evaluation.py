@@ -33,7 +33,7 @@ SHAPES = {
 }
 """Outlines of the markers: a circle, a square, a diamond and a triangle."""
 
-Share = Mapping[str, float | None]
+Share = Mapping[str, Any]
 """A "value" from 0 to 1 with "ci_low" and "ci_high", which are None where there is no interval."""
 
 Difference = Mapping[str, object]
@@ -107,7 +107,7 @@ class Chart:
 
     @property
     def _highest(self) -> float:
-        return max([0.05, *(share["value"] or 0.0 for own in self.series for share in own if share)])
+        return max([0.05, *(share["value"] for own in self.series for share in own if share)])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ pytestmark = [
 
 MARK = "SPSCANNER_TEST_RUN"
 ROWS = 60
-LONG = 3_000_000
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +45,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Batch:
     """`spscanner batch` in a process of its own, all of whose processes have a mark in their environment."""
 
-    def __init__(self, mark: str, arguments: list[object], log: Path, most_bytes: int | None = None) -> None:
+    def __init__(self, mark: str, arguments: list[object], log: Path) -> None:
         self.mark, self.log = mark, log
-
-        def limit() -> None:
-            if most_bytes is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
         with log.open("w") as written:
             self.process = subprocess.Popen(
@@ -60,7 +54,6 @@ class Batch:
                 stdout=written,
                 stderr=written,
                 env=os.environ | {MARK: mark},
-                preexec_fn=limit,
             )
 
     def wait(self) -> tuple[int, str]:
@@ -97,10 +90,10 @@ def start(tmp_path: Path, rows: Path, checkpoint: Path) -> Iterator[Any]:
     """Starts a batch over the rows into a folder; kills what a failed test leaves."""
     started: list[Batch] = []
 
-    def start(out: Path, *options: object, workers: int = 2, most_bytes: int | None = None) -> Batch:
+    def start(out: Path, *options: object, workers: int = 2) -> Batch:
         fixed = [rows, "--out", out, "--model", checkpoint, "--device", "cpu", "--dtype", "float32"]
         arguments = [*fixed, "--threads", 1, "--rows-per-part", 2, "--workers", workers, *options]
-        batch = Batch(f"{tmp_path}-{len(started)}", arguments, tmp_path / f"log-{len(started)}", most_bytes)
+        batch = Batch(f"{tmp_path}-{len(started)}", arguments, tmp_path / f"log-{len(started)}")
         started.append(batch)
         return batch
 
@@ -179,32 +172,6 @@ def test_a_killed_driver_leaves_no_process_and_the_run_goes_on(
         assert (out / name).stat().st_mtime_ns == written
 
 
-def test_a_second_run_on_the_folder_is_refused(start: Any, tmp_path: Path) -> None:
-    out = tmp_path / "two"
-    first = start(out)
-    first.wait_for_parts(out, 1)
-    first.process.send_signal(signal.SIGSTOP)  # it must not end before the second has begun
-    code, log = start(out, workers=1).wait()
-    first.process.send_signal(signal.SIGCONT)
-    assert code == 2
-    assert f"in use by another run (process {first.process.pid})" in log
-    code, log = first.wait()
-    assert code == 0, log
-
-
-def test_a_full_disk_ends_the_run_and_loses_nothing(start: Any, expected: Any, tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: every part is larger than it."""
-    out = tmp_path / "full"
-    code, log = start(out, workers=1, most_bytes=2000).wait()
-    assert code == 2
-    assert "part-000000.parquet: cannot be written" in log
-    assert "make room, then give the same command again" in log
-    assert parts(out) == {}
-    code, log = start(out).wait()
-    assert code == 0, log
-    assert_same(out, expected)
-
-
 def test_a_worker_that_runs_out_of_memory_each_time_costs_its_part_alone(
     start: Any, expected: Any, tmp_path: Path, rows: Path, checkpoint: Path
 ) -> None:
@@ -235,20 +202,3 @@ raise SystemExit(main(["batch", {str(rows)!r}, "--out", {str(out)!r}, "--model",
     code, text = start(out).wait()
     assert code == 0, text
     assert_same(out, expected)
-
-
-def test_three_megabytes_without_white_space_are_one_row(
-    start: Any, tmp_path: Path, checkpoint: Path
-) -> None:
-    path = tmp_path / "long.jsonl"
-    lines = [
-        {"id": "long", "query": "Who?", "text": "x" * LONG},
-        {"id": "short", "query": "Who?", "text": "He."},
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    arguments = [path, "--out", tmp_path / "long", "--model", checkpoint, "--device", "cpu", "--top-k", "all"]
-    code, log = Batch(str(path), arguments, tmp_path / "log-long").wait()
-    assert code == 0, log
-    (records,) = parts(tmp_path / "long").values()
-    assert [record["error"] for record in records] == [None, None]
-    assert max(sentence["end"] for sentence in records[0]["sentences"]) == LONG

@@ -110,11 +110,11 @@ EXPECTED: dict[str, object] = {}
 
 
 @pytest.fixture(autouse=True)
-def _imported(evaluating: Command, training: Command, comparing: Command, tmp_path: Path) -> None:
+def _imported(evaluating: Command, training: Command, tmp_path: Path) -> None:
     """Run each command once in this process, so that a fork of it need not import anything."""
     if EXPECTED:
         return
-    for name, command in (("comparing", comparing), ("evaluating", evaluating), ("training", training)):
+    for name, command in (("evaluating", evaluating), ("training", training)):
         assert main([str(argument) for argument in command(tmp_path / name)]) == 0
     EXPECTED.update({name: outcome(tmp_path / name) for name, outcome in OUTCOMES.items()})
 
@@ -137,21 +137,6 @@ def training(data: Path, tmp_path: Path) -> Command:
     )
     dev = written(tmp_path / "dev.jsonl", "\n".join(lines("rivers", 1, 50)) + "\n")
     return lambda out: ["train", recipe, "--config", shape, "--data", data, "--validation", dev, "--out", out]
-
-
-@pytest.fixture
-def comparing(tmp_path: Path) -> Command:
-    text = written(tmp_path / "text.txt", "An otter came. Then it left. Nobody saw it. " * 50)
-    return lambda out: [
-        "compare",
-        text,
-        "-q",
-        "Where was the otter?",
-        "--retrievers",
-        "bm25",
-        "--out",
-        f"{out}.html",
-    ]
 
 
 def unmeasured(value: Any) -> Any:
@@ -181,7 +166,7 @@ def trained(out: Path) -> object:
 OUTCOMES: dict[str, Callable[[Path], object]] = {"evaluating": evaluated, "training": trained}
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_a_killed_run_goes_on_to_the_same_end(
     tmp_path: Path, name: str, times: int, request: pytest.FixtureRequest
@@ -200,20 +185,6 @@ def test_a_killed_run_goes_on_to_the_same_end(
         assert OUTCOMES[name](out) == EXPECTED[name]
 
 
-@pytest.mark.slow
-def test_a_killed_comparison_leaves_the_old_page_or_the_new_one(tmp_path: Path, comparing: Command) -> None:
-    page = tmp_path / "page.html"
-    page.write_text("old", encoding="utf-8")
-    *_, seconds = Program(comparing(tmp_path / "whole"), tmp_path / "log").finish()
-    draw = random.Random(0)
-    for _ in range(20):
-        program = Program(comparing(tmp_path / "page"), tmp_path / "log")
-        time.sleep(draw.uniform(0, 1.2 * seconds))
-        program.kill()
-        content = page.read_text(encoding="utf-8")
-        assert content == "old" or (content.startswith("<!doctype html>") and content.endswith("</html>\n"))
-
-
 def limited(size: int) -> Callable[[], object]:
     """Let no file of a program grow beyond a size, as a disk that is full does."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -222,7 +193,6 @@ def limited(size: int) -> Callable[[], object]:
 @pytest.mark.parametrize(
     ("name", "size", "full"),
     [
-        ("evaluating", 200, "run.json"),
         ("evaluating", 4000, "records.jsonl"),
         ("evaluating", 64_000, "results.json"),
         ("training", 4000, ""),  # the texts of documents, in a file without a name

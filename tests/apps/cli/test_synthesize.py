@@ -1,13 +1,13 @@
 """`spscanner synthesize`: files, exit codes, estimates, batches, the page, and training on the result."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.synthesis.scripted import scripted_reply
+from tests.apps.pages.checked_page import check_page, text_of
 from tests.lab.synthesis.conftest import story
 from tests.lab.training.conftest import RECIPE, SHAPE
 
@@ -50,7 +50,7 @@ def test_an_estimate_then_a_run_then_training_on_it(run: Run, stories: Path, tmp
     page = run("synthesize", "inspect", out / "train.jsonl")
     assert page.code == 0
     html = (out / "train.html").read_text()
-    assert "script" not in re.sub(r"scripted", "", html)
+    check_page(html)
     assert html.count("<article>") == summary["files"]["train.jsonl"]
     assert html.count("<mark>") >= 2 * html.count("<article>")
     assert "Units between the two sides" in html
@@ -176,9 +176,9 @@ def test_a_page_of_hostile_examples(run: Run, tmp_path: Path) -> None:
     path.write_text(json.dumps(line) + "\n")
     (tmp_path / "summary.json").write_text(json.dumps({"dropped": {evil: 3}, "requests": 4}))
     assert run("synthesize", "inspect", path).code == 0
-    page = path.with_suffix(".html").read_text()
-    assert "<script" not in page
-    assert "\u202e" not in page
+    assert "<script>alert(1)</script>\\u202e" in text_of(
+        check_page(path.with_suffix(".html").read_text()).root
+    )
     path.write_text("{}\n")
     told = run("synthesize", "inspect", path)
     assert told.code == 2
