@@ -3,17 +3,24 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import BaseNode, Document, NodeWithScore
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index.core.schema import NodeWithScore
 
-from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
-from llama_index.postprocessor.spscanner import SPScannerPostprocessor
-from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
+from tests.integrations.hosts import (
+    ALL,
+    HOLDING,
+    CompressorHost,
+    Doc,
+    Found,
+    Host,
+    PostprocessorHost,
+    Uncounted,
+    all_four,
+    both_retrievers,
+)
 
 # As pypdf extracts them: a header, lines of one width, a footer with the page number, and no blank lines.
 HEADER = "Port Elm Historical Society\n"
@@ -35,93 +42,84 @@ SENTENCES = [
 ]
 
 
-class Ones:
-    """Scores every sentence alike, and keeps the texts that it was given."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def score_units(self, query: str, text: str, units: Sequence[Any]) -> Any:
-        self.texts.append(text)
-        return np.ones(len(units), np.float32)
-
-
-def llama_index_pages(**metadata: Any) -> list[Document]:
-    """As `SimpleDirectoryReader` gives them."""
-    file = {"file_path": "/data/report.pdf", "file_name": "report.pdf"} | metadata
+def pages_of(host: Host) -> list[Doc]:
+    """As ``PyPDFLoader`` and `SimpleDirectoryReader` give them."""
+    file = {"source": "/data/report.pdf", "file_path": "/data/report.pdf", "file_name": "report.pdf"}
+    first = 0 if isinstance(host, CompressorHost | type(HOLDING[0])) else 1
     return [
-        Document(text=text, metadata={"page_label": str(number), **file})
-        for number, text in enumerate(PAGES, start=1)
+        Doc(text, f"p{n}", {**file, "page": n + first, "page_label": str(n + 1)})
+        for n, text in enumerate(PAGES)
     ]
 
 
-def langchain_pages() -> list[LangChainDocument]:
-    """As ``PyPDFLoader`` gives them."""
-    file = {"source": "/data/report.pdf", "total_pages": len(PAGES)}
-    return [
-        LangChainDocument(text, metadata={**file, "page": number, "page_label": str(number + 1)})
-        for number, text in enumerate(PAGES)
-    ]
+def check(found: Sequence[Found]) -> None:
+    """All sentences, each where it says it is; one of them runs over a page break."""
+    assert [each.text for each in found] == SENTENCES
+    labels = {}
+    for each in found:
+        number = int(each.metadata["page_label"]) - 1
+        labels[each.metadata["page"]] = labels[each.metadata["page_label"]] = number
+    over = []
+    for each in found:
+        stands = PAGES[labels[each.metadata["page"]]][slice(*each.span)]
+        if "spscanner_continued_page" in each.metadata:
+            place = (each.metadata[f"spscanner_continued_{key}"] for key in ("start", "end"))
+            stands += "\n" + PAGES[labels[each.metadata["spscanner_continued_page"]]][slice(*place)]
+            over.append((each.text, each.metadata["page_label"]))
+            assert labels[each.metadata["spscanner_continued_page"]] == 1
+        assert stands == each.text
+    assert over == [(SENTENCES[2], "1")]
 
 
-def check_llama_index(found: Sequence[NodeWithScore]) -> None:
-    pages = {str(number): text for number, text in enumerate(PAGES, start=1)}
-    for result in found:
-        node = result.node
-        stands = pages[node.metadata["page_label"]][node.start_char_idx : node.end_char_idx]
-        if "spscanner_continued_page" in node.metadata:
-            start, end = (node.metadata[f"spscanner_continued_{key}"] for key in ("start", "end"))
-            stands += "\n" + pages[node.metadata["spscanner_continued_page"]][start:end]
-        assert stands == node.get_content()
-    over = [n.node for n in found if "spscanner_continued_page" in n.node.metadata]
-    assert [node.get_content() for node in over] == [SENTENCES[2]]
-    assert (over[0].metadata["page_label"], over[0].metadata["spscanner_continued_page"]) == ("1", "2")
+def asked(host: Host, given: Sequence[Any], **options: Any) -> list[Found]:
+    made = host.of([], scorer=Uncounted(), order="document", **options)
+    return [host.found(result) for result in host.call(made, "treaty", given)]
 
 
-def postprocessed(nodes: Sequence[BaseNode], **options: Any) -> list[NodeWithScore]:
-    post = SPScannerPostprocessor(scorer=Ones(), order="document", **options)
-    return post.postprocess_nodes(nodes, query_str="treaty")
+def continued(found: Sequence[Found]) -> bool:
+    return any("spscanner_continued_page" in each.metadata for each in found)
 
 
-def contents(found: Sequence[NodeWithScore]) -> list[str]:
-    return [n.node.get_content() for n in found]
-
-
-def test_pages_of_a_file_are_one_document_in_llama_index() -> None:
-    scorer = Ones()
-    pages = llama_index_pages()
-    retriever = LlamaIndexRetriever.from_documents([pages[2], *pages[:2]], scorer=scorer, order="document")
-    found = retriever.retrieve("treaty")
+@both_retrievers
+def test_pages_of_a_file_are_one_document(host: Host) -> None:
+    scorer, pages = Uncounted(), pages_of(host)
+    check(host.ask([pages[2], *pages[:2]], "treaty", scorer=scorer, order="document"))
     assert len(scorer.texts) == 1
-    assert contents(found) == SENTENCES
-    check_llama_index(found)
-    assert contents(postprocessed(pages)) == SENTENCES
 
 
-@pytest.mark.parametrize("size", [40, 45, 60, 1024])
-def test_their_chunks_too(size: int) -> None:
-    splitter = SentenceSplitter(chunk_size=size, chunk_overlap=size // 4)
-    chunks = splitter.get_nodes_from_documents(llama_index_pages())
+@pytest.mark.parametrize("size", [20, 25, 40, 1024])
+def test_chunks_of_pages_in_llama_index(size: int) -> None:
+    host = PostprocessorHost()
+    pages = host.given(pages_of(host))
+    for page in pages:  # the splitter leaves less room for text where metadata are long
+        page.excluded_embed_metadata_keys = page.excluded_llm_metadata_keys = list(page.metadata)
+    chunks = SentenceSplitter(chunk_size=size, chunk_overlap=size // 4).get_nodes_from_documents(pages)
     assert len(chunks) > 3 or size == 1024
-    found = postprocessed(chunks)
-    assert contents(found) == SENTENCES
-    check_llama_index(found)
-
-
-def test_chunks_between_which_text_is_missing_are_not_joined() -> None:
-    splitter = SentenceSplitter(chunk_size=40, chunk_overlap=0)
-    chunks = splitter.get_nodes_from_documents(llama_index_pages())
+    check(asked(host, [NodeWithScore(node=node) for node in chunks]))
     some = [node for node in chunks if "A treaty" not in node.get_content()]
-    assert len(some) < len(chunks)
-    assert all("spscanner_continued_page" not in n.node.metadata for n in postprocessed(some))
+    assert not continued(asked(host, some))  # text is missing between them
 
 
+def test_chunks_of_pages_in_langchain() -> None:
+    host = CompressorHost()
+    pages = host.given(pages_of(host))
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=20, add_start_index=True)
+    chunks = splitter.split_documents(pages)
+    check(asked(host, chunks, documents=pages))
+    # Without the pages, nothing tells whether a chunk is the last of its page.
+    assert not continued(asked(host, chunks))
+    assert not continued(
+        asked(host, [LangChainDocument(p.page_content[:-12], metadata=p.metadata) for p in pages])
+    )
+
+
+@pytest.mark.parametrize("host", [ALL[1], ALL[3]])
 @pytest.mark.parametrize(
     ("metadata", "document_key", "texts"),
     [
         ({}, "auto", 1),
         ({"file_path": None}, "auto", 1),  # file_name
-        ({"page_label": None}, "auto", 3),  # no pages
+        ({"page_label": None, "page": None}, "auto", 3),  # no pages
         ({"file_path": None, "file_name": None}, "auto", 3),
         ({"page_label": None, "page": 7}, "auto", 1),
         ({}, None, 3),
@@ -129,77 +127,31 @@ def test_chunks_between_which_text_is_missing_are_not_joined() -> None:
         ({}, "title", 3),
     ],
 )
-def test_document_key(metadata: dict[str, Any], document_key: str | None, texts: int) -> None:
-    scorer = Ones()
-    pages = llama_index_pages(**metadata)
-    SPScannerPostprocessor(scorer=scorer, document_key=document_key).postprocess_nodes(pages, query_str="x")
-    assert len(scorer.texts) == texts
-    scorer = Ones()
-    LlamaIndexRetriever.from_documents(pages, scorer=scorer, document_key=document_key).retrieve("x")
+def test_document_key_of_llama_index(
+    host: Host, metadata: dict[str, Any], document_key: str | None, texts: int
+) -> None:
+    scorer = Uncounted()
+    pages = [Doc(page.text, page.id, page.metadata | metadata) for page in pages_of(host)]
+    host.ask(pages, "x", scorer=scorer, document_key=document_key)
     assert len(scorer.texts) == texts
     if texts == 3:
         assert sorted(scorer.texts) == sorted(PAGES)  # nothing is left out of a page that is read alone
 
 
-def test_pages_of_two_files_are_two_documents() -> None:
-    scorer = Ones()
-    pages = llama_index_pages() + llama_index_pages(file_path="/data/other.pdf")
-    SPScannerPostprocessor(scorer=scorer).postprocess_nodes(pages, query_str="x")
+@all_four
+def test_pages_of_two_files_are_two_documents(host: Host) -> None:
+    scorer, pages = Uncounted(), pages_of(host)
+    other = {"source": "/data/other.pdf", "file_path": "/data/other.pdf"}
+    host.ask([*pages, *(Doc(p.text, f"o{p.id}", p.metadata | other) for p in pages)], "x", scorer=scorer)
     assert len(scorer.texts) == 2
 
 
-def check_langchain(found: Sequence[LangChainDocument]) -> None:
-    for result in found:
-        meta = result.metadata
-        stands = PAGES[meta["page"]][meta["start_index"] : meta["end_index"]]
-        if "spscanner_continued_page" in meta:
-            start, end = meta["spscanner_continued_start"], meta["spscanner_continued_end"]
-            stands += "\n" + PAGES[meta["spscanner_continued_page"]][start:end]
-        assert stands == result.page_content
-    over = [d for d in found if "spscanner_continued_page" in d.metadata]
-    assert [d.page_content for d in over] == [SENTENCES[2]]
-    assert over[0].metadata["spscanner_continued_page"] == 1
-
-
-def test_pages_of_a_file_are_one_document_in_langchain() -> None:
-    pages = langchain_pages()
-    retriever = SPScannerRetriever.from_documents([pages[2], *pages[:2]], scorer=Ones(), order="document")
-    found = retriever.invoke("treaty")
-    assert [d.page_content for d in found] == SENTENCES
-    check_langchain(found)
-
-
-def test_chunks_of_pages_in_langchain() -> None:
-    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=20, add_start_index=True)
-    chunks = splitter.split_documents(langchain_pages())
-    compressor = SPScannerCompressor(documents=langchain_pages(), scorer=Ones(), order="document")
-    found = compressor.compress_documents(chunks, "treaty")
-    assert [d.page_content for d in found] == SENTENCES
-    check_langchain(found)
-    # Without the pages, nothing tells whether a chunk is the last of its page.
-    alone = SPScannerCompressor(scorer=Ones()).compress_documents(chunks, "treaty")
-    assert all("spscanner_continued_page" not in d.metadata for d in alone)
-
-
-def test_a_compressor_does_not_take_chunks_for_pages() -> None:
-    chunks = [page.model_copy(update={"page_content": page.page_content[:-12]}) for page in langchain_pages()]
-    found = SPScannerCompressor(scorer=Ones()).compress_documents(chunks, "treaty")
-    assert all("spscanner_continued_page" not in d.metadata for d in found)
-
-
-def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span() -> None:
+@both_retrievers
+def test_a_sentence_that_begins_on_a_page_that_was_not_given_has_no_span(host: Any) -> None:
     """Its text is not all on the page that was given, and an offset that counts elsewhere is none."""
-    pages = llama_index_pages()
-    only = MetadataFilters(filters=[MetadataFilter(key="page_label", value="2")])
-    retriever = LlamaIndexRetriever.from_documents(pages, scorer=Ones(), filters=only, order="document")
-    (first, *_) = retriever.retrieve("treaty")
-    assert contents([first]) == [SENTENCES[2]]
-    assert (first.node.ref_doc_id, first.node.metadata["page_label"]) == (pages[1].node_id, "2")
-    assert first.node.start_char_idx is first.node.end_char_idx is None
-    given = langchain_pages()
-    found = SPScannerRetriever.from_documents(given, scorer=Ones(), filter={"page": 1}, order="document")
-    (begun, *others) = found.invoke("treaty")
-    assert begun.page_content == SENTENCES[2]
-    assert (begun.metadata["page"], begun.metadata["start_index"], begun.metadata["end_index"]) == (1, -1, -1)
-    assert [d.page_content for d in others] == SENTENCES[3:5]
-    assert all(d.metadata["start_index"] > 0 for d in others)
+    options: dict[str, Any] = {"scorer": Uncounted(), "order": "document", **host.only(page_label="2")}
+    begun, *others = host.ask(pages_of(host), "treaty", **options)
+    assert (begun.text, begun.metadata["page_label"]) == (SENTENCES[2], "2")
+    assert begun.span in ((None, None), (-1, -1))
+    assert [each.text for each in others] == SENTENCES[3:5]
+    assert all(each.span[0] > 0 for each in others)

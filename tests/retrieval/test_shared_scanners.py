@@ -180,28 +180,6 @@ def test_a_ready_scanner_or_scorer_is_taken_as_it_is(tiny_scanner: Scanner, load
     assert loads.calls == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "message"),
-    [
-        ({"model": "a", "scorer": Scores()}, ValueError, "got model and scorer; expected at most one of"),
-        ({"scanner": Scores()}, TypeError, r"scanner is Scores; expected a spscanner_rag\.Scanner"),
-        ({"scorer": "bm25"}, TypeError, "scorer is str; expected an object with score_units"),
-        ({"scorer": Scores}, TypeError, "scorer is type; expected an object with score_units"),
-        (
-            {"model_kwargs": {"windows": 3}},
-            ValueError,
-            "model_kwargs: got 'windows'; expected .*window_tokens",
-        ),
-        ({"model_kwargs": {"device": "cpu"}}, ValueError, "model_kwargs: got 'device'"),
-    ],
-)
-def test_what_cannot_be_is_refused_at_once(
-    fields: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        ScorerChoice(**fields).check()
-
-
 def test_a_token_is_shown_nowhere() -> None:
     given = {"token": SECRET, "revision": "main"}
     options, token = split_token(given)
