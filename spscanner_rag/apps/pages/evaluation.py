@@ -107,7 +107,7 @@ class Chart:
 
     @property
     def _highest(self) -> float:
-        return max([0.05, *(share["value"] for own in self.series for share in own if share)])
+        return max([0.05, *(float(share["value"]) for own in self.series for share in own if share)])
 
 
 @dataclass(frozen=True)
