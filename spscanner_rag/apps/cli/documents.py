@@ -21,7 +21,7 @@ FILES = argument(
 
 
 class OutputFormat(StrEnum):
-    """How results are written."""
+    """The form in which results are written."""
 
     TEXT = "text"
     JSON = "json"
@@ -44,7 +44,7 @@ ENDINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Where results go, and in which form; ``ValueError`` for an unknown ending."""
+    """The file and the form of the results; ``ValueError`` for an unknown ending."""
 
     output_format: OutputFormat | None = option(
         None, "The form of the output; default by the ending of --out, else text.", names=("--format",)
@@ -84,7 +84,7 @@ class OutputOptions:
         return documents
 
     def stream(self, terminal: TextIO) -> TextIO:
-        """What text is laid out for: the terminal, or a file without colours."""
+        """Return the stream to lay text out for: the terminal, or a file without colours."""
         return StringIO() if self.out else terminal
 
     def write(self, documents: Sequence[TextFile], content: str) -> None:

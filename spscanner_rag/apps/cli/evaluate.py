@@ -107,7 +107,7 @@ def _study(
     variants: Variants,
     of_many: CorpusOptions,
 ) -> "tuple[Study, list[Document], int]":
-    """What is asked of whom, the documents, and how many bad lines of theirs were left out."""
+    """Return the study, its documents, and the number of their bad lines that were left out."""
     from spscanner_rag.lab.evaluation.ablation import ALONE, CHUNKS, WINDOWS
     from spscanner_rag.lab.evaluation.judged import is_beir, judged_study_of, read_beir
     from spscanner_rag.lab.evaluation.study import corpus_study_of, study_of
@@ -189,7 +189,7 @@ def _report_found(out: Path, records: int, leftovers: int) -> None:
 
 
 def _run_facts(bad: int) -> dict[str, str]:
-    """What a report says about its run, beside its numbers."""
+    """Facts about the run for its report."""
     from spscanner_rag.scan.devices import processor_name
 
     return {

@@ -46,7 +46,7 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionOptions:
-    """Which questions are asked."""
+    """The choice of questions."""
 
     max_questions: int | None = option(None, "At most this many questions from each source.", least=1)
     seed: int = option(0, "Decides which questions, and the intervals.", least=0)

@@ -1,4 +1,4 @@
-"""What the commands share: options, groups of options, options with several values, and messages."""
+"""Options and messages that several commands share."""
 
 import inspect
 import sys
@@ -53,7 +53,7 @@ def option(
 
 
 def argument(meaning: str, metavar: str | None = None, default: object = ...) -> Any:  # noqa: ANN401 - as typer.Argument
-    """What a command takes without a name."""
+    """An argument, which has no name on the command line."""
     return typer.Argument(default, help=meaning, metavar=metavar, show_default=False)
 
 
@@ -124,7 +124,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True, kw_only=True)
 class ScannerOptions:
-    """Where a scanner computes."""
+    """Device and dtype of a scanner."""
 
     device: str = DEVICE
     dtype: str = option("auto", "auto, float32, bfloat16 or int8.")
@@ -141,7 +141,7 @@ class ScannerOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverOptions:
-    """Where retrievers compute, and what they may do."""
+    """Device and dtype of retrievers, and whether their models may run code of their own."""
 
     device: str = DEVICE
     dtype: str = option("auto", "For scanners: auto, float32, bfloat16 or int8.")
@@ -177,7 +177,7 @@ class SeveralValues(typer.core.TyperCommand):
     """
 
     argument_ending: ClassVar[str | None] = None
-    """Ending of a word that is the command's own argument wherever it stands, except right after an option."""
+    """Ending of a word that is the command's own argument wherever it is, except right after an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - click's, or typer's own
         """Repeat the flags of options that got several values, and parse the result."""

@@ -36,7 +36,7 @@ MAX_SHARE = option(
 
 @dataclass(frozen=True, kw_only=True)
 class AskingOptions:
-    """How a language model is asked, and what that may cost."""
+    """Prompts, reply form and limits of the language model."""
 
     prompts: Path | None = option(
         None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"

@@ -199,7 +199,7 @@ def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tupl
 
 
 class _Answer(NamedTuple):
-    """What one retriever found in one document."""
+    """The finds of one retriever in one document."""
 
     name: str
     units: int

@@ -53,7 +53,7 @@ class Layout:
         return [stretch.end for stretch in self.stretches]
 
     def shows(self, offset: int) -> bool:
-        """Whether the character at this offset is in a shown stretch."""
+        """True if the character at this offset is in a shown stretch."""
         place = bisect_right(self._ends, offset)
         return place < len(self.stretches) and self.stretches[place].shown
 
@@ -101,7 +101,7 @@ def _ends_of_long(start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _start(text: str, start: int) -> int:
-    """Where the context before a pick begins: at a line that begins nearby, else at a word."""
+    """Return the start of the context before a pick: at a line that begins nearby, else at a word."""
     low = max(0, start - CONTEXT)
     if low == 0:
         return 0
@@ -113,7 +113,7 @@ def _start(text: str, start: int) -> int:
 
 
 def _end(text: str, end: int) -> int:
-    """Where the context after a pick ends: at a line that ends nearby, else at a word."""
+    """Return the end of the context after a pick: at a line that ends nearby, else at a word."""
     high = min(len(text), end + CONTEXT)
     line = text.find("\n", high, high + CONTEXT)
     if line >= 0:

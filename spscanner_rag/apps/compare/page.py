@@ -116,7 +116,7 @@ class _Gap(NamedTuple):
 
 
 class _Column:
-    """What one retriever picked from a document."""
+    """The picks of one retriever from a document."""
 
     def __init__(self, number: int, label: str, retrieval: Retrieval, document: "_Document") -> None:
         self.number, self.label, self.retrieval, self.document = number, label, retrieval, document
@@ -165,7 +165,7 @@ class _Column:
         return [*parts, (text(start, end), "")]
 
     def _extent(self, start: int, end: int, least: float = THINNEST) -> tuple[float, float]:
-        """Where a span begins on the strip, and its width."""
+        """The left edge of a span on the strip, and its width."""
         scale = STRIP_WIDTH / max(1, len(self.document.comparison.text))
         width = max(least, (end - start) * scale)
         left = (start + end) / 2 * scale - width / 2

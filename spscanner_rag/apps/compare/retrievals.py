@@ -1,4 +1,4 @@
-"""What several retrievers picked from one document."""
+"""The picks of several retrievers from one document."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What one retriever did.
+    """The result of one retriever.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class Retrievals:
-    """What several retrievers picked for one question on one document.
+    """The picks of several retrievers for one question on one document.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
         one.start >= other.end or other.start >= one.end for one in tops for other in tops
     )
     agreed = "do not agree on what is best" if apart else "put the same place first"
-    return f"The {len(labels)} retrievers {agreed}. Who is right cannot be told without the evidence (--evidence)."
+    return f"The {len(labels)} retrievers {agreed}. Pass --evidence to see which one is right."
 
 
 def leaders(comparison: Retrievals) -> list[int]:

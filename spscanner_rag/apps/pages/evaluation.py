@@ -55,7 +55,7 @@ class Setting(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How a setting appears everywhere on the page: one colour for a retriever, one shape for a unit."""
+    """The look of a setting everywhere on the page: one colour for a retriever, one shape for a unit."""
 
     label: str
     name: str  # the whole label
@@ -112,7 +112,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class EvaluationPage:
-    """What the page of a result shows.
+    """The content of the page of a result.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def looks_of(settings: Sequence[Setting]) -> list[Look]:
 
 
 def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str]) -> str:
-    """Who is better, and whether that is significant, by the first metric of each pair.
+    """Say who is better, and whether significantly, by the first metric of each pair.
 
     ``labels`` has the short label of each setting by its whole one.
     """

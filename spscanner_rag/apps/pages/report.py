@@ -180,7 +180,7 @@ def level_of(score: float, best: float) -> int:
 
 
 def _cut(breaks: Breaks, cursor: int, start: int, characters: int) -> int | None:
-    """Where a block of so many characters ends, between one sentence and the next; None if it goes on."""
+    """Return the end of a block of so many characters, between one sentence and the next; None if it goes on."""
     if characters >= _BLOCK_CHARACTERS:
         place = breaks.text.find("\n", cursor, start)
         while place >= 0:
