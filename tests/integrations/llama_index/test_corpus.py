@@ -103,7 +103,7 @@ def test_documents_of_which_chunks_are_missing_are_read_whole_as_one_file(reader
         for n in (1, 2)
     ]  # fmt: skip
     chunks = [
-        TextNode(text=page.text[:22], metadata=page.metadata,
+        TextNode(text=page.text[:20], metadata=page.metadata,
                  relationships={NodeRelationship.SOURCE: page.as_related_node_info()})
         for page in pages
     ]  # fmt: skip
