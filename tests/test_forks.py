@@ -1,6 +1,5 @@
 """A scanner answers in a forked child. Each test forks in a program of its own, so that a hang ends with it."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,12 +9,8 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer
 
-from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2 import forks
-from spscanner_rag.mamba2.config import Mamba2Config
-from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.scanner import Scanner
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -158,96 +153,12 @@ def test_a_child_computes_with_a_baseline(
 
 
 @pytest.mark.slow
-def test_a_child_computes_with_a_reranker_that_was_only_loaded(
-    tiny_tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    vocabulary = tiny_tokenizer.get_vocab_size()
-    config = Mamba2Config(d_model=16, n_layer=1, vocab_size=vocabulary, d_state=8, headdim=8)
-    save_checkpoint(tmp_path / "reranker", ScannerModel(config), ScannerSettings(), tiny_tokenizer)
-    run(
-        """
-    from spscanner_rag.baselines import MambaReranker
-
-    baseline = MambaReranker(sys.argv[1], device="cpu", dtype="float32")
-    units = baseline.segment("he signed it. it rained.")
-    computes()  # as the loading of a larger model does
-
-    def score():
-        computes()
-        return baseline.score_units("who signed it", "he signed it. it rained.", units)
-
-    found = answer(score)
-    assert not isinstance(found, str), found
-    assert np.abs(found - score()).max() < 1e-5
-    """,
-        tmp_path / "reranker",
-    )
-
-
-@pytest.mark.slow
 def test_programs_that_only_import_fork_as_ever() -> None:
     run("""
     import spscanner_rag, spscanner_rag.scanner, spscanner_rag.baselines, spscanner_rag.retrieval
 
     assert answer(torch.get_num_threads) == 2
     """)
-
-
-GUNICORN = f"""
-import http.client, json, os, signal, socket, subprocess, sys, time
-
-folder, place = sys.argv[1], sys.argv[1] + "/server"
-
-
-class Connection(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout({PATIENCE})
-        self.sock.connect(place)
-
-
-server = subprocess.Popen(
-    [sys.executable, "-m", "gunicorn", "--preload", "--workers", "2", "--bind", "unix:" + place,
-     "--timeout", "{PATIENCE}", "--no-control-socket", "--log-level", "critical", "--chdir", folder, "served:app"],
-    start_new_session=True,
-)
-try:
-    end = time.monotonic() + {PATIENCE}
-    while not os.path.exists(place) and time.monotonic() < end and server.poll() is None:
-        time.sleep(0.1)
-    connection = Connection("localhost")
-    connection.request("GET", "/")
-    reply = connection.getresponse()
-    print(reply.read().decode())
-finally:
-    os.killpg(server.pid, signal.SIGKILL)  # the workers too: hanging ones would outlive the server
-    server.wait()
-"""
-
-SERVED = f"""
-import json, os
-from spscanner_rag import Scanner
-
-text = open({str(NOVEL)!r}, encoding="utf-8").read()[:4000]
-scanner = Scanner.from_pretrained(device="cpu", dtype="float32", threads=2)
-loaded_in = os.getpid()
-expected = scanner.scan("Who is Sir Walter?", text).logits
-
-
-def app(environ, start_response):
-    logits = scanner.scan("Who is Sir Walter?", text).logits
-    start_response("200 OK", [("Content-Type", "application/json")])
-    return [json.dumps([os.getpid() != loaded_in, float(abs(logits - expected).max())]).encode()]
-"""
-
-
-@pytest.mark.slow
-def test_a_preloaded_worker_of_gunicorn_answers(tmp_path: Path) -> None:
-    pytest.importorskip("gunicorn")
-    (tmp_path / "served.py").write_text(SERVED, encoding="utf-8")
-    in_a_fork, difference = json.loads(run("", tmp_path, python=GUNICORN))
-    assert in_a_fork
-    assert difference < 1e-5
 
 
 def test_one_thread_stays_one_thread_and_other_systems_need_nothing(

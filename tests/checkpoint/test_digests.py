@@ -232,15 +232,6 @@ def test_an_error_that_is_not_about_the_files_is_the_one_that_is_raised(tmp_path
         raise KeyboardInterrupt
 
 
-def test_a_copy_of_the_folder_loads(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder, tmp_path / "copy")
-    assert load_checkpoint(tmp_path / "copy").verified == (
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-    )
-
-
 def test_a_fingerprint_is_of_what_the_model_computes(folder: Path, tmp_path: Path) -> None:
     before = fingerprint(folder)
     shutil.copytree(folder, tmp_path / "copy")

@@ -165,25 +165,6 @@ def test_a_word_that_is_common_elsewhere_counts_less() -> None:
     assert alone.idf[0] == pytest.approx(np.log1p(1.5 / 1.5))
 
 
-def test_best_texts() -> None:
-    index = CollectionIndex.of(
-        [
-            ["Anna went home. ", "It was cold. "],
-            ["The ship left. ", "The storm took the ship. ", "Anna was on the ship."],
-            ["Soup is hot. "],
-            [],
-            ["A ship is a boat. ", "Boats float. ", "They sink, too."],
-        ]
-    )
-    ranked = index.best_texts("Was Anna on the ship in the storm?")
-    assert ranked[0][0] == "1"
-    assert {key for key, _ in ranked} == {"0", "1", "4"}
-    assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
-    assert index.best_texts("Was Anna on the ship in the storm?", 1) == ranked[:1]
-    assert index.best_texts("volcano") == index.best_texts("?") == []
-    assert CollectionIndex().best_texts("ship") == []
-
-
 def test_a_key_in_use_and_an_unknown_one() -> None:
     index = CollectionIndex.of([["The ship."]])
     with pytest.raises(ValueError, match="has a text '0' already"):
@@ -274,6 +255,8 @@ def test_a_text_has_the_sum_of_its_best_unit() -> None:
         (str(text), score / N_SCORES) for text, score in zip(ranking.texts, ranking.best, strict=True)
     ]
     assert index.best_texts(RANKED_QUERY) == expected
+    assert index.best_texts(RANKED_QUERY, 1) == expected[:1]
+    assert index.best_texts("volcano") == CollectionIndex().best_texts("ship") == []
 
 
 @pytest.mark.parametrize("texts", [[], [[]], TEXTS])

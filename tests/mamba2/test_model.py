@@ -20,6 +20,7 @@ from spscanner_rag.mamba2.layers import ScanState
 from spscanner_rag.mamba2.model import MATCH_CLASSES, SOFT_FEATURES, SOFT_SCORES, SOFT_START, ScannerModel
 
 CONFIG = Mamba2Config(d_model=24, n_layer=2, vocab_size=61, d_state=8, headdim=8, ngroups=2)
+WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
 VARIANTS: dict[str, dict[str, Any]] = {
     "rmsnorm": {"rmsnorm": False},
     "norm_before_gate": {"norm_before_gate": True},
@@ -330,22 +331,22 @@ def test_match_embedding_is_added_to_the_token_embedding() -> None:
 
 
 @pytest.mark.parametrize("has", [True, False])
-def test_match_classes_exactly_when_there_is_an_embedding(has: bool) -> None:
-    model = random_model(CONFIG, match_embedding=has)
+def test_inputs_of_the_lexical_channel_exactly_when_there_is_one(has: bool) -> None:
+    model = random_model(CONFIG, match_embedding=has, lexical_prior=has)
     ids = random_ids(model)
-    expected = (
-        "got no match classes .* a match embedding" if has else "got match classes .* no match embedding"
-    )
-    with pytest.raises(ValueError, match=expected) as caught:
-        model(ids, match_classes=None if has else torch.zeros_like(ids))
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("has", [True, False])
-def test_prior_exactly_when_there_is_a_weight(has: bool) -> None:
-    model = random_model(CONFIG, lexical_prior=has)
+    hidden, classes = torch.zeros(3, CONFIG.d_model), torch.zeros_like(ids)
+    with pytest.raises(
+        ValueError, match="got no match classes .* a match" if has else "got match classes .* no match"
+    ):
+        model(ids, match_classes=None if has else classes)
     with pytest.raises(ValueError, match="prior"):
-        model.score(torch.zeros(3, CONFIG.d_model), None if has else torch.zeros(3, 1))
+        model.score(hidden, None if has else torch.zeros(3, 1))
+    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=has)
+    features = None if has else torch.zeros(*ids.shape, SOFT_FEATURES)
+    with pytest.raises(
+        ValueError, match="got no match features .* a soft" if has else "got match features .* no soft"
+    ):
+        model(ids, match_classes=classes, match_features=features)
 
 
 def test_prior_times_its_weight_is_added() -> None:
@@ -360,18 +361,23 @@ def test_prior_times_its_weight_is_added() -> None:
     assert logits.shape == (5,)
 
 
-def test_surroundings_are_weighed_by_the_hidden_state() -> None:
-    model = random_model(CONFIG, lexical_prior=True, surroundings=True)
-    assert model.surroundings is not None
-    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, 4)
-    own = random_model(CONFIG, lexical_prior=True)
-    own.load_state_dict(model.state_dict(), strict=False)
+@pytest.mark.parametrize("soft", [False, True])
+def test_further_scores_are_weighed_by_the_hidden_state(soft: bool) -> None:
+    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=soft)
+    weigh, first = (model.soft_prior, 4) if soft else (model.surroundings, 1)
+    assert weigh is not None
+    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, model.prior_width)
+    plain = random_model(CONFIG, **(WITH_SURROUNDINGS if soft else {"lexical_prior": True}))
+    shared_weights(model, plain)
     with torch.no_grad():
-        without = own.score(hidden, prior[:, :1])
-        weight, bias = model.surroundings.weight, model.surroundings.bias
-        expected = torch.stack([(weight @ h + bias) @ p[1:] for h, p in zip(hidden, prior, strict=True)])
+        without = plain.score(hidden, prior[:, :first])
+        expected = torch.stack(
+            [(weigh.weight @ h + weigh.bias) @ p[first:] for h, p in zip(hidden, prior, strict=True)]
+        )
         torch.testing.assert_close(model.score(hidden, prior) - without, expected, atol=1e-5, rtol=0)
         assert model.bfloat16().score(hidden.bfloat16(), prior).dtype == torch.float32
+    with pytest.raises(ValueError, match=r"prior has shape \(5, 1\); expected \(5, (4|16)\)"):
+        model.score(hidden, prior[:, :1])
 
 
 @pytest.mark.parametrize("width", [0, 2, 4])
@@ -391,8 +397,6 @@ def test_surroundings_are_silent_at_first() -> None:
 
 # The soft channel
 
-WITH_SURROUNDINGS = {"match_embedding": True, "lexical_prior": True, "surroundings": True}
-
 
 def test_match_features_are_projected_onto_the_token_embedding() -> None:
     model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=True)
@@ -407,21 +411,6 @@ def test_match_features_are_projected_onto_the_token_embedding() -> None:
         torch.testing.assert_close(got, plain(ids, match_classes=classes)[0], atol=1e-5, rtol=0)
 
 
-def test_soft_scores_are_weighed_by_the_hidden_state() -> None:
-    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=True)
-    assert model.soft_prior is not None
-    hidden, prior = torch.randn(5, CONFIG.d_model), torch.randn(5, 4 + SOFT_SCORES)
-    plain = random_model(CONFIG, **WITH_SURROUNDINGS)
-    shared_weights(model, plain)
-    with torch.no_grad():
-        without = plain.score(hidden, prior[:, :4])
-        weight, bias = model.soft_prior.weight, model.soft_prior.bias
-        expected = torch.stack([(weight @ h + bias) @ p[4:] for h, p in zip(hidden, prior, strict=True)])
-        torch.testing.assert_close(model.score(hidden, prior) - without, expected, atol=1e-5, rtol=0)
-    with pytest.raises(ValueError, match=r"prior has shape \(5, 4\); expected \(5, 16\)"):
-        model.score(hidden, prior[:, :4])
-
-
 def test_before_training_the_soft_channel_is_a_fixed_share_of_the_units_own_soft_score() -> None:
     model = ScannerModel(CONFIG, **WITH_SURROUNDINGS, soft=True)
     ids = random_ids(model)
@@ -434,16 +423,6 @@ def test_before_training_the_soft_channel_is_a_fixed_share_of_the_units_own_soft
         without = prior * (torch.arange(4 + SOFT_SCORES) < 4)
         added = model.score(hidden[0], prior) - model.score(hidden[0], without)
     torch.testing.assert_close(added, SOFT_START * prior[:, 4], atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("has", [True, False])
-def test_match_features_exactly_when_there_is_a_soft_channel(has: bool) -> None:
-    model = random_model(CONFIG, **WITH_SURROUNDINGS, soft=has)
-    ids = random_ids(model)
-    features = None if has else torch.zeros(*ids.shape, SOFT_FEATURES)
-    expected = "got no match features .* a soft channel" if has else "got match features .* no soft channel"
-    with pytest.raises(ValueError, match=expected):
-        model(ids, match_classes=torch.zeros_like(ids), match_features=features)
 
 
 def test_score_of_no_unit() -> None:

@@ -1,7 +1,6 @@
 """Sentences: exact spans of whatever text, nothing lost, nothing twice."""
 
 import sys
-import unicodedata
 from typing import Any
 
 import pytest
@@ -112,13 +111,6 @@ def test_a_run_without_a_sentence_end_is_capped(filler: str) -> None:
     assert_exact(text, units)
     assert all(unit.end - unit.start <= 1000 for unit in units)
     assert len(units) <= 60_000 / 250 or filler == "w. "
-
-
-def test_combining_marks_alone_are_cut_anyway() -> None:
-    text = "e" + "\u0301" * 5000
-    assert_exact(text, SentenceSegmenter().segment(text))
-    assert all(unicodedata.combining(mark) for mark in text[1:])
-    assert max(map(len, sentences(text))) <= 1000
 
 
 @given(any_text)

@@ -301,15 +301,6 @@ def test_units_without_a_visible_character_end_within_themselves(tiny_tokenizer:
     assert empty.token_starts[empty.unit_ends].tolist() == [0, 1, 1, 3, 3]
 
 
-def test_an_emoji_ends_on_its_last_byte(tiny_tokenizer: Tokenizer) -> None:
-    units = as_units("Wow 😀 ", "next")
-    tokens = tokenize_units(tiny_tokenizer, units, "last_character")
-    end = int(tokens.unit_ends[0])
-    assert (tokens.token_starts[end], tokens.token_ends[end]) == (4, 5)
-    assert tokens.token_starts[end + 1] == 5
-    assert (tokens.token_starts[: end + 1] == 4).sum() > 1
-
-
 def test_no_units_no_tokens(tiny_tokenizer: Tokenizer) -> None:
     tokens = tokenize_units(tiny_tokenizer, [], "last_character")
     assert [
@@ -450,13 +441,6 @@ def test_added_tokens_longer_than_what_is_read_after_a_cut(piece_characters: int
     whole = tokenizer.encode(text, add_special_tokens=False)
     assert whole.tokens.count(long) == 3
     assert joined(tokenizer, text, piece_characters) == (whole.ids, whole.offsets)
-
-
-def test_surrogates_are_read_one_for_one(tiny_tokenizer: Tokenizer) -> None:
-    text = "the \ud83d\ude00 end \udfff, " * 50
-    whole = tiny_tokenizer.encode(readable(text), add_special_tokens=False)
-    assert joined(tiny_tokenizer, text, 30) == (whole.ids, whole.offsets)
-    assert whole.offsets[-1][1] == len(text)
 
 
 def test_nothing_gives_nothing(tiny_tokenizer: Tokenizer) -> None:
