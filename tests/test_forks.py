@@ -23,10 +23,10 @@ import multiprocessing, os, sys
 import torch
 import numpy as np
 
-from spscanner_rag.scan import threads
+from spscanner_rag.scan import devices
 
 torch.set_num_threads(2)  # also on a machine with one core,
-threads.usable_cores = lambda: 2  # where a scanner would otherwise lower the number
+devices.usable_cores = lambda: 2  # where a scanner would otherwise lower the number
 fork = multiprocessing.get_context("fork")
 
 
