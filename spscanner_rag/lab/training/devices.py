@@ -26,7 +26,7 @@ class Workers:
 
     @property
     def leads(self) -> bool:
-        """Whether this process is the one that validates and writes."""
+        """True in the process that validates and writes."""
         return self.rank == 0
 
     def share(self, lengths: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a run learns from, by content: a run resumes only with the same. Paths may change."""
+"""Digests of the files that a run learns from: it resumes only with the same content. Paths may change."""
 
 import hashlib
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def inputs_of(files: RunFiles) -> Inputs:
 
 
 def with_tokenizer(inputs: Inputs, tokenizer: Tokenizer) -> Inputs:
-    """Add the tokenizer, which is known once the base is loaded or the vocabulary is learnt."""
+    """Add the tokenizer, which is known once the base is loaded or the vocabulary is learned."""
     return inputs | {"tokenizer": {"tokenizer": hashlib.sha256(tokenizer.to_str().encode()).hexdigest()}}
 
 

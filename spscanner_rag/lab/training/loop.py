@@ -45,7 +45,7 @@ STEPS_AHEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What one optimizer step did."""
+    """The numbers of one optimizer step."""
 
     step: int  # counted from 1
     loss: float

@@ -1,4 +1,4 @@
-"""Which sequences of a step go through the model together, in what shape, and their hidden states."""
+"""The passes of a step: sequences that go through the model together, their shape and hidden states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

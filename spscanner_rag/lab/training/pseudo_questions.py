@@ -196,7 +196,7 @@ def _is_heading(line: str) -> bool:
 
 
 class WordRarity:
-    """How rare words are among documents, in a part of the corpus with about `COUNTED_CHARACTERS`."""
+    """The rarity of words among documents, in a part of the corpus with about `COUNTED_CHARACTERS`."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._frequency: Counter[str] = Counter()

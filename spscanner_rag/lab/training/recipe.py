@@ -58,7 +58,7 @@ _HARMLESS = ("compile", "validation_tokens")  # a run that had another value may
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train. The table in ``docs/training.md`` is made of the texts below each key.
+    """The keys of a recipe. The table in ``docs/training.md`` is made of the texts below each key.
 
     The defaults of the optimizer, its schedule and the effective batch are the paper's, for fine-tuning a
     pre-trained base (section 4.1); those of ``steps`` and ``positive_weight`` are not.
@@ -131,7 +131,7 @@ class Recipe:
     collection_share: float = 0.0
     """Share of other sequences with the lexical statistics of several documents of the source."""
     rerank_unit: str = "passage"
-    """What a reranker ranks: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
+    """The unit that a reranker ranks: a paragraph; or `"chunk"` (300 words), `"sentence"`, `"document"`."""
     rerank_negatives: int = 15
     rerank_random: int = 0
     """Passages without the answer, nearest by BM25 or the teacher, and how many of them are random instead."""

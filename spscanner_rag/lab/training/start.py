@@ -26,7 +26,7 @@ _NO_WORD_VECTORS = (
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """What a run reads and where it writes."""
+    """The files that a run reads, and where it writes."""
 
     data: Sequence[Path]
     validation: Sequence[Path]

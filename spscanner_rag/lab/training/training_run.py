@@ -183,7 +183,7 @@ def steps_before(record: object, recipe: Recipe) -> int:
     """Steps of the recipe that would draw the examples which earlier runs drew with the same stage and seed.
 
     A run from a trained base begins after these steps, since examples that a model has read teach it little and
-    are soon learnt by heart. ``record`` is the training record in the base's settings, with those of earlier runs
+    are soon learned by heart. ``record`` is the training record in the base's settings, with those of earlier runs
     under ``before``; whatever is not a number of steps there counts as none.
     """
     examples, batch = 0, recipe.sequences_per_step

@@ -136,7 +136,7 @@ class PassageDraw:
                 yield pair
 
     def _is_negative(self, drawn: Drawn, relevant: NDArray[np.bool_], place: Place) -> bool:
-        """Whether a passage seems not to answer the question."""
+        """True if a passage seems not to answer the question."""
         number, unit = place
         own = number == drawn.document
         if relevant[unit] if own else self._negatives.related(drawn.document, number):

@@ -83,7 +83,7 @@ class SharedTextFinder:
         return len(self._doc_ids)
 
     def find(self, document: Document) -> SharedDocument | None:
-        """What a document shares with held-out ones if that is too much; else None."""
+        """Return what a document shares with held-out ones if that is too much; else None."""
         words = document.text.split()
         same = self._texts.get(_hash(words)) if words else None
         if same is not None:

@@ -199,7 +199,7 @@ class GroupDraw:
         return stretch if stretch.tokens <= room else None
 
     def _answers_too(self, question: Question, stretch: _Stretch) -> bool:
-        """Whether a stretch of another document has an answer's words."""
+        """True if a stretch of another document has an answer's words."""
         if not question.answers:
             return False
         document = self._documents.document(stretch.document)

@@ -1,4 +1,4 @@
-"""What a model is trained on: a question with a stretch of one document, or with stretches of several."""
+"""Examples that a model is trained on: a question with a stretch of one document, or with stretches of several."""
 
 import random
 from collections.abc import Callable

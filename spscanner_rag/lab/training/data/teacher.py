@@ -36,11 +36,11 @@ class Teacher(Protocol):
 
     @property
     def all_questions_at_once(self) -> bool:
-        """Whether scoring all questions of a document costs little more than scoring one."""
+        """True if scoring all questions of a document costs little more than scoring one."""
         ...
 
     def scores(self, questions: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
-        """How well each text fits each question: (questions, texts)."""
+        """Score each text for each question: (questions, texts)."""
         ...
 
 

@@ -1,1 +1,1 @@
-"""What each stage of training optimizes and validates."""
+"""The stages of training: their losses, validation and calibration."""

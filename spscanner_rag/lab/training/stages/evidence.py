@@ -38,7 +38,7 @@ _SHIFT_STEPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a model achieves on documents that it is not trained on."""
+    """Measures of a model on documents that it is not trained on."""
 
     choice: float  # the one number that weights are chosen by: higher is better
     measures: dict[str, dict[str, float]]  # by source and name

@@ -28,9 +28,9 @@ class Examples(Protocol):
 
 
 class EvidenceObjective:
-    """The relevance of sentences, learnt from labels and, if the recipe has one, from a teacher.
+    """The relevance of sentences, learned from labels and, if the recipe has one, from a teacher.
 
-    The teacher's scores are learnt by a second head, which reads hidden states of width ``d_model``. ``shift`` is
+    The teacher's scores are learned by a second head, which reads hidden states of width ``d_model``. ``shift`` is
     added to the logits in the binary loss; see `loss_shift`.
     """
 
