@@ -152,7 +152,7 @@ def test_other_documents_beside_it(
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(QUERIES, DOCUMENTS, st.sampled_from([1, 7, 64, 1000]))
 def test_many_documents(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
     expected = scanners[4096].scan(query, text)
