@@ -3,12 +3,14 @@
 An interrupted run resumes from its records, and no others may join them.
 """
 
+import builtins
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args, get_origin
 
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import append_records, complete_lines, difference, parse_json
@@ -73,7 +75,7 @@ class Record:
                     raise ValueError(f"no {own.name!r}")
                 continue
             value = content[own.name]
-            if not (_FITS[own.name](value) or (value is None and own.default is None)):
+            if not _fits(value, own.type):
                 raise ValueError(f"{value!r:.60} under {own.name!r}")
         return cls(**content)
 
@@ -192,36 +194,16 @@ def _check_known(records: Iterable[Record], known: Mapping[str, Any], path: Path
             )
 
 
-def _is_string(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _each_in(fits: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
-
-
-def _is_list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, list) and all(map(fits, value))
-
-
-_FITS: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("retriever", "unit", "source", "split", "doc_id", "qid"), _is_string),
-    **dict.fromkeys(("characters", "documents_read", "tokens_read"), _is_count),
-    **dict.fromkeys(
-        ("seconds", "gigaflops", "gigaflops_padded", "peak_megabytes", "highest", "index_megabytes"),
-        _is_number,
-    ),
-    "metrics": _each_in(_is_number),
-    "tokens": _each_in(_is_count),
-    "positions": _each_in(_is_list_of(lambda value: value is None or _is_number(value))),
-    "answerable": lambda value: isinstance(value, bool),
-    "bins": _is_list_of(_is_list_of(_is_number)),
-}
+def _fits(value: object, kind: object) -> bool:
+    """True if a JSON value is of the kind that a field declares; numbers are finite, counts not below 0."""
+    kinds = get_args(kind)
+    match get_origin(kind):
+        case types.UnionType:
+            return any(_fits(value, one) for one in kinds)
+        case builtins.list:
+            return isinstance(value, list) and all(_fits(one, kinds[0]) for one in value)
+        case builtins.dict:
+            return isinstance(value, dict) and all(_fits(one, kinds[1]) for one in value.values())
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) is kind and (type(value) is not int or value >= 0)

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypedDict
 
@@ -205,7 +206,7 @@ def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, in
             continue  # some of the records are of an earlier version
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
-        yield "tokens", int(k), _samples_of(sources, lambda record, k=k: record.tokens[k])
+        yield "tokens", int(k), _samples_of(sources, partial(_tokens, k))
     for name in _COSTS:
         if all(getattr(record, name) is not None for record in records):
             yield name, None, _samples_of(sources, attrgetter(name))
@@ -237,10 +238,15 @@ def _position_samples(records: Sequence[Record], k: str) -> dict[int, Sample]:
         for part, recall in enumerate(record.positions[k]):
             if recall is not None:
                 found.setdefault(part, []).append(record)
-    return {
-        part: _sample(group, lambda record, part=part: record.positions[k][part])
-        for part, group in found.items()
-    }
+    return {part: _sample(group, partial(_recall_in, k, part)) for part, group in found.items()}
+
+
+def _tokens(k: str, record: Record) -> int:
+    return record.tokens[k]
+
+
+def _recall_in(k: str, part: int, record: Record) -> float | None:
+    return record.positions[k][part]
 
 
 def _by_bin(found: Mapping[str, Mapping[int, Sample]]) -> Iterator[tuple[int, dict[str, Sample]]]:
