@@ -24,8 +24,9 @@ from spscanner_rag.checkpoint import load_model
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
-from spscanner_rag.mamba2.layers import GatedRMSNorm, ScanState
+from spscanner_rag.mamba2.layers import ScanState
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.norms import GatedRMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scanner import Scanner
 

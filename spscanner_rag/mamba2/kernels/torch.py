@@ -18,7 +18,7 @@ from spscanner_rag.mamba2.ssd import ssd_chunked
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 
 
 class ScanOperands(NamedTuple):

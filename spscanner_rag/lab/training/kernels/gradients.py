@@ -31,7 +31,7 @@ from spscanner_rag.mamba2.kernels.torch import ScanOperands, tail_after, time_st
 
 if TYPE_CHECKING:
     from spscanner_rag.mamba2.config import Mamba2Config
-    from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
+    from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 
 Gradients = tuple[Tensor | None, ...]
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, Kernels, ScanOperands
-from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 
 numba_gradients = pytest.importorskip("spscanner_rag.lab.training.kernels.gradients")
 from spscanner_rag.lab.training.kernels.sweeps import KEPT_TOKENS  # noqa: E402 - needs numba

@@ -19,8 +19,8 @@ from spscanner_rag.mamba2 import backends
 from spscanner_rag.mamba2.backends import choose_backend
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.kernels.torch import TORCH_KERNELS, ScanOperands
-from spscanner_rag.mamba2.layers import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
 numba_activations = pytest.importorskip("spscanner_rag.mamba2.kernels.numba.vectors")
