@@ -77,14 +77,6 @@ def test_a_novel_as_chapters(bundled: Scanner) -> None:
     assert any("she fell on the pavement" in " ".join(sentence.split()) for _, sentence in best[:5])
 
 
-@pytest.mark.slow
-def test_a_novel_as_a_collection_of_one(bundled: Scanner) -> None:
-    text = Path("examples/data/persuasion.txt").read_text(encoding="utf-8")
-    question = "Who fell from the steps of the Cobb at Lyme?"
-    (together,) = bundled.scan_many([(question, text)], together=True)
-    np.testing.assert_array_equal(together.logits, bundled.scan(question, text).logits)
-
-
 def test_part_of_a_collection(bundled: Scanner) -> None:
     """Texts that are read need not be all that are counted."""
     question = "How do I check the value of a field?"
