@@ -68,6 +68,7 @@ def run(program: str, *arguments: object, python: str = COMMON) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_child_scans_as_its_parent() -> None:
     run("""
     from spscanner_rag import Scanner

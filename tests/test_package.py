@@ -114,6 +114,7 @@ print([logits.tolist() for logits in score_batch(scorer, [("q", text, units), ("
     assert python(code) == "[[4.0, 6.0], []]\n"
 
 
+@pytest.mark.slow
 def test_importing_everything_opens_no_socket() -> None:
     code = (
         "import socket\n"

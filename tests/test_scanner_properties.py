@@ -100,7 +100,7 @@ def check_equal(result: ScanResult, expected: ScanResult) -> None:
 # Spans, one logit each, and the same logits
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(QUERIES, DOCUMENTS, st.sampled_from([64, 1000]))
 def test_spans_and_logits(scanners: dict[int, Scanner], query: str, text: str, segment_tokens: int) -> None:
     scanner = scanners[4096]

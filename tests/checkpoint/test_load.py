@@ -93,6 +93,7 @@ def test_no_other_integer_precision(folder: Path, dtype: torch.dtype) -> None:
         load_model(folder, dtype=dtype)
 
 
+@pytest.mark.slow
 def test_loading_does_not_pull_in_the_compiler(folder: Path) -> None:
     program = (
         "import sys; from spscanner_rag.checkpoint import load_model; "

@@ -86,6 +86,7 @@ def save_killed(
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("digests", "links"), [(True, True), (False, False)])
 def test_killed_at_every_change(
     folder: Path, other: ScannerModel, other_tokenizer: Tokenizer, digests: bool, links: bool
@@ -122,6 +123,7 @@ def test_killed_at_every_change(
     assert 4 < sum(seen) < len(seen) - 4
 
 
+@pytest.mark.slow
 def test_killed_again_while_it_completes(
     folder: Path, other: ScannerModel, other_tokenizer: Tokenizer, tiny_tokenizer: Tokenizer
 ) -> None:

@@ -50,6 +50,7 @@ def test_only_hyphens_and_white_space_at_ends_of_lines_change(pages: list[str]) 
         assert all(after.count(sign) <= before.count(sign) for sign in "-\u2010\u00ad")
 
 
+@pytest.mark.slow
 def test_the_time_is_linear() -> None:
     for hostile in ("-\n" * 300_000, "a" * 600_000, "a-\n" * 200_000, "- " * 300_000, "-" + " " * 600_000):
         assert len(as_written([hostile])[0]) <= len(hostile)

@@ -129,6 +129,7 @@ def chunks(documents: list[Document]) -> list[Document]:
     return splitter.split_documents(documents)
 
 
+@pytest.mark.slow
 def test_langchain_reads_the_whole_documents_of_the_chunks(
     tiny_scanner: Scanner, documents: list[Document], chunks: list[Document], langchain_store: Any
 ) -> None:

@@ -84,6 +84,7 @@ def test_rounding_to_8_bits_keeps_the_cosines() -> None:
     np.testing.assert_allclose(rounded @ rounded.T, unit @ unit.T, atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_long_question_on_a_long_document_takes_little_more_than_its_result() -> None:
     random = np.random.default_rng(0)
     table = WordVectors.of_vectors(

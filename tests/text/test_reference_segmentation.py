@@ -246,6 +246,7 @@ def test_a_download_is_used(request: pytest.FixtureRequest) -> None:
     assert asked == ["punkt_tab"]
 
 
+@pytest.mark.slow
 def test_the_bundled_model_is_found_without_importing_llama_index(make: Callable) -> None:
     import subprocess
     import sys

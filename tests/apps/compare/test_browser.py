@@ -161,6 +161,7 @@ def test_the_best_of_each_are_in_view_at_the_beginning(visit: Any, page_file: Pa
     opened.finish()
 
 
+@pytest.mark.slow
 def test_light_dark_and_print(visit: Any, page_file: Path) -> None:
     for scheme, media, is_dark in (
         ("light", "screen", False),

@@ -151,6 +151,7 @@ def test_a_document_of_which_nothing_was_selected() -> None:
     assert "No sentence was selected." in [text_of(each) for each in page.all("p")]
 
 
+@pytest.mark.slow
 def test_the_page_is_little_larger_than_the_document() -> None:
     text = "A sentence of some words stands here, and it is as long as most.\n" * 45_000
     page = render_report("Who?", "m", [scan(text, top_k=50)])

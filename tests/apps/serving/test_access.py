@@ -136,6 +136,7 @@ def test_a_client_that_goes_away_cancels_its_work(serve: Serve) -> None:
     assert metric(client, "spscanner_cancelled_total") == 1
 
 
+@pytest.mark.slow
 def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(client: httpx.Client) -> None:
     def ask_and_leave(number: int) -> None:
         body = (LONG, MIDDLING, SCAN, SCAN)[number % 4]

@@ -197,6 +197,7 @@ def test_routing_and_copying_are_losses_of_their_own(digit_tokenizer: Tokenizer)
     assert gradient.abs().max() > 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_the_same(digit_tokenizer: Tokenizer, tmp_path: Path) -> None:
     whole, killed, resumed = (small(digit_tokenizer) for _ in range(3))
     losses = [step.loss for step in train(whole, Columns(), RECIPE, tmp_path / "whole")]

@@ -81,6 +81,7 @@ def test_two_documents_with_one_id() -> None:
     assert [sub.doc_id.partition("@")[0] for sub in subs] == ["d1", "d1~2", "d1~3"]
 
 
+@pytest.mark.slow
 def test_other_languages_are_left_out() -> None:
     pytest.importorskip("py3langid")
     detector = LanguageDetector()

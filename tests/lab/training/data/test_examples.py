@@ -274,6 +274,7 @@ def test_a_share_of_the_questions(vectors: WordVectors) -> None:
     assert drawn.question.text == "Was it built, built and built?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group_share", [0.0, 0.9])
 def test_examples_ask_in_other_words(
     documents: list[Document], reading: Reading, vectors: WordVectors, group_share: float

@@ -16,6 +16,8 @@ from spscanner_rag.mamba2.norms import GatedRMSNorm, RMSNorm
 numba_gradients = pytest.importorskip("spscanner_rag.lab.training.kernels.gradients")
 from spscanner_rag.lab.training.kernels.sweeps import KEPT_TOKENS  # noqa: E402 - needs numba
 
+pytestmark = pytest.mark.slow  # kernels are compiled for each dtype and shape
+
 NUMBA = numba_gradients.NumbaTrainingKernels()
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.02}  # of the largest number of a gradient
 
