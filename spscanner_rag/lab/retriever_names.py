@@ -90,15 +90,7 @@ class Options:
 
 
 def scorer_of(name: str, options: Options = Options()) -> Scorer:
-    """Load the scorer with a name of one of the forms in `KINDS`.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name; the message lists the known ones.
-    ImportError
-        If an extra is missing; the message says how to install it.
-    """
+    """Load the scorer with a name of one of the forms in `KINDS`; errors list them, or say what to install."""
     check_name(name)
     kind, model, parts = NameParts.of(name)
     unit, device, dtype, trusted = options.unit, options.device, options.dtype, options.trust_remote_code

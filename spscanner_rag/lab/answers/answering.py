@@ -1,8 +1,4 @@
-"""Answers of a language model to questions on documents, and how good they are.
-
-The model answers from the best sentences, or from a whole document read in windows. The answers are compared with
-reference answers, in words and by a language model as the judge.
-"""
+"""Answers of a language model to questions on documents, and how good they are in words and to a judge."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,28 +32,13 @@ WINDOW_TOKENS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """A question with its reference answers and the texts to answer it from.
-
-    Attributes
-    ----------
-    qid : str
-        Id of the question in the result.
-    question : str
-    contexts : tuple of str
-        ``(retrieved_context(...),)``, ``(document,)`` or ``document_windows(document)``. A single text is answered
-        from at once; of several windows, each is answered from, and one answer is made from the replies.
-    references : tuple of str
-        Right answers; it is enough to agree with one of them. A question whose references are all blank is left
-        out and counted.
-    choices : tuple of str
-        The options of a multiple-choice question, which include the references; empty for other questions.
-    """
+    """A question with its reference answers and the texts to answer it from."""
 
     qid: str
     question: str
-    contexts: tuple[str, ...]
-    references: tuple[str, ...]
-    choices: tuple[str, ...] = ()
+    contexts: tuple[str, ...]  # one text, or windows to combine the answers of
+    references: tuple[str, ...]  # one match is enough; a task without any is left out and counted
+    choices: tuple[str, ...] = ()  # options of a multiple-choice question, which include the references
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +98,7 @@ class AnswerQuality:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of the questions behind the means.
-
-        ``questions`` were asked; ``failed`` of them got no answer; ``unmarked`` answers are whole replies.
-        ``judged`` answers have a decision. Of the others, ``unparsable`` counts those with an unreadable reply of
-        the judge and ``judge_failed`` those with a missing one (an answer can be in both).
-        ``without_reference`` questions were not asked.
-        """
+        """Numbers of the questions behind the means; an answer can count as unparsable and failed at once."""
         undecided = [each.verdict for each in self.scores if each.verdict and each.correct is None]
         return {
             "questions": len(self.scores),
@@ -216,10 +191,8 @@ def retrieved_context(
     ----------
     scorer : Scorer
         The scanner or a baseline.
-    question, text : str
-        The question and the document.
     units : sequence of Unit, optional
-        The units to score. Default: those that the scorer cuts the document into.
+        Default: those that the scorer cuts the document into.
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
@@ -240,21 +213,8 @@ def document_windows(
 ) -> tuple[str, ...]:
     """A document as half-overlapping windows of whole sentences; a document that fits is one window.
 
-    Parameters
-    ----------
-    text : str
-        The document.
-    window_tokens : int, default 120,000
-        Tokens of a window, at least 1, counted sentence by sentence. Leave room in the model's context for the
-        question and the reply. The last window may have one token more, and a longer sentence is a window of its
-        own.
-    count_tokens : callable or str, default "o200k_base"
-        A function from str to int, or the name of a tiktoken encoding.
-
-    Raises
-    ------
-    ValueError
-        If ``window_tokens`` is below 1.
+    The last window may have one token more than ``window_tokens``, and a longer sentence is a window of its
+    own. Leave room in the model's context for the question and the reply.
     """
     count = resolve_counter(count_tokens)
     units = SentenceSegmenter().segment(text)

@@ -99,10 +99,7 @@ def listed(choices: Sequence[str]) -> str:
 
 
 def answer_in(reply: str) -> tuple[str, bool]:
-    """The answer in a reply, and whether the reply marks it.
-
-    It is the first line after the last ``ANSWER:``; all of a reply without that word is the answer.
-    """
+    """The answer, a reply's first line after its last ``ANSWER:`` or all of it, and whether it was marked."""
     reply = without_thoughts(reply)
     marks = list(_ANSWER.finditer(reply))
     if not marks:

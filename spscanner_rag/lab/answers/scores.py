@@ -25,22 +25,14 @@ def exact_match(answer: str, references: Iterable[str]) -> float:
 
 
 def token_f1(answer: str, references: Iterable[str]) -> float:
-    """F1 of the answer's words and a reference's, once `normalized`; the best of all references, 0 to 1.
-
-    Words that occur several times count as often as they do in both. If either side has no words, it is 1 when
-    both have none.
-    """
+    """F1 of the `normalized` words of an answer and its nearest reference, repetitions counted: 0 to 1."""
     return max(
         _f1(normalized(answer).split(), reference.split()) for reference in _all_normalized(references)
     )
 
 
 def choice_in(answer: str, choices: Sequence[str]) -> int | None:
-    """The option that an answer picks, counted from 0; None if it picks none or several, or is unclear.
-
-    The answer may give the option's letter, its words, or both. Case, ASCII punctuation and
-    extra white space do not matter.
-    """
+    """The option, from 0, whose letter or words an answer gives; None if it is none, several or unclear."""
     words = [_words(choice) for choice in choices]
     by_words = {i for i, own in enumerate(words) if own and own == _words(answer)}
     picks = by_words | _by_letter(answer, words)

@@ -20,15 +20,10 @@ WINDOWS = Setting("scanner", variants=("1,024 tokens",))
 
 
 def ablated(device: str = "auto", dtype: str = "auto", model: str | None = None) -> dict[Setting, Scorer]:
-    """The scanner with three shorter contexts.
+    """The scanner with three shorter contexts; see `Scanner.from_pretrained` for the arguments.
 
     `ALONE` reads single sentences. `CHUNKS` reads independent chunks, as the paper does. `WINDOWS` reads
     half-overlapping windows and averages their logits; its lexical channel knows the whole document.
-
-    Parameters
-    ----------
-    device, dtype, model
-        See `Scanner.from_pretrained`.
     """
     scanner = shared_scanner(model, device=device, dtype=dtype)
     return {
@@ -41,11 +36,7 @@ def ablated(device: str = "auto", dtype: str = "auto", model: str | None = None)
 class Chunked:
     """Scores every chunk of whole units as a text of its own, with its own lexical statistics.
 
-    Parameters
-    ----------
-    scanner : Scanner
-    max_tokens : int, default 1
-        Tokens of a chunk, counted unit by unit. A longer unit is a chunk of its own, so by default every unit is.
+    A unit of more than ``max_tokens`` is a chunk of its own, so by default every unit is.
     """
 
     def __init__(self, scanner: Scanner, max_tokens: int = 1) -> None:

@@ -63,10 +63,7 @@ class AnswerSet:
 def retriever_sources(
     settings: Sequence[Setting], scorers: Mapping[Setting, Scorer], titles: dict[str, str]
 ) -> list[AnswerSource]:
-    """A source for each setting: its best units, 50 sentences or 5 chunks as in the paper.
-
-    ``titles`` is filled with the title of the document that is being read, as in `titled`.
-    """
+    """A source for each setting: its best 50 sentences or 5 chunks, as in the paper; fills ``titles``."""
     return [
         AnswerSource(setting.label, _best_units(setting, scorers[setting], titles)) for setting in settings
     ]
@@ -78,10 +75,7 @@ def whole_documents(window_tokens: int = WINDOW_TOKENS) -> AnswerSource:
 
 
 def questions_with_answers(questions: Mapping[str, Sequence[AskedQuestion]]) -> list[AskedQuestion]:
-    """The questions that have a reference answer, document by document.
-
-    Raises ``ValueError`` if there is none.
-    """
+    """The questions that have a reference answer, document by document; ``ValueError`` if there is none."""
     found = [
         (document, question)
         for asked in questions.values()
@@ -105,10 +99,7 @@ def answer_from(
     asker: Asker,
     length: AnswerLength = "sentence",
 ) -> AnswerSet:
-    """Let a model answer all questions from one source, and score the answers.
-
-    ``questions`` are from `questions_with_answers`. The asker's counts start anew.
-    """
+    """Score a model's answers to `questions_with_answers` from one source; the asker's counts start anew."""
     asker.asked.clear()
 
     def tasks() -> Iterator[AnswerTask]:
@@ -146,8 +137,7 @@ _SCORES: Mapping[str, Callable[[ScoredAnswer], float | None]] = {
 def answer_rows(sets: Sequence[AnswerSet], seed: int = 0) -> list[dict[str, object]]:
     """A row for each set of answers and source of questions, then for "macro" and "micro", the means over sources.
 
-    A score has its value, its interval and the number of its questions; it is None where no answer has it. The
-    counts of prompts and tokens are in the row "micro" only. The bootstrap uses ``seed``.
+    A score is None where no answer has it. The counts of prompts and tokens are in the row "micro" only.
     """
     return [row for own in sets for row in _rows(own, seed)]
 

@@ -38,11 +38,10 @@ class CalibrationRow(TypedDict):
 def calibration_rows(
     records: Iterable[Record], settings: Sequence[Setting], seed: int = 0
 ) -> list[CalibrationRow]:
-    """All rows of the calibration, from the records of a run with ``calibrate``, in any order.
+    """All rows of the calibration: sources in alphabetical order, then "macro", then "micro", of each setting.
 
-    Each setting has the sources in alphabetical order, then "macro" (means over sources) and "micro" (all
-    sentences and questions together). The mean rates and AUROC are over the sources with both answerable and
-    unanswerable questions, if there are any. The bootstrap uses ``seed``.
+    The mean rates and AUROC are over the sources with both answerable and unanswerable questions, if there are
+    any.
     """
     rows = []
     calibrated = (record for record in records if record.highest is not None)

@@ -29,10 +29,7 @@ class Pool(NamedTuple):
 
 
 class CorpusUnits:
-    """The documents of a corpus, each cut into units when it is first asked for.
-
-    Documents go by their numbers in ``documents``; ``cut`` has those that are cut already.
-    """
+    """The documents of a corpus by number, each cut into units when it is first asked for."""
 
     def __init__(
         self,
@@ -62,8 +59,7 @@ class CorpusUnits:
     ) -> list[list[NDArray[np.float32]]]:
         """Logits of the units of these documents, (units,) each, for each query.
 
-        A scorer whose logits depend on the collection gets the word counts of ``collection``, the numbers of the
-        documents that the question is asked of; None if each is asked alone.
+        ``collection`` are the documents whose word counts the scorer gets; None if each is asked alone.
         """
         requests = [
             (query, self.documents[number].text, self.units(number))
@@ -148,15 +144,11 @@ def corpora_of(
     least: int = 2,
     characters: int | None = None,
 ) -> list[Corpus]:
-    """Return the corpus of each source.
+    """Return the corpus of each source that has a question to ask, in alphabetical order.
 
     A question is asked if no other document of its source has a question of the same words, answerable or not:
-    "Who signed the contract?" asked of every contract has no right document. Letter case and white space make no
-    difference. The sample (`sample_questions`) is drawn from these; longer documents are `shortened` to
-    ``characters``. Sources are in alphabetical order, without those that have no question to ask.
-
-    Raises ``ValueError`` if a source has fewer documents than ``least`` or two of the same id, or no source has a
-    question to ask.
+    "Who signed the contract?" asked of every contract has no right document. ``ValueError`` if a source has
+    fewer documents than ``least`` or two of the same id, or no source has a question to ask.
     """
     sources: dict[str, dict[str, Document]] = {}
     for document in documents:
@@ -213,10 +205,9 @@ def _answerable(documents: Sequence[Document]) -> int:
 
 
 def shortened(document: Document, characters: int) -> Document:
-    """Return the first stretch of whole sentences that holds the evidence of the most questions.
+    """Return the first stretch of whole sentences, of at most ``characters``, with the most questions.
 
-    It has at most ``characters``, at least 1, or is a single longer sentence. It keeps the questions whose
-    evidence lies within it, at its new place. A document that is short enough is returned itself.
+    It keeps the questions whose evidence lies within it. A document that is short enough is returned itself.
     """
     if characters < 1:
         raise ValueError(f"got documents of {characters} characters; expected at least 1")
@@ -260,10 +251,9 @@ class Reading:
     documents: int = 10  # that are read after a first stage, at most
 
     def asked_of(self, corpus: Corpus, query: str, right: int) -> Sequence[int]:
-        """The numbers of the documents that a question is asked of, in the order of the corpus.
+        """The numbers of the documents asked: the ``right`` one, and the nearest to the question by BM25.
 
-        The hardest documents are the nearest to the question by BM25 over whole documents; where fewer share a
-        word with it, others follow in the order of the corpus. ``right`` is the number of the right one.
+        Where fewer documents share a word with the question, others follow in the order of the corpus.
         """
         documents = corpus.units("document")
         if self.among is None:

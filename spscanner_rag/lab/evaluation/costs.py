@@ -48,11 +48,10 @@ class Cost(NamedTuple):
 
 
 def cost_of(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Cost | None:
-    """The operations of one question on a document.
+    """The operations of one question on a document; None for a scorer without a formula.
 
-    There are formulas for scanners and for `Dense` with a BERT-like model of sentence-transformers; None for
-    other scorers: what a language model or a server computes for a prompt or a request cannot be seen from here.
-    A scanner pads nothing that counts: one text fills its passes.
+    There are formulas for scanners and for `Dense` with a BERT-like model. What a language model or a server
+    computes cannot be seen from here.
     """
     if isinstance(scorer, Scanner):
         question = scorer.count_tokens(query) + 1  # the line break after it
@@ -92,10 +91,7 @@ def _index_bytes(scorer: object) -> int:
 
 
 class PeakMemory:
-    """Measures the peak memory of this process since the object was created, on Linux.
-
-    The kernel keeps one peak for a process, which a new object resets: use one object at a time.
-    """
+    """Measures the peak memory of this process, on Linux; the kernel keeps one peak, which a new object resets."""
 
     def __init__(self) -> None:
         try:
@@ -158,11 +154,7 @@ class EncoderShape:
 
 
 def flops_per_token(config: Mamba2Config, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of the Mamba-2 backbone for one token of a long document.
-
-    Inside a block of ``chunk_tokens`` tokens of the state-space-dual operator every token is multiplied with
-    every other, both halves of the square.
-    """
+    """Operations of the Mamba-2 backbone for a token of a long document; blocks are full squares."""
     d_inner, d_state = config.d_inner, config.d_state
     similarity = 2 * chunk_tokens * config.ngroups * d_state  # C . B
     inside_block = 2 * chunk_tokens * d_inner  # mixing @ x
@@ -183,18 +175,12 @@ def flops_per_unit(config: Mamba2Config) -> Flops:
 
 
 def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
-    """Operations of a scan: the backbone for every token, and the relevance head for every unit with a logit.
-
-    ``tokens`` is what the model reads, including every repetition of the question and padding.
-    """
+    """Operations of a scan: ``tokens``, repeated questions and padding included, and the units' logits."""
     return flops_per_token(config, chunk_tokens) * tokens + flops_per_unit(config) * units
 
 
 def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:
-    """Operations of an encoder for sequences of these lengths, with the mean over tokens at the end.
-
-    Lengths are in tokens, special tokens included; `padded_lengths` adds padding.
-    """
+    """Operations of an encoder for sequences of these lengths in tokens, with the mean over tokens at the end."""
     counts = np.asarray(lengths, np.float64)
     tokens, pairs = float(counts.sum()), float((counts**2).sum())
     d_model, feed_forward = shape.d_model, shape.feed_forward
@@ -211,10 +197,7 @@ def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integ
 
 
 def padded_lengths(lengths: Sequence[int] | NDArray[np.integer], batch_size: int) -> NDArray[np.int64]:
-    """Lengths with padding to the longest of each batch, batches taken in the order given: (sequences,).
-
-    sentence-transformers sorts sequences before, longest first.
-    """
+    """Lengths padded to the longest of each batch, in the order given: (sequences,)."""
     padded = np.array(lengths, np.int64)
     for start in range(0, len(padded), batch_size):
         padded[start : start + batch_size] = padded[start : start + batch_size].max()

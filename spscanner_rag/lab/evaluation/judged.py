@@ -65,13 +65,8 @@ def is_beir(folder: Path) -> bool:
 def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (either may be ``.gz``) and ``qrels/SPLIT.tsv``.
 
-    A document's text is its title, a line break and its text.
-
-    Raises
-    ------
-    DataError
-        For a missing file, a damaged line, an id given twice, an empty corpus, a judgement of an unknown query or
-        document, or if no query has a relevant document.
+    A document's text is its title, a line break and its text. `DataError` for anything that is missing, damaged
+    or twice there, a judgement of an unknown id, or if no query has a relevant document.
     """
     documents = []
     for doc_id, record in _records(folder, "corpus"):
@@ -101,10 +96,7 @@ def read_beir(folder: Path, split: str = "test") -> JudgedCorpus:
 def read_qrels(path: Path) -> Qrels:
     """Read judgements: TREC's lines ``query 0 document grade``, or BEIR's ``query document grade`` with a header.
 
-    Raises
-    ------
-    DataError
-        For a line of another form, a document judged twice for a query, or a file without judgements.
+    `DataError` for a line of another form, a document judged twice for a query, or a file without judgements.
     """
     qrels: Qrels = {}
     for number, words in _rows(path):
@@ -194,13 +186,7 @@ def judged_study_of(
     cutoffs: Sequence[int] = CUTOFFS,
     aggregation: Aggregation = "max",
 ) -> Study:
-    """The run that ranks the documents of a judged corpus for all of its queries; see `corpus_study_of`.
-
-    Raises
-    ------
-    ValueError
-        For the aggregation "long" of units that are not whole documents.
-    """
+    """The run that ranks the documents of a judged corpus for all of its queries; see `corpus_study_of`."""
     check_long(settings, aggregation)
     corpus = Corpus(judged.name, judged.documents)
     asks = [
@@ -234,15 +220,10 @@ def judged_study_of(
 def document_ranking_metrics(
     ranking: Sequence[str], grades: Mapping[str, int], cutoffs: Sequence[int]
 ) -> dict[str, float]:
-    """Metrics such as "ndcg@10", "recall@100", "map" and "mrr", as trec_eval defines them.
+    """Metrics such as "ndcg@10", "recall@100", "map" and "mrr" of ids, best first, as trec_eval defines them.
 
-    Parameters
-    ----------
-    ranking : sequence of str
-        Ids of documents, the best first. Relevant documents that are not in it count as missed.
-    grades : mapping
-        Of the judged documents, at least one of them above 0. A grade below 0 counts as 0.
-    cutoffs : sequence of int
+    Relevant documents that are not in the ranking count as missed; a grade below 0 counts as 0, and one must be
+    above.
     """
     gains = np.array([max(grades.get(document, 0), 0) for document in ranking], np.float64)
     ranked = set(ranking)
@@ -293,15 +274,10 @@ def _file_name(setting: Setting) -> str:
 
 
 def write_run(path: Path, run: Mapping[str, Sequence[tuple[str, float]]], tag: str) -> None:
-    """Write rankings whole or not at all.
+    """Write rankings whole or not at all; ``ValueError`` for an id that is empty or contains white space.
 
     trec_eval goes by the scores, in float32, and breaks ties by the names of documents; so a score that is not
     below the one before is written as the next number below it, and the order is kept.
-
-    Raises
-    ------
-    ValueError
-        For the id of a query or document that is empty or contains white space, which the format cannot hold.
     """
     lines = []
     name = "-".join(tag.split()) or "run"

@@ -87,14 +87,8 @@ class Record:
 class RecordFile:
     """The records of a run in a folder, which is created if it does not exist.
 
-    A run resumes only with the same arguments, compared as JSON; see `check_arguments`.
-
-    Raises
-    ------
-    RunMismatchError
-        For a folder with the records of another run, or of one that cannot be told.
-    ValueError
-        For a damaged record; names file and line.
+    A run resumes only with the same arguments, see `check_arguments`. ``ValueError`` for a damaged record, with
+    file and line.
     """
 
     def __init__(self, folder: Path, arguments: Mapping[str, Any]) -> None:

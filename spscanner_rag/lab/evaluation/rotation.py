@@ -1,7 +1,6 @@
 """Rotates documents at a sentence end, so that the same evidence is near the beginning or near the end.
 
-A rotation moves the sentences before a cut to the end. Only the place of the evidence changes: every sentence is
-kept once, and no evidence is split.
+Only the place of the evidence changes: every sentence is kept once, and no evidence is split.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +36,7 @@ METRIC, RATIO, LEFT_OUT = "recall@10", "recall_last_over_first", "left_out"
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A text that begins at a cut: ``text[cut:] + JOINER + text[:cut]``.
-
-    A cut at either end leaves the text unchanged.
-    """
+    """A text that begins at a cut, ``text[cut:] + JOINER + text[:cut]``; unchanged by a cut at an end."""
 
     text: str
     cut: int
@@ -69,12 +65,10 @@ class Rotation:
 def cuts_for(
     units: Spans, evidence: Sequence[tuple[int, int]], characters: int, parts: int = PARTS
 ) -> tuple[int, int] | None:
-    """Two cuts of a text, one that moves its evidence into the first part, one into the last.
+    """Two cuts of a text, that move its evidence into the first part and into the last; None if one is impossible.
 
-    A cut is the start of one of the ``units``, the sentences of the text, and splits no evidence. All evidence
-    sentences must lie in the part; of several such cuts, the one that brings their middle nearest to the middle of
-    the part is taken. None if one of the two is impossible, because the evidence spreads over more than one part,
-    or if it is only white space, which has no sentence.
+    A cut is the start of one of the ``units``, the sentences of the text, and splits no evidence. Of several,
+    the one that brings the middle of the evidence nearest to the middle of the part is taken.
     """
     sentences = evidence_sentences(units, evidence)
     if not len(sentences.starts):
@@ -146,9 +140,8 @@ def rotation_rows(
 ) -> list[Row]:
     """The ratios of recall@10, and the shares of the questions left out.
 
-    For each plain setting there are "recall_last_over_first" for each source, "macro" and "micro", except where
-    recall in the first tenth is 0; then "left_out" for each source and "micro". ``asked`` and ``kept`` are the
-    questions by source before and after `rotatable`; the bootstrap uses ``seed``.
+    There is no ratio where recall in the first tenth is 0. ``asked`` and ``kept`` are the questions by source
+    before and after `rotatable`.
     """
     rows: list[Row] = []
     for setting in settings:

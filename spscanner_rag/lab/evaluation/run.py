@@ -73,9 +73,8 @@ class Scored(NamedTuple):
 class Ask:
     """All questions of a run that one setting is asked.
 
-    Without a ``reading``, questions are asked of corpora of one document, all of a document's in one call. With
-    ``calibrate``, the sigmoids of the scores are probabilities, the records have what their calibration needs, and
-    the questions may include unanswerable ones.
+    Without a ``reading``, all questions on a document are asked of it alone, in one call. With ``calibrate``,
+    the sigmoids of the scores are probabilities, and the questions may include unanswerable ones.
     """
 
     setting: Setting  # that the records name
@@ -96,11 +95,7 @@ class Ask:
         file: RecordFile,
         progress: Progress | None = None,
     ) -> None:
-        """Ask all questions that have no record in the file.
-
-        ``titles`` gets the titles of the documents being read, by their texts, for scorers that read them;
-        ``count_tokens`` is the same for all settings.
-        """
+        """Ask all questions that have no record in the file; fills ``titles`` by the texts being read."""
         done = 0
         for corpus in self.corpora():
             titles.clear()
@@ -277,10 +272,7 @@ def measure(
 def document_metrics(
     scores: Sequence[NDArray[np.floating]], right: Sequence[bool], aggregation: Aggregation = "max"
 ) -> dict[str, float]:
-    """Reciprocal rank of the right document, and its recall@1, 5 and 10; 0 if it was not read.
-
-    ``scores`` are (units,) of each document that was read; among documents of equal score the earlier comes first.
-    """
+    """Reciprocal rank and recall@1, 5 and 10 of the right document; 0 if it has no scores, (units,)."""
     names = {"document_mrr": Measure("mrr", None)}
     names |= {f"document_recall@{k}": Measure("recall", k) for k in DOCUMENT_CUTOFFS}
     if not any(right):
@@ -293,10 +285,9 @@ def document_metrics(
 def recall_by_position(
     sentences: Spans, found: NDArray[np.bool_], characters: int, bins: int = POSITION_BINS
 ) -> list[float | None]:
-    """The share of the evidence sentences that were found, in each of ``bins`` parts of the document (Figure 13).
+    """The share of the evidence sentences found in each of ``bins`` parts of the document (Figure 13), or None.
 
-    A sentence counts in the part that its middle is in; ``found`` is True for those that were found. None where
-    the question has no evidence.
+    A sentence counts in the part that its middle is in.
     """
     places = (sentences.starts + sentences.ends) * bins // (2 * characters)
     there = np.bincount(places, minlength=bins).tolist()

@@ -24,13 +24,7 @@ Average = Literal["macro", "micro"]
 
 
 class Sample:
-    """A value for each question of a source, (questions,), and the id of the question's document.
-
-    Raises
-    ------
-    ValueError
-        If there is no question, a value is not finite, or the lengths differ.
-    """
+    """A finite value for each question of a source, (questions,), and the id of the question's document."""
 
     def __init__(self, values: ArrayLike, documents: Sequence[str]) -> None:
         self.values, self.documents = np.array(values, np.float64), tuple(documents)
@@ -80,10 +74,7 @@ def estimate(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of the sources' means ("macro"), or of the questions of all sources ("micro", the paper's average).
-
-    ``samples`` has a sample for each source; ``level`` is the share of the resampled means inside the interval.
-    """
+    """The mean of the sources' means ("macro"), or of all questions ("micro", the paper's average)."""
     value = sum(share * float(sums.sum()) for share, sums in _shares(samples, average))
     questions = sum(sample.questions for sample in samples.values())
     documents = sum(len(set(sample.documents)) for sample in samples.values())
@@ -103,14 +94,11 @@ def paired_test(
     level: float = LEVEL,
     seed: int = 0,
 ) -> PairedTest:
-    """Compare two retrievers on the same questions by a sign-flip permutation test.
+    """Compare two retrievers on the same questions, in the same order, by a sign-flip permutation test.
 
     If neither retriever were better, the two could be swapped on any document. The test swaps them on randomly
     chosen documents and counts how often the difference of means is at least as large as the one found, in
     either direction. With at most 13 documents (and the default ``flips``) it tries all ways to swap.
-
-    ``first`` and ``second`` have a sample for each source, of the same questions in the same order; ``flips`` is
-    the number of ways to swap. Raises ``ValueError`` if the sources or the documents of their questions differ.
     """
     _check_paired(first, second)
     differences = {
@@ -132,9 +120,8 @@ def paired_ratio(
 ) -> Estimate | None:
     """The mean of the second divided by that of the first, on the same questions; None if the first is 0.
 
-    Both means of a resample come from the same documents, so that differences between documents that affect both
-    retrievers alike do not widen the interval. There is no interval if a resample's first mean is 0. Parameters
-    and errors are those of `paired_test`.
+    Both means of a resample come from the same documents, so that differences between documents that affect
+    both retrievers alike do not widen the interval. There is no interval if a resample's first mean is 0.
     """
     _check_paired(first, second)
     below, above = (
@@ -195,10 +182,7 @@ def _interval(values: NDArray[np.float64], level: float) -> tuple[float, float]:
 def clusters(
     values: NDArray[np.float64], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of values and numbers of questions by document; a single document is replaced by its questions.
-
-    ``values`` are (questions, columns); returns (documents, columns) and (documents,).
-    """
+    """Sums of (questions, columns) by document, or by question if there is one document, and numbers."""
     numbers = {name: number for number, name in enumerate(sorted(set(documents)))}
     places = np.array([numbers[name] for name in documents])
     alone = not places.any()
@@ -211,10 +195,9 @@ def clusters(
 def resampled(
     values: NDArray[np.float64], documents: Sequence[str], resamples: int, name: str, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of values, and numbers of questions, in each resample of a source's documents.
+    """Sums, (columns, resamples), and numbers of questions, (resamples,), of a source's resampled documents.
 
     The random stream depends on the name of the source, so the other sources do not change its resamples.
-    ``values`` are (questions, columns); returns (columns, resamples) and (resamples,).
     """
     sums, counts = clusters(values, documents)
     stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
@@ -229,10 +212,7 @@ def resampled(
 
 
 def sign_flip_p(parts: NDArray[np.float64], flips: int, seed: int) -> float:
-    """Two-sided p value of the sum of ``parts``, (documents,), under the hypothesis that signs are random.
-
-    It tries all ways to flip signs if there are at most ``flips``, else ``flips`` random ones.
-    """
+    """Two-sided p value of the sum of (documents,) if signs are random; exact up to ``flips`` ways."""
     # a flip whose sum differs only by rounding is as extreme as the sum found
     found = abs(float(parts.sum())) - 1e-12 * float(np.abs(parts).sum())
     exact = len(parts) < 63 and 2 ** len(parts) <= flips

@@ -76,16 +76,7 @@ def study_of(
     rotate: bool = False,
     cutoffs: Sequence[int] = CUTOFFS,
 ) -> Study:
-    """The run that a command line asks for, on single documents.
-
-    Settings are in the order of the tables; for ``per_source`` and ``seed`` see `sample_questions`.
-
-    Raises
-    ------
-    ValueError
-        For documents without a question to ask or with one twice, for ``calibration`` and ``rotate`` at once, for
-        a calibration without a scanner, and for a rotation that no question's evidence allows.
-    """
+    """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing."""
     if calibration and rotate:
         raise ValueError(
             "got --calibration and --rotate; expected one of them: make two runs, each with its own --out"
@@ -135,10 +126,7 @@ def _number(questions: Questions) -> int:
 
 
 def _calibrated(plain: Study, unanswerable: Questions) -> Study:
-    """A study whose settings with probabilities are also asked questions that their document does not answer.
-
-    They get both kinds of questions together, so that a document is read once.
-    """
+    """A study whose settings with probabilities are also asked unanswerable questions, in the same call."""
     sources = sorted({*plain.questions, *unanswerable})
     both = {s: [*plain.questions.get(s, ()), *unanswerable.get(s, ())] for s in sources}
     calibrated = [setting for setting in plain.settings if setting.has_probabilities]
@@ -202,30 +190,10 @@ def corpus_study_of(
     cutoffs: Sequence[int] = CUTOFFS,
     aggregation: Aggregation = "max",
 ) -> Study:
-    """The run that asks each question of all documents of its source, or of the hardest of them.
+    """The run that asks each question of all documents of its source, or of the hardest ``among`` of them.
 
-    Parameters
-    ----------
-    settings
-        Plain settings, in the order of the tables.
-    documents, per_source, seed, characters
-        See `corpora_of`.
-    first_stages
-        Each is "none" (read everything), "bm25" or the name of a retriever. Retrievers that have an index read
-        everything.
-    read_documents
-        The most documents that are read after a first stage.
-    among
-        See `Reading`.
-    cutoffs
-        Numbers of units for the metrics of evidence.
-    aggregation
-        How a document is scored by its units; see `document_score`.
-
-    Raises
-    ------
-    ValueError
-        For an ``among`` below 2 or larger than a source, for `check_long`, and the errors of `corpora_of`.
+    Each first stage is "none" (read everything), "bm25" or the name of a retriever; after it at most
+    ``read_documents`` are read. Retrievers that have an index read everything.
     """
     if among is not None and among < 2:
         raise ValueError(f"--among: got {among} documents; expected at least 2, the right one and another")

@@ -70,10 +70,7 @@ class Bins:
         return cls(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
 
     def calibration_error(self) -> float:
-        """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences.
-
-        Raises ``ValueError`` if there is no sentence.
-        """
+        """Expected calibration error: a bin's |mean probability - share of relevant|, mean over sentences."""
         if not self.counts.any():
             raise ValueError("got no sentence; expected at least one")
         return float(np.abs(self.sums - self.relevant).sum() / self.counts.sum())
@@ -91,10 +88,7 @@ class Bins:
 
 
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """Area under the ROC curve: how often a positive score is higher than a negative one; a tie counts one half.
-
-    ``positive`` and ``negative`` are (questions,). Raises ``ValueError`` if one is empty or a score is NaN.
-    """
+    """Area under the ROC curve of scores (questions,): how often a positive is higher; a tie is a half."""
     above, below = np.asarray(positive, np.float64), np.sort(np.asarray(negative, np.float64))
     if not len(above) or not len(below):
         raise ValueError(f"got {len(above)} positive and {len(below)} negative scores; expected some of each")
@@ -105,27 +99,11 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
 
 
 def fit_platt(logits: ArrayLike, relevant: ArrayLike) -> tuple[float, float]:
-    """Platt scaling: the a and b for which ``sigmoid(a * logit + b)`` has the least log loss.
+    """Platt scaling: the a and b for which ``sigmoid(a * logit + b)`` has the least log loss; both (sentences,).
 
     Every sentence has the same weight, which preserves the share of relevant ones. The convex loss is minimized
-    by Newton's method with halved steps.
-
-    Parameters
-    ----------
-    logits : (sentences,)
-        Finite.
-    relevant : (sentences,)
-
-    Returns
-    -------
-    a, b : float
-        To be folded into a linear head: ``weight * a`` and ``bias * a + b``.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, a logit is not finite, or the classes are perfectly separable, so that the loss
-        has no minimum.
+    by Newton's method with halved steps. ``ValueError`` if the classes are perfectly separable, so that the
+    loss has no minimum.
     """
     x, y = np.asarray(logits, np.float64), np.asarray(relevant, bool)
     if x.ndim != 1 or x.shape != y.shape or not np.isfinite(x).all():

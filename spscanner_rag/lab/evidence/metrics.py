@@ -27,10 +27,7 @@ class Measure(NamedTuple):
 
 
 def best_first(scores: NDArray[np.floating], units: int) -> NDArray[np.int64]:
-    """Unit numbers from the highest score to the lowest, among equal ones the earlier unit first: (units,).
-
-    Raises ``ValueError`` if there is not one score for each unit, or a score is NaN.
-    """
+    """Unit numbers from the highest score to the lowest, among equal ones the earlier unit first: (units,)."""
     scores = np.asarray(scores, np.float64)
     if scores.shape != (units,):
         raise ValueError(f"got {len(scores)} scores for {units} units; expected one each")
@@ -55,36 +52,13 @@ def ranking_metrics(
     cutoffs: Sequence[int] = CUTOFFS,
     missed: Sequence[float] = (),
 ) -> dict[Measure, float]:
-    """Recall, precision, nDCG, success and reciprocal rank among the best k, for each k; all from 0 to 1.
+    """Recall, precision, nDCG, success and reciprocal rank among the best k, for each k, as in trec_eval.
 
-    The definitions are those of trec_eval.
-
-    Parameters
-    ----------
-    scores : (units,)
-        Higher is better; among equal scores the earlier unit comes first.
-    relevant : (units,)
-        Whether each is relevant, or its grade, of at least 0: all above 0 are relevant, and nDCG counts the grade.
-    cutoffs : sequence of int, default (1, 5, 10, 50)
-        The numbers k, each at least 1.
-    missed : sequence of float
-        Grades of relevant units that the ranking lacks.
-
-    Returns
-    -------
-    dict
-        For each k ``recall`` (share of the relevant units found), ``precision`` (share of the k that are
-        relevant; ranks beyond the last unit count as not relevant), ``ndcg`` (gain 1 or the grade, discount
-        ``log2(rank + 1)``), ``success`` (1 if a relevant unit is among the k) and ``mrr`` (1 / rank of the first
-        relevant unit, 0 if that is beyond k); and ``Measure("mrr", None)`` and ``Measure("map", None)`` over the
-        whole ranking: the reciprocal rank, and the mean over the relevant units of the precision at their ranks.
-        The means over many questions are the MRR and the MAP.
-
-    Raises
-    ------
-    ValueError
-        If no unit is relevant (recall is not defined then), a score is NaN, the arrays differ in length, or a
-        cut-off is below 1.
+    ``scores`` are (units,), among equal ones the earlier unit first; ``relevant``, (units,), are booleans or
+    grades, those above 0 relevant. ``missed`` are grades of relevant units that the ranking lacks. Ranks beyond
+    the last unit count as not relevant for precision; nDCG has gain 1 or the grade, and discount ``log2(rank +
+    1)``. ``Measure("mrr", None)`` and ``Measure("map", None)`` are over the whole ranking. ``ValueError`` if no
+    unit is relevant: recall is not defined then.
     """
     order = best_first(scores, relevant.size)
     if relevant.dtype.kind not in "biuf" or relevant.ndim != 1:
@@ -126,19 +100,15 @@ def check_cutoffs(cutoffs: Sequence[int]) -> None:
 def tokens_at(
     scores: NDArray[np.floating], tokens: NDArray[np.integer], cutoffs: Sequence[int] = CUTOFFS
 ) -> dict[int, int]:
-    """Tokens of the best k units together, for each k; overlapping units count their common tokens each.
-
-    ``scores`` and ``tokens`` are (units,); among equal scores the earlier unit comes first.
-    """
+    """Tokens of the best k units, for each k, of (units,); common tokens of overlapping units count each."""
     ranked = tokens[best_first(scores, len(tokens))]
     return {k: int(ranked[:k].sum()) for k in cutoffs}
 
 
 def units_within(scores: NDArray[np.floating], tokens: NDArray[np.integer], budget: int) -> NDArray[np.int64]:
-    """Indices of the units that fit into a budget of tokens, best first.
+    """Indices of the units that fit into a budget of tokens, best first; ``scores`` and ``tokens`` are (units,).
 
-    Units are taken whole, in the order of the ranking. One that no longer fits is skipped and the next one is
-    tried, as `ScanResult.select` does. ``scores`` and ``tokens`` are those of `tokens_at`.
+    One that no longer fits is skipped and the next one is tried, as `ScanResult.select` does.
     """
     order = best_first(scores, len(tokens))
     smallest = int(tokens.min(initial=budget))
@@ -161,8 +131,7 @@ def recall_at_budgets(
 ) -> dict[int, float]:
     """For each budget of tokens, the share of evidence ``sentences`` at least half inside the units that fit.
 
-    ``scores`` and ``tokens`` are those of `tokens_at`; count the tokens of all settings with one tokenizer. Raises
-    ``ValueError`` if there is no evidence sentence; see also `evidence_ranks`.
+    Count the tokens of all settings with one tokenizer.
     """
     check_evidence(sentences)
     recalls = {}
@@ -178,8 +147,7 @@ def answer_recall_at_words(
 ) -> dict[int, float]:
     """For each number of words, 1.0 if an answer is in that much of the texts, else 0.0; empty if none has a word.
 
-    ``texts`` are the units, the best first; no more of them are taken than the largest budget needs. Answers are
-    compared as `normalized` makes them, as whole words.
+    ``texts`` are the units, the best first. Answers are compared as `normalized` makes them, as whole words.
     """
     wanted = [f" {own} " for answer in answers if (own := normalized(answer))]
     if not wanted:

@@ -37,11 +37,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a document and the character spans of the document that answer it.
-
-    Each of ``answers`` is a right answer in words. ``choices`` are the options of a multiple-choice question;
-    every answer is one of them.
-    """
+    """A question about a document, the character spans that answer it, and right answers in words."""
 
     qid: str
     text: str
@@ -102,27 +98,11 @@ class QuestionPlaces:
 def read_documents(
     paths: Iterable[Path], on_bad: Callable[[DataError], object] | None = None, *, distinct: bool = False
 ) -> Iterator[Document]:
-    """Documents of ``.jsonl`` or ``.jsonl.gz`` files, one at a time, in order.
+    """Documents of ``.jsonl`` or ``.jsonl.gz`` files, one at a time, in order; `DataError` for a bad line.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-    on_bad : callable, optional
-        Called with the error of every bad line, which is then left out; the rest of a damaged ``.gz`` file is
-        left out, too. By default the first error is raised.
-    distinct : bool, default False
-        Whether a line is bad if it repeats a question, the same source, ``doc_id`` and ``qid`` as before in any of
-        the files, or its source is called "macro" or "micro". Results are kept by these, so of such questions only
-        one would count.
-
-    Raises
-    ------
-    DataError
-        For a line that is not UTF-8 or not JSON, lacks a key or has it twice, has evidence outside its text, a
-        source or split with a lone surrogate, or names that ``distinct`` refuses. For a compressed file that is
-        damaged or expands beyond `MOST_EXPANSION`.
-    OSError
-        For a file that cannot be read, with or without ``on_bad``.
+    ``on_bad`` gets the error of every bad line instead, which is then left out, with the rest of a damaged
+    ``.gz`` file. With ``distinct`` a repeated source, ``doc_id`` and ``qid`` is bad too, as is a source "macro"
+    or "micro": results are kept by these, so of such questions only one would count.
     """
     places = QuestionPlaces() if distinct else None
     for path in paths:
@@ -170,10 +150,7 @@ def _check_is_file(path: Path) -> None:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines of a file, which may be compressed (``.gz``, ``.xz``), with their numbers from 1.
-
-    Raises `DataError` for a compressed file that is damaged, with its line, or expands beyond `MOST_EXPANSION`.
-    """
+    """Lines of a file, perhaps ``.gz`` or ``.xz``, from 1; `DataError` if damaged or beyond `MOST_EXPANSION`."""
     number = 0
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
     is_compressed = path.suffix in openers

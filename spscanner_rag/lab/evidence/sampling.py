@@ -16,11 +16,9 @@ Asked = tuple[Document, Question]
 def sample_questions(
     documents: Iterable[Document], per_source: int | None = None, seed: int = 0, *, answerable: bool = True
 ) -> dict[str, list[Asked]]:
-    """At most ``per_source`` answerable questions with evidence of each source, by the rule of this module.
+    """At most ``per_source`` questions with evidence of each source, by this module's rule, with documents.
 
-    Returns the questions of each source in the seeded order, with their documents; sources in alphabetical order,
-    without those that have no question to ask. ``answerable=False`` samples the questions that their document does
-    not answer. Raises ``ValueError`` if ``per_source`` is below 1.
+    ``answerable=False`` samples the questions that their document does not answer.
     """
     if per_source is not None and per_source < 1:
         raise ValueError(f"got {per_source} questions per source; expected at least 1, or None for all")
@@ -55,10 +53,7 @@ def is_set_aside(document: Document, sources: Collection[str]) -> bool:
 
 
 def only_held_out(documents: Iterable[Document], sources: Collection[str]) -> Iterator[Document]:
-    """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents.
-
-    Raises ``ValueError`` if ``sources`` is a string, since its letters would pass for sources.
-    """
+    """Keep only the held-out tenth of the given sources (which have no dev file), and all other documents."""
     if isinstance(sources, str):
         raise ValueError(f"got the sources {sources!r}; expected a list, such as [{sources!r}]")
     return (

@@ -29,28 +29,11 @@ _LOGGER = logging.getLogger(__name__)
 class BlockSearch(Baseline):
     """BlockSearch: in-context retrieval with attention in blocks; each unit is a document with a code.
 
-    All units of the texts that a query is asked of at once are one corpus, which is read once and kept for further
-    queries. The five units with the most probable codes have the log-odds of their probability; all others follow
-    below them in the order of their routing score R. Units of more than 300 tokens are cut, and a log message
-    says how many.
-
-    Parameters
-    ----------
-    model : str or Path
-        A folder of a Qwen3 model, or one that `BlockSearchModel.save` wrote.
-    unit : str or Segmenter, default "passage"
-        See `Baseline`; at most 10,000 in one corpus.
-    device : str, default "auto"
-        See `Scanner.from_pretrained`.
-    dtype : str, default "auto"
-        The dtype of the weights, "auto" as they are stored.
-    keep_texts : int, default 4
-        Number of corpora whose keys and values are kept.
-
-    Raises
-    ------
-    ImportError, ValueError, FileNotFoundError
-        See `BlockSearchModel.from_pretrained`.
+    All units of the texts that a query is asked of at once, at most 10,000, are one corpus, which is read once;
+    the last ``keep_texts`` corpora are kept. The five units with the most probable codes have the log-odds of
+    their probability; all others follow in the order of their routing score R. Units of more than 300 tokens
+    are cut, and a log message says how many. ``model`` is a folder of a Qwen3 model, or one that
+    `BlockSearchModel.save` wrote.
     """
 
     keeps_texts = True
@@ -85,15 +68,7 @@ class BlockSearch(Baseline):
     def score_units_many(
         self, requests: Sequence[Request], *, cancelled: Cancelled = never
     ) -> list[NDArray[np.float32]]:
-        """Return logits of the units of several texts, (units,) each. The texts of one query are one corpus.
-
-        Raises
-        ------
-        ValueError
-            If a query is empty, or the texts of one query have more than 10,000 units.
-        ScanCancelled
-            If ``cancelled`` returned True.
-        """
+        """Return logits of the units of several texts, (units,) each; the texts of one query are one corpus."""
         asked: dict[str, list[int]] = {}
         for number, (query, _, units) in enumerate(requests):
             asked.setdefault(check_query(query), []).extend([number] if units else [])
@@ -147,24 +122,10 @@ def read_corpus(
     after: DocumentKeys | None = None,
     between: Callable[[], None] = lambda: None,
 ) -> DocumentKeys:
-    """Read documents once, for any number of queries.
+    """Read documents once, for any number of queries; ``after`` is a cache to extend, which keeps its codes.
 
-    Parameters
-    ----------
-    model : BlockSearchModel
-    texts : sequence of str
-        The documents, at most 10,000. What exceeds 300 tokens is cut; ``cut`` of the result counts such documents.
-    seed : int, default 0
-        Determines their codes.
-    after : DocumentKeys, optional
-        A cache to extend; it keeps its codes.
-    between : callable, optional
-        Called between batches, and may raise.
-
-    Raises
-    ------
-    ValueError
-        Without documents, or for more than there are codes; nothing is read then.
+    ``cut`` of the result counts the documents of more than 300 tokens. ``between`` is called between batches,
+    and may raise. ``ValueError`` without documents, or for more than there are codes.
     """
     if not texts:
         raise ValueError("got an empty corpus; expected at least one document")
@@ -181,21 +142,10 @@ def read_corpus(
 def search(
     model: BlockSearchModel, documents: DocumentKeys, query: str, *, beam: int = BEAM, best: int = BEST
 ) -> Found:
-    """Decode the most probable codes of documents by beam search.
+    """Decode the ``best`` most probable codes of documents by beam search; all others follow by R.
 
-    The log-probability of a code is the sum over its digits of the log-softmax over the ten digits. Only prefixes
-    that a document's code has are continued.
-
-    Parameters
-    ----------
-    model : BlockSearchModel
-    documents : DocumentKeys
-        As `read_corpus` gives them.
-    query : str
-    beam : int, default 25
-        Prefixes that are continued after each digit.
-    best : int, default 5
-        Documents to return; all others follow by R.
+    The log-probability of a code is the sum over its digits of the log-softmax over the ten digits. Only
+    prefixes that a document's code has are continued.
     """
     codes = np.array([digits_of(code) for code in documents.codes.tolist()])  # (documents, digits)
     read = model.read_queries(model.query_ids(query), documents)

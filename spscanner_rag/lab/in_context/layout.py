@@ -44,10 +44,9 @@ class Layout:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, begin: int | None, end: int | None) -> Self:
-        """Take the ids that the model's configuration has for the first and the last token.
+        """Take the ids that the model's configuration has for the first and the last token, which must be known.
 
-        Without a first one, as in Qwen3's tokenizer, the last one is used at the beginning too. Raises
-        ``ValueError`` if neither is known, or the tokenizer has no token for a digit.
+        Without a first one, as in Qwen3's tokenizer, the last one is used at the beginning too.
         """
         if end is None:
             raise ValueError(
@@ -95,10 +94,7 @@ def digits_of(code: int) -> tuple[int, ...]:
 
 
 def draw_codes(documents: int, draw: random.Random, taken: Sequence[int] = ()) -> list[int]:
-    """Draw distinct codes, uniformly from 0000 to 9999 without those ``taken``.
-
-    Raises ``ValueError`` for more documents than there are codes.
-    """
+    """Draw distinct codes, uniformly from 0000 to 9999 without those ``taken``; ``ValueError`` for too many."""
     if documents + len(taken) > MOST_DOCUMENTS:
         raise ValueError(
             f"got {documents + len(taken):,} documents; expected at most {MOST_DOCUMENTS:,}, since codes have "

@@ -91,26 +91,11 @@ def digit_loss(logits: Tensor, digits: Tensor) -> Tensor:
 
 
 def auxiliary_targets(prefixes: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Distribute the next digit after each digit of a prefix.
+    """Distribute the next digit after each digit of a prefix: (queries, DIGITS, 10), and which are known.
 
-    M_t are the candidates whose code begins with the first t digits of the prefix, and q_t(x) is proportional to
-    the weights of those of M_t whose digit t is x.
-
-    Parameters
-    ----------
-    prefixes : (queries, DIGITS), integer
-        The sampled digits.
-    candidates : (queries, candidates, DIGITS), integer
-        The digits of each candidate's code.
-    weights : (queries, candidates)
-        Not negative.
-
-    Returns
-    -------
-    targets : (queries, DIGITS, 10)
-        Each sums to 1, or to 0 where M_t is empty.
-    known : (queries, DIGITS), bool
-        Whether M_t has a candidate.
+    M_t are the candidates, (queries, candidates, DIGITS), whose code begins with the first t digits of the
+    prefix, (queries, DIGITS), and q_t(x) is proportional to the ``weights``, (queries, candidates), of those of
+    M_t whose digit t is x. Targets sum to 1, or to 0 where M_t is empty.
     """
     same = candidates == prefixes[:, None]  # (queries, candidates, DIGITS)
     begins = torch.cat([torch.ones_like(same[..., :1]), same[..., :-1].cumprod(-1).bool()], -1)
@@ -156,11 +141,7 @@ class DigitsRead(NamedTuple):
 def digits_after(
     model: BlockSearchModel, queries: list[Tensor], documents: DocumentKeys, digits: Tensor
 ) -> DigitsRead:
-    """Read queries with the first digits of a code.
-
-    ``queries`` are (tokens,) each, ``digits`` is (queries, digits). The queries are the rows of one batch; a
-    causal mask keeps the padding after their ends from all tokens before it.
-    """
+    """Read queries, (tokens,) each, as rows of one batch, with the first digits of a code: (queries, digits)."""
     tokens = torch.tensor(model.layout.digits, device=model.device)[digits]  # (queries, digits)
     rows = [torch.cat([query, own]) for query, own in zip(queries, tokens, strict=True)]
     last = torch.tensor([len(query) - 1 for query in queries], device=model.device)

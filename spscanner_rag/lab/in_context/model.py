@@ -92,10 +92,7 @@ class DocumentKeys:
         return DocumentPart(documents.shape[1], (~hidden).sum(1)[:, None, None, None, None], hidden=hidden)
 
     def followed_by(self, *others: "DocumentKeys") -> "DocumentKeys":
-        """Return a cache of these documents and then the others', as if all had been read together.
-
-        Raises ``ValueError`` if a code occurs twice.
-        """
+        """Return a cache of these documents and then the others', as if read together; codes must be distinct."""
         parts = (self, *others)
         codes = torch.cat([part.codes for part in parts])
         ordered = codes.sort().values
@@ -161,15 +158,9 @@ class Read:
 class BlockSearchModel(nn.Module):
     """A Qwen3 decoder that reads documents one by one and queries after all of them.
 
-    A document's tokens attend causally within their document, at positions from 0. A query's tokens, at positions
-    from 300, attend to all documents and to the query's tokens before them. No document sees another one, so the
-    order of documents does not matter, and more can be read later.
-
-    Parameters
-    ----------
-    decoder : transformers.Qwen3ForCausalLM
-    layout : Layout
-    settings : ReadingSettings, optional
+    A document's tokens attend causally within their document, at positions from 0. A query's tokens, at
+    positions from 300, attend to all documents and to the query's tokens before them. No document sees another
+    one, so the order of documents does not matter, and more can be read later.
     """
 
     def __init__(self, decoder: Any, layout: Layout, settings: ReadingSettings | None = None) -> None:  # noqa: ANN401
@@ -188,14 +179,7 @@ class BlockSearchModel(nn.Module):
     ) -> "BlockSearchModel":
         """Load a Qwen3 folder, or one that `save` wrote, in evaluation mode.
 
-        Raises
-        ------
-        ImportError
-            If transformers is not installed; the message says how to install it.
-        ValueError
-            For another architecture, or a tokenizer without digits or end token.
-        FileNotFoundError
-            Without a ``tokenizer.json``.
+        ``ValueError`` for another architecture, or a tokenizer without digits or end token.
         """
         library, place = _transformers(), Path(folder)
         config = library.AutoConfig.from_pretrained(place, local_files_only=True)
@@ -252,10 +236,7 @@ class BlockSearchModel(nn.Module):
         return self.ssmax.device
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:
-        """Read documents, which are the rows of one batch.
-
-        Padding, at the ends of rows, is after all tokens that a causal mask lets see it, and its keys are dropped.
-        """
+        """Read documents as one batch, padded at the ends, where a causal mask keeps the padding from all tokens."""
         if not texts:
             raise ValueError("got an empty corpus; expected at least one document")
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
@@ -284,19 +265,10 @@ class BlockSearchModel(nn.Module):
         selected: Tensor | None = None,
         asking: Tensor | None = None,
     ) -> Read:
-        """Read tokens of queries, which are the rows of one batch.
+        """Read tokens of queries, (queries, tokens), after those of ``before``.
 
-        Parameters
-        ----------
-        ids : (queries, tokens), integer
-        documents : DocumentKeys
-        before : QueryKeys, optional
-            Those of the tokens before, as returned for them.
-        selected : (documents,) or (queries, documents), integer, optional
-            What the layers above the routing layer attend to, of all queries or of each. Default: routed by the
-            asking token, if there are more documents than ``best_documents``.
-        asking : (queries,), integer, optional
-            The last token of each query, after which its code begins. Default: the last of ``ids``.
+        The layers above the routing layer attend to ``selected``, (documents,) or (queries, documents); by
+        default what the ``asking`` token, (queries,), routes to, the last before the code.
         """
         settings, layers = self.settings, list(self.decoder.model.layers)
         first = DOCUMENT_TOKENS + (before.tokens if before else 0)
@@ -400,28 +372,13 @@ def query_attention(
     hidden: Tensor | None = None,
     asking: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention of the tokens of queries to all document tokens, and causally to their own.
+    """Attention of queries, (queries, heads, tokens, head_dim), to all document tokens and causally to their own.
 
     weights = softmax_t(factor * q . k_t / sqrt(head_dim)), where SSMax (Nakanishi 2025, "Scalable-Softmax Is
-    Superior for Attention") has the factor s_L * log N, and plain attention 1.
-
-    Parameters
-    ----------
-    queries : (queries, heads, tokens, head_dim)
-    keys, values : (kv_heads, document tokens, head_dim)
-    own_keys, own_values : (queries, kv_heads, own tokens, head_dim)
-        The last ``tokens`` of the own tokens are those of ``queries``.
-    factor : scalar, or (queries, 1, 1, 1, 1)
-    hidden : (queries, document tokens), bool, optional
-        The document tokens that a query does not attend to. Default: none.
-    asking : (queries,), integer, optional
-        The token of each query whose scores are returned. Default: the last.
-
-    Returns
-    -------
-    mixed : (queries, heads, tokens, head_dim)
-    scores : (queries, heads, document tokens)
-        q . k_t / sqrt(head_dim) of each query's asking token, without the factor.
+    Superior for Attention") has the factor s_L * log N, (queries, 1, 1, 1, 1), and plain attention 1. ``keys``
+    are (kv_heads, document tokens, head_dim), ``own_keys`` (queries, kv_heads, own tokens, head_dim),
+    ``hidden`` (queries, document tokens) those not attended to. Returns the mixed values, as ``queries``, and
+    the ``asking`` token's scores without the factor: (queries, heads, document tokens).
     """
     n, heads, tokens, width = queries.shape
     # (queries, kv_heads, heads of each, tokens, head_dim)
@@ -445,10 +402,7 @@ def query_attention(
 
 
 def routing_scores(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
-    """Return R(d) = sum over heads of max_{t in d} s_t: (queries, documents).
-
-    ``scores`` are (queries, heads, document tokens), ``document_of`` is (document tokens,).
-    """
+    """R(d) = sum over heads of max_{t in d} s_t, (queries, documents); scores: (queries, heads, document tokens)."""
     best = scores.new_full((*scores.shape[:2], documents), -math.inf)
     best = best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
     return best.sum(1)

@@ -119,13 +119,6 @@ def train(
     """Train a model in place, reporting each step; ``out`` holds the state, from which a run resumes.
 
     AdamW with linear warm-up and then a cosine to a tenth of the rate.
-
-    Raises
-    ------
-    ValueError
-        If ``out`` has the state of another recipe or model.
-    FloatingPointError
-        If the loss is not finite.
     """
     out.mkdir(parents=True, exist_ok=True)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -63,13 +63,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in the user's currency for a million tokens, as providers name them.
-
-    Raises
-    ------
-    ValueError
-        For a negative price.
-    """
+    """Prices in the user's currency for a million tokens, as providers name them."""
 
     prompt: float = 0.0
     reply: float = 0.0
@@ -91,35 +85,16 @@ class Prices:
 class Budget:
     """Limits of requests, cost and rate for several models, and counts of what they were asked. Thread-safe.
 
+    A request is sent only if its cost stays within ``max_cost`` with a reply as long as the longest so far.
     LangChain's ``InMemoryRateLimiter`` is not used for the rate: it belongs to an optional package, cannot be
     delayed when the provider asks for it, and sleeps through the end of a run.
-
-    Attributes
-    ----------
-    prices : Prices
-    max_requests : int, optional
-        Most requests, those of earlier runs and failed ones included.
-    max_cost : float, optional
-        Most that all requests may cost. A request is let through only if the limit holds when its reply is as long
-        as the longest so far; a longer one may pass the limit by its difference.
-    per_minute : float, optional
-        Most requests a minute.
-    requests, usage
-        What was used so far; begin with what earlier runs have used.
-    clock : callable, default time.monotonic
-        Gives seconds.
-
-    Raises
-    ------
-    ValueError
-        For a limit below 0, a limit of cost without prices, and a rate that is not above 0.
     """
 
     prices: Prices = field(default_factory=Prices)
-    max_requests: int | None = None
+    max_requests: int | None = None  # those of earlier runs and failed ones included
     max_cost: float | None = None
     per_minute: float | None = None
-    requests: int = 0
+    requests: int = 0  # so far, those of earlier runs included
     usage: Usage = field(default_factory=Usage)
     clock: Callable[[], float] = time.monotonic
     _reserved: Usage = field(default_factory=Usage, init=False)
@@ -173,10 +148,7 @@ class Budget:
             self._next = max(self._next, self.clock() + seconds)
 
     def reserve(self, prompt_tokens: int) -> Usage:
-        """Count a request before it is sent, and return what `settle` needs.
-
-        Raises `BudgetSpentError` if it would pass a limit, and what `end` was called with.
-        """
+        """Count a request before it is sent, and return what `settle` needs; `BudgetSpentError` beyond a limit."""
         with _COUNTING:
             asked = Usage(prompt_tokens, self._longest or _FIRST_REPLY_TOKENS)
             expected = self.prices.cost(self.usage + self._reserved + asked)
@@ -200,11 +172,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Asked:
-    """The different prompts that a model was asked, and the tokens of prompts and replies.
-
-    A prompt whose reply was kept counts too, so that a run that resumes has the counts of one that was never
-    interrupted.
-    """
+    """The different prompts that a model was asked, and their tokens; a prompt whose reply was kept counts too."""
 
     prompts: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -310,12 +278,8 @@ class Asker:
     def ask_one(self, model: LanguageModel, prompt: str) -> str:
         """Return the reply to a prompt: the one that is kept, or the model's.
 
-        Raises
-        ------
-        NoReplyError
-            If the model failed as often as it may be asked.
-        RunEndedError
-            If nothing more may be asked: `BudgetSpentError`, `LastingFailureError`, or after `stop` was set.
+        `NoReplyError` if the model failed as often as it may be asked; `RunEndedError` if nothing more may be
+        asked.
         """
         prompt = readable(prompt)
         return self._reply(model, prompt, digest_of(model.name, prompt), self.stop or threading.Event())

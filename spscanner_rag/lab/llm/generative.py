@@ -29,30 +29,10 @@ _INSTRUCTIONS = (
 class Generative(Baseline):
     """A language model reads the whole document and names sentences, the most important first.
 
-    Sentences count until they fill the budget of tokens; those that it did not name get `NOT_NAMED`. A document
-    that does not fit into a prompt is read in windows, each with the whole budget, and the best of every window
-    come first. A reply without a usable number names nothing.
-
-    Parameters
-    ----------
-    model
-        A LlamaIndex or LangChain model, or a function from a prompt to a reply; see `language_model_of`.
-    unit : str or Segmenter, default "sentence"
-        See `Baseline`.
-    budget_tokens : int, default 2000
-        Most tokens of the sentences that count.
-    window_tokens : int, default 100,000
-        Most tokens of a document in one prompt.
-    count_tokens : callable or str, default "o200k_base"
-        Counts them.
-    asker : Asker, optional
-        How the model is asked; with a `ReplyFile`, no prompt is asked again after a reply. Default: an `Asker`
-        that keeps nothing.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an invalid argument, or a model without a name.
+    Sentences count until they fill ``budget_tokens``; those that it did not name get `NOT_NAMED`. A document of
+    more than ``window_tokens`` is read in windows, each with the whole budget, and the best of every window
+    come first. A reply without a usable number names nothing. ``model`` and ``asker`` are those of
+    `answer_quality`.
     """
 
     def __init__(

@@ -47,14 +47,9 @@ Structured = Callable[[dict[str, Any]], Callable[[str], object]]
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A function from a prompt to a reply, and the name under which its replies are stored.
+    """A function from a prompt to a reply, thread-safe, and the name under which replies are stored.
 
-    Attributes
-    ----------
-    name
-        Replies are stored by name and prompt, so two models, or one at two temperatures, need two names.
-    ask
-        Called with the prompt, possibly from several threads at once. `reply_text` reads what it returns.
+    Two models, or one at two temperatures, need two names.
     """
 
     name: str
@@ -86,21 +81,9 @@ class Usage(NamedTuple):
 def language_model_of(model: object, name: str | None = None) -> LanguageModel:
     """Wrap a model, which is recognized by its methods; no framework is imported.
 
-    Parameters
-    ----------
-    model
-        A LlamaIndex ``LLM`` (``complete`` or ``acomplete``), a LangChain chat model or chain (``invoke`` or
-        ``ainvoke``), a function from str to str (it may be ``async``), or a `LanguageModel`. Set its temperature
-        yourself: the script of the paper's authors uses 0; the paper gives none.
-    name
-        The name under which replies are stored. Default: the model's own.
-
-    Raises
-    ------
-    TypeError
-        For an object that is none of these.
-    ValueError
-        If the model has no name and none is given.
+    It is a LlamaIndex ``LLM`` (``complete`` or ``acomplete``), a LangChain chat model or chain (``invoke`` or
+    ``ainvoke``), or a function from str to str, perhaps ``async``. Set its temperature yourself: the script of
+    the paper's authors uses 0; the paper gives none. ``ValueError`` if it has no name and none is given.
     """
     if isinstance(model, LanguageModel):
         return model if name is None else LanguageModel(name, model.ask)
@@ -124,11 +107,7 @@ def language_model_of(model: object, name: str | None = None) -> LanguageModel:
 
 
 def reply_text(reply: object) -> str:
-    """Return the text of a reply: a string, or an object of a framework that contains one.
-
-    The content of a LangChain message may be a list of blocks; the text blocks are joined. Raises ``TypeError``
-    for an object without text.
-    """
+    """Return the text of a reply, a string or an object of a framework; a message's text blocks are joined."""
     content = getattr(reply, "content", None)
     for text in (reply, getattr(reply, "text", None), content):
         if isinstance(text, str):
@@ -142,8 +121,7 @@ def reply_text(reply: object) -> str:
 def usage_of(reply: object) -> Usage | None:
     """Return the tokens that a reply of either framework reports; None if it reports none.
 
-    LangChain messages have ``usage_metadata``; LlamaIndex responses have the provider's own object in ``raw``, or
-    the numbers in ``additional_kwargs``.
+    LangChain: ``usage_metadata``. LlamaIndex: the provider's object in ``raw``, or ``additional_kwargs``.
     """
     raw = getattr(reply, "raw", None)
     candidates = (
@@ -162,16 +140,9 @@ def usage_of(reply: object) -> Usage | None:
 
 
 def named_model(name: str) -> tuple[object, LanguageModel]:
-    """Load the model with a name of the command line, through whichever framework is installed.
+    """Load the model with a name of the command line (`FORMS`), at temperature 0: its framework's, and ours.
 
-    Returns it as its framework has it, and as a `LanguageModel`. Its temperature is 0.
-
-    Raises
-    ------
-    ValueError
-        For a name without one of the forms in `FORMS`, and a file without that object.
-    ImportError
-        If the provider's package is not installed; the message says how to install it.
+    ``ImportError`` says how to install the provider's package.
     """
     first, _, rest = name.partition(":")
     if first.endswith(".py") and rest:
@@ -199,8 +170,7 @@ def named_model(name: str) -> tuple[object, LanguageModel]:
 def structured_of(model: object) -> Structured | None:
     """Return a function that asks a model for JSON of a schema; None if the model does not support that.
 
-    LangChain: a chat model with tools, through ``with_structured_output``. LlamaIndex: an LLM whose metadata says
-    that it calls functions, through ``as_structured_llm``.
+    LangChain: chat models with tools. LlamaIndex: an LLM whose metadata says that it calls functions.
     """
     metadata = getattr(model, "metadata", None)
     if getattr(metadata, "is_function_calling_model", False) is True:

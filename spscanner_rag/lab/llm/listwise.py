@@ -32,15 +32,7 @@ _BARE = re.compile(r"\s*\d{1,9}(?:\s*>\s*\d{1,9})*\s*")
 
 @dataclass(slots=True)
 class Faults:
-    """Counts of what was wrong with replies, over all calls.
-
-    Attributes
-    ----------
-    failed
-        Prompts without a reply; the order stays.
-    missing, doubled, foreign
-        Identifiers that a reply left out, repeated, or invented.
-    """
+    """Counts of failed prompts and of identifiers that replies left out, repeated or invented, over all calls."""
 
     failed: int = 0
     missing: int = 0
@@ -51,53 +43,17 @@ class Faults:
 class Listwise(Staged):
     """A language model ranks the ``best`` units of a first stage, which stay above the rest.
 
-    "listwise" is RankGPT (Sun et al., 2023): the model ranks a window of 20 passages, from the last window to the
-    first in steps of 10, so that the ten best of all can come first; a reply is "[2] > [1] > ...". "pairwise" is
-    PRP-Sliding-K (Qin et al., 2023): neighbours are compared from the back to the front in both orders and swapped
-    if both replies agree, ``top`` times. "setwise" (Zhuang et al., 2023, with bubble sort): the best of a set of 4
-    moves to its front and into the next set, ``top`` times. Both bring ``top`` passages to the front.
+    "listwise" is RankGPT (Sun et al., 2023): the model ranks a window of 20 passages, from the last window to
+    the first in steps of 10, so that the ten best of all can come first; a reply is "[2] > [1] > ...".
+    "pairwise" is PRP-Sliding-K (Qin et al., 2023): neighbours are compared from the back to the front in both
+    orders and swapped if both replies agree, ``top`` times. "setwise" (Zhuang et al., 2023, with bubble sort):
+    the best of a set of 4 moves to its front and into the next set, ``top`` times. Both bring ``top`` passages
+    to the front.
 
-    The scores say the order alone: of m units that the model ranked, the one at rank r has m + 1 - r of m + 1. A
-    prompt without a usable reply leaves the order as it was; `faults` counts what went wrong, over all calls.
-
-    Parameters
-    ----------
-    model
-        A LlamaIndex or LangChain model, or a function; see `language_model_of`.
-    first : Scorer, optional
-        Gives the units to rank and their first order. Default: `BM25`.
-    method : "listwise", "pairwise" or "setwise", default "listwise"
-    best : int, default 100
-        Number of units that are ranked, over all texts asked together.
-    window, step : int, default 20 and 10
-        Passages in a prompt, and how far the window moves; for "listwise".
-    set_size : int, default 4
-        Passages in a prompt, for "setwise".
-    top : int, default 10
-        How many passages come to the front, for "pairwise" and "setwise".
-    passage_words : int, default 300
-        Longer units are cut to this many words in prompts, as by RankGPT.
-    most_prompts : int, optional
-        Prompts for one question; once they are spent the order stays as it is. Default: no limit.
-    asker : Asker, optional
-        How the model is asked, and within which budget; with a `ReplyFile`, no prompt is asked again after a
-        reply. Default: an `Asker` that keeps nothing.
-    name : str, optional
-        Name of the model; see `language_model_of`.
-    unit : str or Segmenter, optional
-        See `Baseline`. Default: the units of the first stage.
-
-    Attributes
-    ----------
-    faults : Faults
-        Failed prompts, and identifiers that were missing, doubled or foreign.
-    prompts : int
-        Number of prompts so far.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an invalid argument, or a model without a name.
+    The scores say the order alone: of m units that the model ranked, the one at rank r has m + 1 - r of m + 1.
+    A prompt without a usable reply leaves the order as it was, as do all once ``most_prompts`` of a question
+    are spent. In prompts, units are cut to ``passage_words`` words, as by RankGPT. ``model`` and ``asker`` are
+    those of `answer_quality`; the first stage is `BM25` by default, and so are its units.
     """
 
     def __init__(
@@ -245,10 +201,7 @@ def ranking_prompt(query: str, passages: Sequence[str]) -> str:
 
 
 def choosing_prompt(query: str, passages: Sequence[str]) -> str:
-    """Return the prompt for the best of some passages, after those of pairwise and setwise prompting.
-
-    Pairwise: Qin et al., 2023. Setwise: Zhuang et al., 2023.
-    """
+    """Return the prompt for the best of some passages (Qin et al., 2023, for two; Zhuang et al., 2023)."""
     return fenced_prompt(
         "Choose the passage that is most relevant to a search query. Each passage is one line that begins with "
         "its identifier, a number in brackets.",
@@ -259,11 +212,7 @@ def choosing_prompt(query: str, passages: Sequence[str]) -> str:
 
 
 def order_in(reply: str | None, n: int, faults: Faults) -> list[int]:
-    """Return the order of n passages in a reply, as numbers from 0.
-
-    Passages that the reply leaves out follow in the order in which they were; repeated and foreign identifiers are
-    ignored. All of that is added to ``faults``.
-    """
+    """Return the order of n passages in a reply, from 0, those left out at the end; counts ``faults``."""
     listed = numbers_in(reply, n, faults)
     faults.missing += (n - len(listed)) * (reply is not None)
     return [*listed, *(number for number in range(n) if number not in set(listed))]

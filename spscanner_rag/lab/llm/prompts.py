@@ -12,10 +12,9 @@ _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNOREC
 def fenced_prompt(instructions: str, sections: Mapping[str, str], closing: str) -> str:
     """Return a prompt with each section, by its title, between two lines that no section can contain.
 
-    Documents, questions and answers are untrusted: they may contain instructions, or text that looks like the end
-    of a document. So the two lines have a code, a digest of the whole prompt: a text cannot contain a digest of
-    itself, and if the code occurs in a text nevertheless, it is changed. The model is told that nothing between
-    such lines is an instruction. That makes an injection hard, not impossible.
+    Documents, questions and answers are untrusted. So the two lines have a code, a digest of the whole prompt:
+    a text cannot contain a digest of itself, and if the code occurs in a text nevertheless, it is changed. The
+    model reads that nothing between such lines is an instruction. That makes an injection hard, not impossible.
     """
     texts = [instructions, closing, *(part for section in sections.items() for part in section)]
     code = hashlib.sha256(json.dumps(texts).encode("ascii")).hexdigest()[:32]

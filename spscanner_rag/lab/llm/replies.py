@@ -24,30 +24,14 @@ def digest_of(model: str, prompt: str) -> str:
 
 
 class ReplyFile:
-    r"""A file of prompts and replies, to which each reply is appended as soon as it arrives.
+    r"""A file of prompts and replies, to which each reply is appended as soon as it arrives. Thread-safe.
 
-    Each line is a JSON object ``{"digest", "model", "prompt", "reply", "attempts", "seconds"}``, with ``"error"``
-    instead of ``"reply"`` if the model failed, and with ``"usage"``, ``[prompt tokens, reply tokens]``, if it is
-    known. Errors are kept for people to read; the next run asks the prompt again. Several threads may use a file
-    at once, and it may serve several models. Memory holds the place of each reply, about 100 bytes, not the reply.
-
-    Attributes
-    ----------
-    attempts : int
-        How often models were asked in all runs that wrote the file.
-    usage : Usage
-        The sum of what the file says of tokens.
-
-    Parameters
-    ----------
-    path : Path
-        Created with its folder if it is not there. A last line without its ``\n``, which a killed program leaves,
-        counts as absent, and is cut off by the next reply.
-
-    Raises
-    ------
-    ReplyFileError
-        If another process has it open (not noticed on Windows), or a line is damaged.
+    Each line is a JSON object ``{"digest", "model", "prompt", "reply", "attempts", "seconds"}``, with
+    ``"error"`` instead of ``"reply"`` if the model failed, and with ``"usage"``, ``[prompt tokens, reply
+    tokens]``, if it is known. Errors are kept for people to read; the next run asks the prompt again. Memory
+    holds the place of each reply, about 100 bytes, not the reply. A last line without its line break, which a
+    killed program leaves, is cut off by the next reply. `ReplyFileError` if another process has it open (not
+    noticed on Windows), or a line is damaged.
     """
 
     def __init__(self, path: Path) -> None:

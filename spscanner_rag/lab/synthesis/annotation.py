@@ -65,15 +65,9 @@ def annotate(
 ) -> dict[str, Any]:
     """Label the questions of question files, and return the summary, which is also written.
 
-    Questions need ``answers``; evidence that they have is not read. The folder, whose lock the caller holds, gets
-    ``test.jsonl`` with the questions that were kept, in the format of `spscanner eval`. The same call goes on
-    after an interruption. ``options`` holds prompts, prices and limits; the budget counts the requests of all
-    three models.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds a run with other settings, or a file is not a question file.
+    Questions need ``answers``; evidence that they have is not read. The folder, whose lock the caller holds,
+    gets ``test.jsonl`` with the questions that were kept. The same call goes on after an interruption; the
+    budget counts the requests of all three models.
     """
     paths = list(paths)
     chosen = [model_of(model, options.reply_form) for model in models]
@@ -117,11 +111,7 @@ _Annotated = tuple[int, str, dict[str, Any] | None, Counter[str]]
 
 
 def _annotated(
-    number: int,
-    document: Document,
-    talks: Sequence[Conversation],
-    mode: Mode,
-    provenance: dict[str, Any],
+    number: int, document: Document, talks: Sequence[Conversation], mode: Mode, provenance: dict[str, Any]
 ) -> _Annotated:
     """Label the questions of a document; the line holds those that were kept, None if there is none."""
     malformed: Counter[str] = Counter()

@@ -26,14 +26,7 @@ class PendingError(Exception):
 
 @dataclass(slots=True)
 class BatchCollector:
-    """Answers prompts from the file of replies, and collects those that have none.
-
-    Attributes
-    ----------
-    replies : ReplyFile
-    prompts : dict
-        Prompts without a reply by their digests, which are the ids of the requests.
-    """
+    """Answers prompts from the file of replies, and collects those that have none by their digests."""
 
     replies: ReplyFile
     prompts: dict[str, str] = field(default_factory=dict)
@@ -63,23 +56,11 @@ class BatchCollector:
 
 
 def read_batch(requests: Path, results: Path, model: str, replies: ReplyFile) -> tuple[int, int]:
-    """Take the replies of a provider's results into the file of replies, and return how many came and failed.
+    """Take a provider's results into the file of replies, and return how many came and failed.
 
-    Parameters
-    ----------
-    requests : Path
-        The batch file that was sent; it has the prompts.
-    results : Path
-        What the provider gave back, in the form of OpenAI or of Anthropic.
-    model : str
-        The model's name.
-    replies : ReplyFile
-        Replies that it has already are left as they are.
-
-    Raises
-    ------
-    DataError
-        For a line in another form, and for a result whose request is not in the file.
+    ``requests`` is the batch file that was sent, which has the prompts; ``results`` have the form of OpenAI or
+    of Anthropic. Replies that are there already are left. `DataError` for a result whose request is not in the
+    file.
     """
     prompts = {}
     for _, _, record in json_objects(requests, _EXPECTED):

@@ -60,26 +60,13 @@ class Model:
 
 @dataclass(slots=True)
 class Conversation:
-    """Asks a language model for values, again if a reply is malformed.
-
-    Attributes
-    ----------
-    ask : callable
-        Sends a prompt, as `Asker.ask_one` does.
-    model : Model
-    prompts : mapping
-        From `read_prompts`.
-    tries : int, default 3
-        How often the model is asked for a reply in the right form.
-    malformed : Counter
-        What was wrong with replies, whether a later try was right or not. Each sub-document has its own.
-    """
+    """Asks a language model for values, up to ``tries`` times if a reply is malformed."""
 
     ask: Ask
     model: Model
     prompts: Mapping[str, Prompt]
     tries: int = 3
-    malformed: Counter[str] = field(default_factory=Counter)
+    malformed: Counter[str] = field(default_factory=Counter)  # what was wrong with replies
 
     def reply(self, prompt: str) -> str:
         """Return the reply to a prompt in words; raises `DroppedError` if there is none."""
@@ -92,10 +79,9 @@ class Conversation:
         fields: Sequence[Field],
         check: Callable[[Values], None] = lambda values: None,
     ) -> Values:
-        """Return the values that the model replies with.
+        """Return the values that the model replies with; `DroppedError` if no try is in the right form.
 
-        ``check`` raises `MalformedReplyError` for values that are in the right form and still useless; they count
-        as malformed. Raises `DroppedError` if every try is malformed, or if the model does not reply.
+        ``check`` raises `MalformedReplyError` for values that are in the right form and still useless.
         """
         form, model = self.model.form, self.model.language_model
         prompt = first = self.prompts[name].filled(sections, stated(fields, form))
@@ -115,17 +101,9 @@ class Conversation:
         raise DroppedError(f"{name}: {reason}")
 
     def labels(
-        self,
-        name: str,
-        sections: Mapping[str, str],
-        title: str,
-        text: str,
-        spans: Sequence[tuple[int, int]],
+        self, name: str, sections: Mapping[str, str], title: str, text: str, spans: Sequence[tuple[int, int]]
     ) -> list[int]:
-        """Return the numbers of the units that are needed, listed under a title; empty if none is.
-
-        The model says whether there is one, and then which; replies in which these disagree are malformed.
-        """
+        """Return the numbers of the units that are needed, under a title; the model first says if there are any."""
 
         def check(values: Values) -> None:
             if values["relevant"] != bool(values["indices"]):
@@ -151,10 +129,9 @@ def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def model_of(llm: object, reply_form: str) -> Model:
-    """Load the model of a name (`named_model`; "scripted" is the stand-in), or take one of either framework.
+    """Load the model of a name (`named_model`, or "scripted"), or take one of either framework.
 
-    Raises ``ValueError`` for an unknown form. With "json", a model that cannot be held to a schema is asked for
-    JSON in the prompt alone.
+    With "json", a model that cannot be held to a schema is asked for JSON in the prompt alone.
     """
     if reply_form not in ("auto", "json", "keywords"):
         raise ValueError(f"reply form: got {reply_form!r}; expected auto, json or keywords")
@@ -171,11 +148,6 @@ def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:
 
     A file begins with a line ``version: NAME``. A line ``===`` separates the instructions, which come before
     the material, and the closing, after which the form of the reply is added.
-
-    Raises
-    ------
-    ValueError
-        For a folder that does not exist, a file with an unknown name, and a file that lacks one of these lines.
     """
     own = sorted(files(__package__).joinpath("prompts").iterdir(), key=lambda entry: entry.name)
     found = {entry.name.removesuffix(".txt"): entry for entry in own if entry.name.endswith(".txt")}

@@ -21,17 +21,7 @@ from spscanner_rag.lab.training.data.documents import QUESTION_SUFFIXES, refuse_
 
 @dataclass(slots=True)
 class Decontamination:
-    """The counts of what became of the documents of example files.
-
-    Attributes
-    ----------
-    held_out : int
-        Test documents that the others were compared with.
-    kept, dropped : int
-        Documents that were written, and documents that share text with test documents.
-    first : SharedDocument or None
-        The first document that was dropped.
-    """
+    """The test documents compared with, the documents kept and dropped, and the first one dropped."""
 
     held_out: int
     kept: int = 0
@@ -52,29 +42,11 @@ def write_decontaminated(
     min_words: int = MIN_WORDS,
     max_share: float = MAX_SHARE,
 ) -> Decontamination:
-    """Copy the lines of example files whose documents share no text with test documents.
+    """Copy the lines of ``.jsonl`` files, perhaps ``.gz``, whose documents share no text with test documents.
 
-    Lines are copied as they are. Memory holds hashes of the test documents' sentences and one line at a time, so
-    the files may be larger than memory.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Training and question files, ``.jsonl`` or ``.jsonl.gz``: each line has a document under ``"text"``.
-    against : sequence of Path
-        Test documents: files of the same kind, text files, or folders of both.
-    out : Path
-        Receives the lines of all files, in order. It is written whole or not at all, and not if no line is left.
-    report : Path, optional
-        Receives a JSON object for each document that was dropped: file, line, and the fields of `SharedDocument`.
-    min_words, max_share
-        As for `shared_documents`.
-
-    Raises
-    ------
-    ValueError
-        For a missing file, a file of another kind, a line without a text (names file and line), and if there is
-        no document or no test document.
+    Memory holds hashes of the test documents' sentences and one line at a time. ``against`` are files of the
+    same kind, text files, or folders of both. ``out`` is written whole or not at all, and not if no line is
+    left; ``report`` gets file, line and `SharedDocument` of each document that was dropped.
     """
     refuse_other_files(files, QUESTION_SUFFIXES)
     finder = SharedTextFinder(read_sources(source_files(against)), min_words=min_words, max_share=max_share)

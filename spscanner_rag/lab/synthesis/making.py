@@ -79,32 +79,14 @@ Show = Callable[["SynthesisRun"], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The inputs and limits of a run, besides its settings.
+    """The inputs and limits of a run, besides its settings; prices and limits are those of `Budget`."""
 
-    Attributes
-    ----------
-    sources : tuple of Path
-        Files and folders of documents.
-    llm : str or object, default "scripted"
-        The name of a model, or a model of either framework.
-    against : tuple of Path
-        Files of test documents.
-    prompts : Path, optional
-        A folder whose prompts replace those of the package.
-    reply_form : "auto", "json" or "keywords", default "auto"
-        "auto" is JSON for a model whose framework can hold it to a schema.
-    embedder
-        For the strategy "pair".
-    prices, max_requests, max_cost, requests_per_minute
-        As for `Budget`.
-    """
-
-    sources: tuple[Path, ...]
-    llm: object = NAME
-    against: tuple[Path, ...] = ()
-    prompts: Path | None = None
-    reply_form: str = "auto"
-    embedder: object = "sentence-transformers/all-MiniLM-L6-v2"
+    sources: tuple[Path, ...]  # files and folders of documents
+    llm: object = NAME  # the name of a model, or a model of either framework
+    against: tuple[Path, ...] = ()  # files of test documents
+    prompts: Path | None = None  # a folder whose prompts replace those of the package
+    reply_form: str = "auto"  # "json", "keywords", or JSON if the model's framework can hold it to a schema
+    embedder: object = "sentence-transformers/all-MiniLM-L6-v2"  # for the strategy "pair"
     prices: Prices = field(default_factory=Prices)
     max_requests: int | None = None
     max_cost: float | None = None
@@ -125,34 +107,9 @@ class _Outcome:
 class SynthesisRun:
     """A run in a folder, whose lock the caller holds; a context manager, which closes the file of replies.
 
-    Parameters
-    ----------
-    settings : SynthesisSettings
-    options : RunOptions
-    out : Path
-        The folder; a run found there goes on.
-    workers : int, default 8
-        Sub-documents worked on at the same time.
-    most : int, optional
-        Most sub-documents. Default: all.
-    notify : callable, optional
-        Receives messages.
-
-    Attributes
-    ----------
-    outcomes : OutcomeFile
-        What came of each sub-document, in this run and those before.
-    budget : Budget
-        After `run`: requests, tokens and cost, those of earlier runs in the folder included.
-    stopped : str
-        After `run`: why it ended early; empty if it did not.
-    pending : int
-        After `run`: how many sub-documents wait for the replies of a batch.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds a run with other settings.
+    A run found in the folder goes on, and ``outcomes`` and ``budget`` include those before. After `run`,
+    ``stopped`` says why it ended early, if it did, and ``pending`` how many sub-documents wait for the replies
+    of a batch.
     """
 
     def __init__(
@@ -193,21 +150,12 @@ class SynthesisRun:
         shown: AbstractContextManager[Show] | None = None,
         documents: Iterable[Document] | None = None,
     ) -> None:
-        """Work through the documents; call it with the same documents to go on.
+        """Work through the documents, by default those of the sources; call it with the same documents to go on.
 
-        A budget that is spent, a provider without quota and one that does not reply end the run early, and
-        ``stopped`` says so. Everything finished before is kept, and so is every reply.
-
-        Parameters
-        ----------
-        write_batch : Path, optional
-            Ask nothing, and write what would be asked to this file.
-        batch_format : "openai" or "anthropic", default "openai"
-        shown : context manager, optional
-            Gives a function that is called with the run after each outcome.
-        documents : iterable of Document, optional
-            For example `framework_documents` of the same list in each run. Default: those of the sources that the
-            options name.
+        A budget that is spent, a provider without quota and one that does not reply end the run early.
+        Everything finished before is kept, and so is every reply. With ``write_batch`` nothing is asked: what
+        would be is written to this file. ``shown`` gives a function that is called with the run after each
+        outcome.
         """
         if batch_format not in BATCH_FORMATS:
             raise ValueError(
@@ -379,9 +327,8 @@ def estimate_of(
 ) -> dict[str, Any]:
     """Return what a run would ask and cost, as JSON, with the scripted model as the one that replies.
 
-    Its prompts are those of a real run, up to the words of questions and connections. A real model refuses, errs
-    and finds no link here and there, so that fewer examples come of the same documents; malformed replies cost
-    more.
+    Prompts are those of a real run, up to the words of questions and connections. A real model refuses and
+    finds no link here and there, so that fewer examples come; malformed replies cost more.
     """
     supply, count_tokens = supply_of(settings, options, notify), price_counter(notify)
     maker, prompts = maker_of(settings, options, supply.detector), read_prompts(options.prompts)

@@ -17,13 +17,8 @@ TRAIN, TEST, SUMMARY, ESTIMATE = "train.jsonl", "test.jsonl", "summary.json", "e
 class OutcomeFile:
     """The outcomes of sub-documents 0, 1, 2, ... in this order, one a line; the next run goes on after the last.
 
-    Each line is ``{"number", "doc_id", "reason", "malformed", "line"}``: the line of a question file, or null with
-    the reason; ``malformed`` counts replies that were asked for again.
-
-    Raises
-    ------
-    DataError
-        If a line is not the outcome that is expected there.
+    Each line is ``{"number", "doc_id", "reason", "malformed", "line"}``: the line of a question file, or null
+    with the reason; ``malformed`` counts replies that were asked for again.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,10 +60,7 @@ class OutcomeFile:
             yield record
 
     def write_files(self, folder: Path) -> dict[str, int]:
-        """Write the training file and the test file from all outcomes; return the number of examples of each.
-
-        A file without examples is not written, and removed if it is there.
-        """
+        """Write training and test file from all outcomes, and return their sizes; an empty one is removed."""
         splits = Counter(line["split"] for line in self.lines())
         for name, split in ((TRAIN, "train"), (TEST, "test")):
             if not splits[split]:

@@ -24,20 +24,8 @@ def read_released(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of released files as lines of a question file.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        ``.jsonl`` or ``.jsonl.gz``, a JSON object in each line.
-    tokenizer : Tokenizer
-        The one that made ``input_ids``: that of EleutherAI/gpt-neox-20b.
-    source : str, default "released"
-        The ``source`` of the documents.
-
-    Raises
-    ------
-    DataError
-        For a record that lacks a key, has labels or indices for another number of sentences, or whose tokens are
-        not those of its sentences.
+    ``tokenizer`` is the one that made ``input_ids``: that of EleutherAI/gpt-neox-20b. `DataError` for a record
+    whose labels, indices or tokens are not those of its sentences.
     """
     records = (
         (f"{path}, line {number}", record)

@@ -23,10 +23,7 @@ _IN_FOLDERS = (*TEXT_SUFFIXES, *QUESTION_SUFFIXES, ".md", ".rst", ".text")
 
 
 def source_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files among these paths and, in order of their names, in these folders.
-
-    Raises ``ValueError`` for a path that does not exist and for a folder without a file of text.
-    """
+    """Return the files among these paths and, by name, in these folders; ``ValueError`` for one without a file."""
     found: list[Path] = []
     for path in paths:
         if not path.exists():
@@ -44,11 +41,7 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
-    """Yield the documents of files, in order, one at a time.
-
-    Raises `DataError` for a line that is not an object with a text, with file and line, and ``ValueError`` for a
-    file that is not UTF-8 text.
-    """
+    """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file, that is not text."""
     for path in paths:
         if path.name.endswith(QUESTION_SUFFIXES):
             yield from (document for _, _, document in read_lines(path))
@@ -60,10 +53,7 @@ def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
 
 
 def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
-    """Yield documents of LlamaIndex (``Document``, ``TextNode``) or LangChain (``Document``), by their methods.
-
-    Raises ``TypeError`` for an object that is neither.
-    """
+    """Yield documents of LlamaIndex (``Document``, ``TextNode``) or LangChain (``Document``), by their methods."""
     for number, document in enumerate(documents, 1):
         metadata = getattr(document, "metadata", None)
         metadata = metadata if isinstance(metadata, Mapping) else {}
@@ -81,10 +71,7 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
-    """Yield the lines of a ``.jsonl`` or ``.jsonl.gz`` file, each with its number and its document.
-
-    Raises `DataError` for a line that is not an object with a text, with file and line.
-    """
+    """Yield number, line and document of a ``.jsonl`` file, perhaps ``.gz``; `DataError` for a line without a text."""
     expected = "a JSON object with a document under 'text'"
     for number, line, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")
@@ -96,10 +83,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
 
 
 def json_objects(path: Path, expected: str) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
-    """Yield number, line and object of the lines of a file, without blank ones.
-
-    Raises `DataError` for a line that is no object; it names file, line and what is expected.
-    """
+    """Yield number, line and object of a file's lines, without blank ones; `DataError` for another value."""
     for number, line in numbered_lines(path):
         if not line.strip():
             continue

@@ -32,36 +32,17 @@ def example_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass(slots=True)
 class ExampleStatistics:
-    """Counts examples one at a time; the texts are not kept.
-
-    Attributes
-    ----------
-    examples : int
-    by_size : Counter
-        Examples of each size of sub-document, in tokens.
-    distances : list of int
-        Units between the two sides; empty for the strategy "chunk".
-    apart : list of float
-        The same as a share of the sub-document's characters: from the first labelled character to the last.
-    positions : Counter
-        Labelled spans by the tenth of the sub-document that they begin in.
-    relevant, shown : list of int
-        Labelled units of each side, and how many the model saw there.
-    lengths : list of int
-        Characters of the sub-documents.
-    evidence_share : list of float
-        Share of a sub-document's characters that is labelled.
-    """
+    """Counts examples one at a time; the texts are not kept."""
 
     examples: int = 0
-    by_size: Counter[int] = field(default_factory=Counter)
-    distances: list[int] = field(default_factory=list)
-    apart: list[float] = field(default_factory=list)
-    positions: Counter[int] = field(default_factory=Counter)
-    relevant: list[int] = field(default_factory=list)
-    shown: list[int] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    evidence_share: list[float] = field(default_factory=list)
+    by_size: Counter[int] = field(default_factory=Counter)  # examples of each size of sub-document, in tokens
+    distances: list[int] = field(default_factory=list)  # units between the two sides; not for "chunk"
+    apart: list[float] = field(default_factory=list)  # the same as a share of the characters
+    positions: Counter[int] = field(default_factory=Counter)  # labelled spans by the tenth where they begin
+    relevant: list[int] = field(default_factory=list)  # labelled units of each side,
+    shown: list[int] = field(default_factory=list)  # and how many the model saw there
+    lengths: list[int] = field(default_factory=list)  # characters of the sub-documents
+    evidence_share: list[float] = field(default_factory=list)  # of a sub-document's characters
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Count an example: a line of a question file that `spscanner synthesize` wrote."""

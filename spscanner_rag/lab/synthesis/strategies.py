@@ -31,10 +31,7 @@ _MATERIAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A question with its evidence: character spans of the sub-document, in order.
-
-    ``details`` say how it was made; `inspect` shows them.
-    """
+    """A question with its evidence, spans of the sub-document in order, and how it was made, for `inspect`."""
 
     question: str
     evidence: tuple[tuple[int, int], ...]
@@ -57,10 +54,7 @@ class QuestionCheck:
     detector: LanguageDetector | None = None
 
     def of(self, sub: SubDocument, *sides: str) -> Callable[[Values], None]:
-        """Return a check of values, as `Conversation.values` takes it.
-
-        They hold a question about this sub-document, and under the names of ``sides`` sentences that it needs.
-        """
+        """Return a check that values hold a question on this sub-document, and sentences from its ``sides``."""
 
         def check(values: Values) -> None:
             question = values["question"]
@@ -129,11 +123,7 @@ def layout_of(units: int, settings: SynthesisSettings, number: int, draw: random
 
 @dataclass(frozen=True, slots=True)
 class LinkMaker:
-    """Makes a question of a chunk and the farthest unit that the model links with it.
-
-    As in the paper's section on link-based synthesis, with the numbers of its released code; see
-    `SynthesisSettings`.
-    """
+    """Makes a question of a chunk and the farthest unit linked with it, with the numbers of the released code."""
 
     check: QuestionCheck
 

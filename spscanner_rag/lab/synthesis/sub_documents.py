@@ -52,30 +52,16 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubDocument:
-    """A stretch of a document.
+    """A stretch of a document."""
 
-    Attributes
-    ----------
-    number
-        From 0, in the order of reading.
-    doc_id, source, title, text
-        ``doc_id`` is that of the document with the place of the first character after it.
-    size
-        The size that was wanted, in tokens.
-    sentences
-        Of the text, in order.
-    held_out
-        Whether its example belongs to the test file.
-    """
-
-    number: int
-    doc_id: str
+    number: int  # from 0, in the order of reading
+    doc_id: str  # that of the document with the place of the first character after it
     source: str
     title: str
     text: str
-    size: int
+    size: int  # wanted, in tokens
     sentences: tuple[Sentence, ...]
-    held_out: bool = False
+    held_out: bool = False  # its example belongs to the test file
 
     @property
     def tokens(self) -> int:
@@ -84,13 +70,7 @@ class SubDocument:
 
 
 class LanguageDetector:
-    """Tells the language of a text with py3langid, which works offline.
-
-    Raises
-    ------
-    ImportError
-        If py3langid is not installed; the message says how to install it.
-    """
+    """Finds the language of a text with py3langid, which works offline."""
 
     def __init__(self) -> None:
         try:
@@ -225,30 +205,15 @@ class Cutter:
 
 @dataclass(slots=True)
 class Supply:
-    """Sub-documents of a stream of documents, one at a time.
-
-    Attributes
-    ----------
-    settings, count_tokens
-    detector : LanguageDetector, optional
-        Default: documents in every language are taken.
-    finder : SharedTextFinder, optional
-        Default: no document is left out for what it shares with test documents.
-    documents : int
-        Number of documents read so far.
-    left_out : Counter
-        Documents and sub-documents that were left out, by reason.
-    contaminated : list
-        The first of the documents that share text with test documents, with what they share.
-    """
+    """Sub-documents of a stream of documents, one at a time."""
 
     settings: SynthesisSettings
     count_tokens: CountTokens
-    detector: LanguageDetector | None = None
-    finder: SharedTextFinder | None = None
-    documents: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    contaminated: list[str] = field(default_factory=list)
+    detector: LanguageDetector | None = None  # None takes documents in every language
+    finder: SharedTextFinder | None = None  # of what documents share with test documents
+    documents: int = 0  # read so far
+    left_out: Counter[str] = field(default_factory=Counter)  # documents and sub-documents, by reason
+    contaminated: list[str] = field(default_factory=list)  # the first that share text with test documents
 
     def of(self, documents: Iterable[Document]) -> Iterator[SubDocument]:
         """Yield the sub-documents of documents, numbered from 0."""

@@ -43,11 +43,7 @@ class ExampleSource:
     """
 
     def __init__(
-        self,
-        documents: DocumentStore,
-        reading: Reading,
-        recipe: Recipe,
-        teacher: TeacherScores | None = None,
+        self, documents: DocumentStore, reading: Reading, recipe: Recipe, teacher: TeacherScores | None = None
     ) -> None:
         self.reading, self.recipe, self.teacher = reading, recipe, teacher
         self._documents = documents

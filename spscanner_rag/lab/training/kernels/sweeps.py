@@ -32,14 +32,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from spscanner_rag.lab.training.kernels.rows import clear, narrow, padded, widen
-from spscanner_rag.mamba2.kernels.numba.steps import (
-    ROWS,
-    SMALLEST,
-    from_lanes,
-    rounded,
-    sweep_part,
-    to_lanes,
-)
+from spscanner_rag.mamba2.kernels.numba.steps import ROWS, SMALLEST, from_lanes, rounded, sweep_part, to_lanes
 from spscanner_rag.mamba2.kernels.numba.vectors import (
     CONTRACT,
     LANES,
