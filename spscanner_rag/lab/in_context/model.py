@@ -236,7 +236,7 @@ class BlockSearchModel(nn.Module):
         return self.ssmax.device
 
     def read_documents(self, texts: Sequence[str], codes: Sequence[int]) -> DocumentKeys:
-        """Read documents as one batch, padded at the ends, where a causal mask keeps the padding from all tokens."""
+        """Read documents as one batch, padded at the ends, where a causal mask hides the padding from tokens."""
         if not texts:
             raise ValueError("got an empty corpus; expected at least one document")
         laid_out = [self.layout.document(text, code) for text, code in zip(texts, codes, strict=True)]
@@ -402,7 +402,7 @@ def query_attention(
 
 
 def routing_scores(scores: Tensor, document_of: Tensor, documents: int) -> Tensor:
-    """R(d) = sum over heads of max_{t in d} s_t, (queries, documents); scores: (queries, heads, document tokens)."""
+    """R(d) = sum over heads of max_{t in d} s_t, (queries, documents); s: (queries, heads, document tokens)."""
     best = scores.new_full((*scores.shape[:2], documents), -math.inf)
     best = best.scatter_reduce(2, document_of.expand_as(scores), scores, "amax")
     return best.sum(1)

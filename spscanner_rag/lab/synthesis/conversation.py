@@ -103,7 +103,7 @@ class Conversation:
     def labels(
         self, name: str, sections: Mapping[str, str], title: str, text: str, spans: Sequence[tuple[int, int]]
     ) -> list[int]:
-        """Return the numbers of the units that are needed, under a title; the model first says if there are any."""
+        """Return the numbers of the units that are needed, under a title; the model first says if any is."""
 
         def check(values: Values) -> None:
             if values["relevant"] != bool(values["indices"]):

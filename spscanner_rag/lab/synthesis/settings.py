@@ -22,11 +22,7 @@ class SynthesisSettings:
     strategy: Strategy = "link"
     seed: int = 0  # decides every draw
     sizes: tuple[int, ...] = (2000, 5000, 10000)  # of sub-documents, in tokens of the bundled checkpoint
-    weights: tuple[float, ...] = (
-        1.0,
-        1.0,
-        1.0,
-    )  # how many sub-documents of each size, relative to each other
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0)  # how many there should be of each size
     per_document: int = 1  # most sub-documents of one document; they do not overlap
     unit_tokens: int = 20  # "link": sentences are joined until a unit has this many tokens
     chunk_units: int = 5  # "link"; the released code has 5, the paper's text 20 sentences

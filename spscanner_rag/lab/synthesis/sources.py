@@ -41,7 +41,7 @@ def source_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_sources(paths: Iterable[Path]) -> Iterator[Document]:
-    """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file, that is not text."""
+    """Yield the documents of files, in order; `DataError` for a line, ``ValueError`` for a file without text."""
     for path in paths:
         if path.name.endswith(QUESTION_SUFFIXES):
             yield from (document for _, _, document in read_lines(path))
@@ -71,7 +71,7 @@ def framework_documents(documents: Iterable[object]) -> Iterator[Document]:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes, Document]]:
-    """Yield number, line and document of a ``.jsonl`` file, perhaps ``.gz``; `DataError` for a line without a text."""
+    """Yield number, line, document of a ``.jsonl`` file, perhaps ``.gz``; `DataError` for one without a text."""
     expected = "a JSON object with a document under 'text'"
     for number, line, record in json_objects(path, expected):
         text, title = record.get("text"), record.get("title")

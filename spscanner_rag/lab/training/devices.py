@@ -16,10 +16,7 @@ _LONGEST_WAIT = timedelta(hours=24)
 
 
 class Workers:
-    """The processes that train together; one alone is their leader.
-
-    The leader writes the state, the log and the checkpoint. The others read the state from the same folder.
-    """
+    """The processes that train together; one, the leader, writes the state, the log and the checkpoint."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
@@ -45,8 +42,7 @@ class Workers:
     def add_up(self, parameters: Sequence[nn.Parameter], loss: float, device: torch.device) -> float:
         """Give every process the sum of all gradients, and return the sum of all losses.
 
-        The parts of a step's loss add up to it, so this is the gradient of one process that read everything. A
-        parameter without a gradient in any process keeps none.
+        It is the gradient of one process that read everything; parameters without any gradient keep none.
         """
         if self.count == 1:
             return loss
@@ -92,10 +88,7 @@ class Workers:
 
 @contextmanager
 def joined_workers(device: str) -> Iterator[tuple[Workers, str]]:
-    """Join the processes that torchrun started, if it did; give them, and the device of this one.
-
-    CPUs exchange gradients through gloo, NVIDIA GPUs through NCCL. Each process takes the GPU of its local rank.
-    """
+    """Join the processes that torchrun started, if it did; give them, and the GPU of this one's local rank."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Workers(), device

@@ -14,11 +14,9 @@ SCALE = 0.02
 
 
 def start_embedding(model: ScannerModel, tokenizer: Tokenizer, vectors: WordVectors, seed: int) -> int:
-    """Replace the embedding of every token that is a whole word by that word's vector, in place.
+    """Replace the embedding of every whole-word token by that word's vector, in place; return how many.
 
-    The vectors are projected to the width of the model at random, which keeps their cosines nearly. A token is
-    compared without the spaces around it and in lower case; every other token keeps its random embedding. Returns
-    the number of tokens replaced.
+    The vectors are projected to the width of the model at random, which keeps their cosines nearly.
     """
     ids = range(tokenizer.get_vocab_size())
     rows = vectors.rows(

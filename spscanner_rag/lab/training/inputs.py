@@ -30,8 +30,7 @@ def inputs_of(files: RunFiles) -> Inputs:
     """Read all files that a run learns from and compute their digests, about 1.3 seconds for each gigabyte.
 
     Files that do not exist are left out: the stage refuses them. Files of a base whose digests are in its
-    ``config.json`` are not read for this, since loading checks them. Raises `CheckpointError` for a base that
-    cannot be found or read.
+    ``config.json`` are not read for this, since loading checks them.
     """
     return {
         "--data": _files(files.data),

@@ -63,9 +63,8 @@ class StepReport:
 class Trainer:
     """Trains a model, in float32 and in place; an interrupted run resumes from the state in ``out``.
 
-    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due. ``inputs`` must be those
-    of a resumed state. The examples of ``skipped_steps`` are left out, as `training_run.steps_before` counts them.
-    Raises ``ValueError`` if the folder holds the state of another recipe, model or input, or a damaged one.
+    ``workers`` processes draw the sequences of coming steps; 0 draws each when it is due. The examples of
+    ``skipped_steps`` are left out, as `training_run.steps_before` counts them.
     """
 
     def __init__(
@@ -273,10 +272,7 @@ def check_workers(workers: int) -> None:
 def drawn_steps(
     objective: EvidenceObjective, recipe: Recipe, steps: range, workers: int
 ) -> Iterator[tuple[int, list[Example]]]:
-    """Length and examples of each step (from 0), in order; the same with any number of processes.
-
-    Without ``workers`` each step is drawn when the loop asks for it; otherwise processes draw steps in advance.
-    """
+    """Length and examples of each step (from 0), in order, drawn in advance by ``workers`` processes, if any."""
     yield from DataLoader(
         _Steps(objective, recipe),
         batch_size=None,

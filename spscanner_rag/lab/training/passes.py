@@ -28,11 +28,7 @@ class Pass:
 
 
 def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[Pass]:
-    """Divide the sequences of a step into passes.
-
-    A pass has at most ``most_tokens`` tokens, padding of rows included, unless a single sequence has more.
-    ``packs`` is true for kernels that keep packed sequences apart.
-    """
+    """Divide sequences into passes of ``most_tokens``, padding included, or one; ``packs``: the kernels pack."""
     if not packs:
         groups = group_by_length(lengths, most_tokens)
         # whole chunks of the SSD save the copies that it makes for its own padding
@@ -53,10 +49,7 @@ def passes(lengths: Sequence[int], most_tokens: int, packs: bool) -> list[Pass]:
 def hidden_states(
     model: ScannerModel, sequences: Sequence[TokenSequence], dtype: str, read: Pass
 ) -> list[Tensor]:
-    """Hidden states of the sequences of a pass: (tokens, d_model) each.
-
-    ``dtype`` is that of matrix products, "bfloat16" or "float32". The model's kernels must pack for a packed pass.
-    """
+    """Hidden states of the sequences of a pass, (tokens, d_model) each; ``dtype`` is that of matrix products."""
     lengths, index = [len(sequence.input_ids) for sequence in sequences], None
     if read.is_packed:
         # (1, tokens of all): which sequence a token belongs to

@@ -80,11 +80,9 @@ Spans = Sequence[tuple[int, int]]  # of a text's sentences: (start, end)
 def pseudo_question_file(
     texts: Sequence[Path], seed: int, folder: Path, notify: Notify = lambda message: None
 ) -> Path:
-    """The question file of plain texts, in the format of ``--data``; written to the folder unless it exists.
+    """The question file of plain texts, named by a hash of texts and seed; written unless it exists.
 
-    Its name is a hash of the texts and the seed. ``notify`` is called with a message after each text file. Raises
-    `DataError` for a text file that cannot be read, with file and line, and ``ValueError`` if no question could be
-    made from the texts.
+    ``DataError`` for a text file that cannot be read, and ``ValueError`` if no question could be made.
     """
     path = folder / f"{content_key(texts, _FORMAT, str(seed))}.jsonl"
     if path.exists():
@@ -110,10 +108,7 @@ def pseudo_question_file(
 def pseudo_documents(
     documents: Iterable[Document], rarity: "WordRarity", seed: int, most_characters: int = MOST_CHARACTERS
 ) -> Iterator[Document]:
-    """Cut plain documents to a bounded length and give each at least one question that it answers.
-
-    The questions are the same in every run with the same seed.
-    """
+    """Cut plain documents to a bounded length and give each at least one question that it answers, by the seed."""
     segmenter = SentenceSegmenter()
     others: deque[tuple[str, Question]] = deque(maxlen=_REMEMBERED_QUESTIONS)  # document's id, question
     for whole in documents:

@@ -227,10 +227,7 @@ class Recipe:
         return asdict(self)
 
     def difference(self, saved: dict[str, Any]) -> str | None:
-        """Why a run with the ``saved`` values cannot go on with these; None if it can.
-
-        Keys that an older version did not know count as left out.
-        """
+        """Why a run with ``saved`` values cannot go on with these; None if it can. Unsaved keys are defaults."""
         for key, (value, _) in REMOVED.items():
             if key not in _HARMLESS and saved.get(key, value) != value:
                 return f"{key} was {json.dumps(saved[key])}, and this version has no such key"
@@ -242,13 +239,7 @@ class Recipe:
 
 
 def read_recipe(path: Path | None) -> Recipe:
-    """Read a recipe; keys that the file leaves out keep their defaults.
-
-    Raises
-    ------
-    ValueError
-        If the file is not TOML, or has an unknown key or a value of the wrong type; names file and key.
-    """
+    """Read a recipe; keys that the file leaves out keep their defaults, and errors name file and key."""
     if path is None:
         return Recipe()
     try:

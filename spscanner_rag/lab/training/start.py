@@ -39,10 +39,7 @@ class RunFiles:
 
 
 def check_start(files: RunFiles, recipe: Recipe) -> None:
-    """Raise ``ValueError`` unless a run has either a base that exists or a valid configuration, not both.
-
-    Word vectors that the run cannot do without, or has no use for, are refused as well.
-    """
+    """Raise ``ValueError`` unless a run has either a base or a configuration, and the word vectors it needs."""
     if (files.base is None) == (files.config is None):
         raise ValueError(
             "expected either a base checkpoint to fine-tune or a model configuration to start from nothing: "
@@ -71,10 +68,8 @@ def start_checkpoint(
 ) -> Checkpoint:
     """The checkpoint of a scanner to train, in float32.
 
-    A base that is a scanner keeps its settings and gains the parts of the lexical channel that the recipe adds. A
-    base that is a language model gets a head and the recipe's settings. ``documents`` are read only to learn the
-    vocabulary of a model from nothing. Raises ``ValueError`` if the base or the stored vocabulary is damaged, or
-    for a soft channel without word vectors.
+    A base that is a scanner keeps its settings and gains the parts of the lexical channel that the recipe adds;
+    a language model gets a head and the recipe's settings. ``documents`` are read only to learn a vocabulary.
     """
     if files.base is None:
         return _from_nothing(files, recipe, documents, device)
@@ -90,10 +85,7 @@ def start_checkpoint(
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """Learn a byte-level BPE tokenizer, which can encode any text and has no special tokens.
-
-    It has at most ``vocab_size`` tokens, but never fewer than the 256 bytes.
-    """
+    """Learn a byte-level BPE tokenizer, which can encode any text; it has 256 to ``vocab_size`` tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -49,9 +49,8 @@ def read_tensors(
 ) -> dict[str, Any]:
     """Read a file of `write_tensors` that has the keys of ``types``, with values of these types.
 
-    ``check`` reads all of it to check the CRC32 of its parts, which torch does not; without, tensors are read when
-    they are used, and only from a CPU. Raises ``ValueError`` for a damaged or foreign file; ``next_step`` is the
-    end of its message.
+    ``check`` reads all of it to check the CRC32 of its parts, which torch does not; without, tensors are read
+    when they are used, and only from a CPU. ``next_step`` ends the message of the error.
     """
     try:
         _refuse_no_archive(path, check)
@@ -84,10 +83,7 @@ def _refuse_no_archive(path: Path, check: bool) -> None:
 
 
 def read_state(out: Path, recipe: Recipe, inputs: Inputs, device: torch.device) -> dict[str, Any]:
-    """Read the state of a run, which goes on with this recipe and these inputs.
-
-    Raises ``ValueError`` for a damaged file, or the state of a run with another recipe or other inputs.
-    """
+    """Read the state of a run with this recipe and these inputs; ``ValueError`` for another's or a damaged one."""
     path = out / STATE_FILE
     state = read_tensors(path, _STATE_TYPES, device=device)
     _refuse_others(path, state, recipe, inputs)
@@ -145,8 +141,7 @@ def _differences(
 class BestWeights:
     """The weights with the best validation so far, on disk.
 
-    Weights found in the folder are used if they belong to this run and it resumes, at a ``step`` above 0; else
-    they are removed. Raises ``ValueError`` if they are damaged, or have other names or shapes than ``own``.
+    Those in the folder are used if they belong to this run and it resumes, at a ``step`` above 0; else removed.
     """
 
     def __init__(

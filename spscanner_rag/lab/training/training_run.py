@@ -31,11 +31,9 @@ OnValidation = Callable[[int, Validation], object]
 
 
 class TrainingRun:
-    """Training from files to a checkpoint folder, whatever the stage.
+    """Training from files to a checkpoint folder, whatever the stage; what cannot be used is refused first.
 
-    ``notify`` gets messages about lengthy work before the first step; ``workers`` processes draw coming steps;
-    ``together`` are the processes that train this model (default: this one alone). Raises ``ValueError`` for data,
-    a base, a configuration or a saved state that cannot be used; nothing is trained then.
+    ``workers`` processes draw coming steps; ``together`` train this model (default: this one alone).
     """
 
     def __init__(
@@ -85,10 +83,9 @@ class TrainingRun:
             self._best = BestWeights(files.out, recipe, trainer.step, inputs, trainer.average)
 
     def train(self, on_step: OnStep, on_validation: OnValidation) -> Validation | None:
-        """Train to the end, then validate, save the checkpoint and write its model card.
+        """Train to the end, save the checkpoint and its model card, and return the last validation.
 
-        Returns the last validation; None without documents to validate on, and in a process that does not lead:
-        it only trains.
+        None without documents to validate on, and in a process that does not lead: it only trains.
         """
         if not self.trainer.together.leads:
             for report in self.trainer.run():
@@ -182,9 +179,8 @@ class TrainingRun:
 def steps_before(record: object, recipe: Recipe) -> int:
     """Steps of the recipe that would draw the examples which earlier runs drew with the same stage and seed.
 
-    A run from a trained base begins after these steps, since examples that a model has read teach it little and
-    are soon learned by heart. ``record`` is the training record in the base's settings, with those of earlier runs
-    under ``before``; whatever is not a number of steps there counts as none.
+    A run from a trained base begins after these, since examples that a model has read teach it little and are
+    soon learned by heart. What ``record``, from the base's settings, does not give as numbers counts as none.
     """
     examples, batch = 0, recipe.sequences_per_step
     while isinstance(record, Mapping):

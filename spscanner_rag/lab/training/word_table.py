@@ -45,20 +45,9 @@ def make_word_vectors(
 ) -> WordVectors:
     """Count the words of files, embed the most frequent ones and reduce their vectors.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Plain text (``.txt``, ``.txt.gz``, ``.txt.xz``) or question files, whose texts and questions both count.
-    embed : callable
-        From a list of texts to an array (texts, width).
-    most_words, dimensions : int, default 44,000 and 96
-        ``dimensions`` are at most `MOST_DIMENSIONS`, the width of the embedding and the number of words.
-    source : str, default ""
-        What to say of the embedding model and its licence.
-    notify : callable, optional
-        Called with a message before each lengthy step.
-
-    Raises ``ValueError`` for files that are missing or of another kind, and numbers out of range.
+    Plain texts (``.txt``, ``.txt.gz``, ``.txt.xz``) and question files, whose texts and questions both count.
+    ``embed`` makes (texts, width) of a list; ``dimensions`` are at most `MOST_DIMENSIONS`, the width and the
+    number of words. ``source`` says where the embedding model is from, and its licence.
     """
     check_request(paths, most_words, dimensions)
     notify(f"counting the words of {len(paths)} files")
@@ -78,10 +67,7 @@ def make_word_vectors(
 
 
 def frequent_words(documents: Iterable[Document], most: int) -> list[str]:
-    """The ``most`` most frequent lowercase words of documents and their questions, the most frequent first.
-
-    Words are those of the lexical channel; equally frequent ones are in alphabetical order.
-    """
+    """The ``most`` most frequent lowercase words of documents and questions, equals in alphabetical order."""
     counts: Counter[str] = Counter()
     for document in documents:
         found = index_words([document.text, *(question.text for question in document.questions)])

@@ -41,10 +41,9 @@ class PassageColumn:
 class PassageDraw:
     """An endless, repeatable supply of questions with passages: number n is the same in every run.
 
-    The passages of all documents of a source are ranked by BM25. With a teacher, every other hard negative is one
-    of those that the teacher ranks highest in the question's own document. A passage with an answer to the
-    question is no negative, nor is one of another document that belongs to the same text. ``segmenter`` cuts
-    documents into passages. Raises ``ValueError`` if no document has a usable question.
+    The passages of all documents of a source are ranked by BM25. With a teacher, every other hard negative is
+    one of those that it ranks highest in the question's own document. A passage with an answer to the question
+    is no negative, nor is one of another document that belongs to the same text.
     """
 
     def __init__(
@@ -64,10 +63,7 @@ class PassageDraw:
         self._collections = SourceCollections(documents, reading, [s for s in weights if weights[s]])
 
     def column(self, number: int) -> PassageColumn:
-        """Column ``number``.
-
-        Raises ``ValueError`` if none of many questions drawn has a passage to tell its answer from.
-        """
+        """Column ``number``; ``ValueError`` if none of many questions has a passage to tell its answer from."""
         draw = random.Random(f"{self._recipe.seed}-{number}")
         for _ in range(MAX_DRAWS):
             drawn = self._draw.answered(draw)

@@ -39,21 +39,10 @@ class SharedDocument:
 
 
 class SharedTextFinder:
-    """Finds what single documents share with held-out ones.
+    """Finds what single documents share with held-out ones, of whose sentences hashes are kept.
 
-    Parameters
-    ----------
-    held_out : iterable of Document
-        Read once; hashes of their sentences are kept, not texts.
-    min_words : int, default 10
-        Shorter sentences, in words between white space, do not count; 1 counts every sentence, as the paper does.
-    max_share : float, default 0.01
-        A document with a larger share, in either direction, shares too much.
-
-    Raises
-    ------
-    ValueError
-        If ``min_words`` is below 1 or ``max_share`` is not from 0 to below 1.
+    Sentences of fewer than ``min_words`` words do not count; 1 counts every sentence, as the paper does. A
+    document with a larger share than ``max_share``, in either direction, shares too much.
     """
 
     def __init__(
@@ -134,10 +123,7 @@ def shared_documents(
 def find_shared(
     training: Callable[[], Iterable[Document]], held_out: Iterable[Document], notify: Notify
 ) -> dict[tuple[str, str], SharedDocument]:
-    """`shared_documents` by source and id, with a message; each call of ``training`` reads the documents again.
-
-    Raises ``ValueError`` if no training document is left.
-    """
+    """`shared_documents` by source and id, with a message; ``ValueError`` if no training document is left."""
     found = shared_documents(training(), held_out)
     shared = {(document.source, document.doc_id): document for document in found}
     if not shared:

@@ -17,8 +17,7 @@ from spscanner_rag.scan.prepare import PreparedText, Reading
 class DocumentStore:
     """Documents by number, in the order given; a text is read from disk when it is asked for.
 
-    ``documents`` are read once. The file of texts is in ``folder``, by default the system's for temporary files;
-    it has no name, so that it vanishes even when the process is killed.
+    The file of texts has no name, so that it vanishes even when the process is killed.
     """
 
     def __init__(self, documents: Iterable[Document], folder: Path | None = None) -> None:
@@ -94,8 +93,7 @@ def refuse_other_files(paths: Iterable[Path], suffixes: Sequence[str]) -> None:
 def read_text_documents(paths: Iterable[Path]) -> Iterator[Document]:
     """Documents of plain text files, in order, without questions; documents of white space only are left out.
 
-    A document's source is its file's name without endings; its id is that name and its number. Raises `DataError`
-    for text that is not UTF-8 and for a damaged compressed file; names file and line.
+    A document's source is its file's name without endings; its id is that name and its number.
     """
     for path in paths:
         source = source_of(path)
@@ -154,10 +152,7 @@ KEPT_CHARACTERS = 20_000_000
 
 
 class PreparedTexts:
-    """The documents of a store, cut into units and tokenized.
-
-    The most recently used texts stay in memory, up to ``kept_characters`` in total; the last one always stays.
-    """
+    """The documents of a store, cut and tokenized; the last used stay in memory, up to ``kept_characters``."""
 
     def __init__(
         self, documents: DocumentStore, reading: Reading, kept_characters: int = KEPT_CHARACTERS

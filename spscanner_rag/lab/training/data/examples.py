@@ -38,8 +38,7 @@ class ExampleSource:
     """An endless, repeatable supply of training examples.
 
     Example number n is the same in every run with the same documents, reading and recipe, so that a resumed run
-    continues as if it had never stopped. Raises ``ValueError`` if no document has a usable question, or the recipe
-    names a source that the documents do not have.
+    continues as if it had never stopped.
     """
 
     def __init__(
@@ -165,10 +164,9 @@ _SAME_START = 4  # letters; "building" is no other word for "built"
 
 
 class OtherWords:
-    """Exchanges words of questions for words of like meaning, by a table of word vectors.
+    """Exchanges words of a ``share`` of the questions for words of like meaning, by a table of word vectors.
 
-    Names, numbers and stop words stay, since another name is another question. ``share`` is
-    the share of the questions whose words are exchanged.
+    Names, numbers and stop words stay, since another name is another question.
     """
 
     def __init__(self, vectors: WordVectors, share: float) -> None:

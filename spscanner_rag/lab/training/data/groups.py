@@ -62,10 +62,7 @@ class _Stretch:
 
 
 class GroupDraw:
-    """Draws groups; see this module. The arguments are parts of an `ExampleSource`.
-
-    ``comparable`` draws a question that no other document of its source has, as `QuestionDraw.comparable` does.
-    """
+    """Draws groups from parts of an `ExampleSource`; ``comparable`` is `QuestionDraw.comparable`."""
 
     def __init__(
         self,
@@ -175,10 +172,7 @@ class GroupDraw:
         cut: Cut = full_stretch,
         within: tuple[int, int] | None = None,
     ) -> _Stretch | None:
-        """A stretch around a unit of a document, ``within`` these characters; None if the unit is too long.
-
-        Only a part of the document, little longer than the stretch, is cut and tokenized.
-        """
+        """A stretch around a unit of a document, ``within`` these characters; None if the unit is too long."""
         starts, whole = self._collections.unit_starts(number), self._documents.document(number).text
         low, high = (0, len(whole)) if within is None else within
         at, reach = int(starts[unit]), _TOKEN_CHARACTERS * room

@@ -50,9 +50,6 @@ class QuestionDraw:
     """Draws a source by its weight, then one of its questions with unambiguous evidence, all equally likely.
 
     ``collections``, of all sources, are needed where the recipe has an ``unanswerable_near_share``.
-
-    Raises ``ValueError`` if no question has evidence, or if the recipe wants unanswerable ones or groups and there
-    are none.
     """
 
     def __init__(
@@ -111,9 +108,8 @@ class QuestionDraw:
     def unanswered(self, draw: random.Random) -> Drawn | None:
         """A question that a document does not answer; None if this draw found none.
 
-        A source without such questions gives a question of another document of the source, unless this document
-        has a question in the same words, as contracts do. In ``unanswerable_near_share`` of these cases the
-        document is the nearest to the question by BM25.
+        A source without such questions gives one of another document, unless this one has it in the same words,
+        as contracts do; in ``unanswerable_near_share`` of the cases this is the nearest to it by BM25.
         """
         source = self._source(self._unanswered_sources, draw)
         if source in self._unanswered:
@@ -215,10 +211,7 @@ def same_words(text: str) -> str:
 
 
 def hard_negative(scores: NDArray[np.float64], allowed: NDArray[np.bool_], draw: random.Random) -> int | None:
-    """One of the best units among those ``allowed``; None if there is none. Both arguments are (units,).
-
-    With BM25 scores: a sentence that shares words with a question and does not answer it.
-    """
+    """One of the best units, by BM25, among those ``allowed``, both (units,); None if there is none."""
     best = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[:_HARD_CHOICE]
     found = [int(unit) for unit in best if allowed[unit]]
     return draw.choice(found) if found else None

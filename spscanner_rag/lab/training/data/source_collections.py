@@ -22,10 +22,7 @@ _WHOLE_SHARE = 1 / 3
 
 
 class SourceCollections:
-    """Word counts of all documents of some sources, sentence by sentence; made once, some 4 s for 14 MB of text.
-
-    ``reading`` cuts texts into units and says what lexical statistics the model reads.
-    """
+    """Word counts of all documents of some sources, by sentence; made once, some 4 s for 14 MB of text."""
 
     def __init__(self, documents: DocumentStore, reading: Reading, sources: Collection[str]) -> None:
         self._reading = reading
@@ -92,10 +89,7 @@ class AskedSource:
         return lexical_scores(replace(self.asked, parts=parts), self.options).statistics
 
     def some(self, members: Collection[int], draw: random.Random) -> list[int]:
-        """``members`` and random other documents, up to any number; all documents in a third of the cases.
-
-        A collection twice as large is drawn as often as one half as large: the logarithm of the number is uniform.
-        """
+        """``members`` and random other documents, a log-uniform number; all documents in a third of the cases."""
         least, most = max(2, len(members)), len(self.numbers)
         reach = draw.random() / (1 - _WHOLE_SHARE)
         wanted = min(most, round(least * (most / least) ** reach)) if most > least else most

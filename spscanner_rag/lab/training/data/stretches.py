@@ -66,8 +66,7 @@ def spread_stretch(
 ) -> tuple[int, int]:
     """As `full_stretch`, but a unit near the document's start or end may be anywhere in the stretch, too.
 
-    For that the stretch is cut shorter on the other side, down to `LEAST_STRETCH_SHARE`. All places of the unit in
-    the stretch that this allows are equally likely.
+    For that the stretch is cut shorter on the other side, down to `LEAST_STRETCH_SHARE`.
     """
     total, before = int(unit_ends[-1]) + 1, _tokens_before(unit_ends, centre)
     after, room = total - before, min(room, total)

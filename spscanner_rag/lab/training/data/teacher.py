@@ -73,11 +73,10 @@ class CrossEncoderTeacher:
 
 
 def teacher_of(name: str, device: str = "cpu") -> Teacher:
-    """Load the teacher with this name.
+    """Load the teacher with this name; ``ImportError``, which names the line to install, without its package.
 
-    It is the name or folder of an embedding model of `sentence-transformers`, ``minilm`` for all-MiniLM-L6-v2, or
-    ``cross-encoder:`` and the name or folder of a cross-encoder. Raises ``ImportError``, which names the line to
-    install, without sentence-transformers, and ``ValueError`` if there is no such model.
+    It is the name or folder of an embedding model of `sentence-transformers`, ``minilm`` for all-MiniLM-L6-v2,
+    or ``cross-encoder:`` and the name or folder of a cross-encoder.
     """
     native = choose(device).dtype  # bfloat16 where the hardware multiplies it
     try:
@@ -106,9 +105,8 @@ def short_name(name: str) -> str:
 class TeacherScores:
     """A teacher's scores of the sentences of documents, kept on disk.
 
-    ``folder`` holds one file per document, named by a hash of teacher, text, units and questions. Several
-    processes may share it: a score that another process overwrites is computed again. ``load`` loads the teacher
-    by its name when the first score is missing on disk.
+    ``folder`` holds a file for each document, named by a hash of teacher, text, units and questions. Several
+    processes may share it: a score that another one overwrites is computed again.
     """
 
     def __init__(self, name: str, folder: Path, load: Callable[[str], Teacher] = teacher_of) -> None:

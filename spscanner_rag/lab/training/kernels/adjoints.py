@@ -35,10 +35,9 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 def convolve_rows_adjoint(
     inputs, stride, before, weight, bias, sequence, d_out, d_stride, d_inputs, d_before, d_weight, d_bias
 ):
-    """The gradients of `convolve_rows` for one row of the batch, from ``d_out``, flat.
+    """The gradients of `convolve_rows` for one row of the batch, from ``d_out``, flat; float32 sums are added to.
 
-    Written is ``d_inputs``, (tokens, channels); added to are ``d_before``, (taps - 1, channels), ``d_weight``,
-    (taps, channels), and ``d_bias``, (channels,), all float32.
+    Written: ``d_inputs`` (tokens, channels); added to: ``d_before``, ``d_weight`` (taps, channels), ``d_bias``.
     """
     taps, channels = weight.shape
     tokens, size = len(d_inputs), (channels + LANES - 1) // LANES * LANES

@@ -32,10 +32,7 @@ _HALVINGS = 60
 def labelled_logits(
     scanner: Scanner, asked: Iterable[Asked]
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
-    """Logits of the whole document for each question, and which units are relevant: both (units,).
-
-    Questions whose evidence lies in no unit are left out.
-    """
+    """Logits of the whole document for each question with evidence in units, and which are relevant: (units,)."""
     for document, questions in by_document(asked):
         results = scanner.scan_many([(question.text, document.text) for question in questions])
         for question, result in zip(questions, results, strict=True):
@@ -47,8 +44,7 @@ def labelled_logits(
 def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] | None:
     """Scale and shift the logits of a scanner in its head, in place, by Platt scaling; no rank changes.
 
-    ``asked`` are answerable questions with evidence, on whole documents. Returns scale and shift; None, and
-    nothing is changed, if there are too few questions or relevant sentences do not score higher than others.
+    None, and nothing is changed, if there is too little to learn or relevant sentences do not score higher.
     """
     logits, marks = [np.empty(0, np.float32)], [np.empty(0, bool)]
     for found, relevant in labelled_logits(scanner, asked):
@@ -74,10 +70,7 @@ def calibrate(scanner: Scanner, asked: Iterable[Asked]) -> tuple[float, float] |
 def loss_shift(
     model: ScannerModel, examples: Sequence[Example], positive_weight: PositiveWeight, tokens: int
 ) -> float:
-    """The constant to add to a scanner's logits in the loss, fitted to some of its training examples.
-
-    A weight of "balanced" is n-/n+ over all ``examples``. The model reads ``tokens`` tokens at a time.
-    """
+    """The constant to add to a scanner's logits in the loss, fitted to ``examples``, ``tokens`` at a time."""
     stretches = [stretch for example in examples for stretch in example.stretches]
     logits = np.concatenate(read_logits(model, [stretch.sequence for stretch in stretches], tokens))
     relevant = np.concatenate([stretch.relevant for stretch in stretches])
@@ -85,11 +78,7 @@ def loss_shift(
 
 
 def fitted_shift(logits: NDArray[np.floating], relevant: NDArray[np.bool_], positive_weight: float) -> float:
-    """The b for which ``sigmoid(logits + b)`` has the least weighted log loss; 0 if sentences are of one kind.
-
-    ``logits`` (finite) and ``relevant`` are (sentences,). Relevant sentences have the weight ``positive_weight``,
-    others 1.
-    """
+    """The b for which ``sigmoid(logits + b)``, (sentences,), has the least weighted log loss; 0 for one kind."""
     if relevant.all() or not relevant.any() or not positive_weight > 0:
         return 0.0
     x = logits.astype(np.float64)

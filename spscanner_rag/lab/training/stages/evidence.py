@@ -55,10 +55,7 @@ class Validation:
 
 
 class EvidenceStage:
-    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``.
-
-    ``held_out`` has the documents to validate on. Raises ``ValueError`` for files that cannot be used.
-    """
+    """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``."""
 
     measured = "validation_recall"
     """The key of the validation's measures in the checkpoint's training record."""

@@ -30,8 +30,7 @@ class Examples(Protocol):
 class EvidenceObjective:
     """The relevance of sentences, learned from labels and, if the recipe has one, from a teacher.
 
-    The teacher's scores are learned by a second head, which reads hidden states of width ``d_model``. ``shift`` is
-    added to the logits in the binary loss; see `loss_shift`.
+    The teacher's scores are learned by a second head. ``shift`` is that of `loss_shift`.
     """
 
     def __init__(self, source: Examples, recipe: Recipe, d_model: int, shift: float = 0.0) -> None:
@@ -86,10 +85,9 @@ class EvidenceObjective:
         units: int,
         sequences: int,
     ) -> Tensor:
-        """Loss of one example from the hidden states at the unit ends of its sequences, (units, d_model) each.
+        """Loss of an example from hidden states at the unit ends of its sequences, (units, d_model) each.
 
-        ``weight`` is that of positives, scalar; ``units`` and ``sequences`` are the numbers in the whole step,
-        where a group counts as one sequence.
+        ``units`` and ``sequences`` are the numbers in the whole step, where a group counts as one sequence.
         """
         recipe, device = self._recipe, model.device
         logits_of = [
@@ -121,9 +119,8 @@ class EvidenceObjective:
 def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bool_]) -> float:
     """The weight of a relevant sentence in the binary loss; irrelevant ones have 1.
 
-    "balanced", as in the official train.py, is n-/n+: the number of irrelevant sentences in the step's batch over
-    the number of relevant ones, so that both kinds contribute equally; 1 without relevant ones. ``relevant``
-    has all labels of the batch, (sentences,).
+    "balanced", as in the official train.py, is n-/n+ of the step's batch, so that both kinds contribute
+    equally; 1 without relevant ones.
     """
     if positive_weight != "balanced":
         return positive_weight
@@ -132,10 +129,9 @@ def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bo
 
 
 def listwise_divergence(logits: Tensor, targets: Tensor, temperature: float) -> Tensor:
-    """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over units: scalar.
+    """Kullback-Leibler divergence of logits from a teacher's scores, as distributions over (units,): scalar.
 
-    ``logits`` and ``targets`` are (units,). The divergence is 0 where ``logits`` and ``targets / temperature``
-    differ by a constant; the lower the temperature, the more the teacher's best units dominate.
+    It is 0 where ``logits`` and ``targets / temperature`` differ by a constant.
     """
     wanted = (targets / temperature).log_softmax(0)
     return F.kl_div(logits.log_softmax(0), wanted, reduction="sum", log_target=True)

@@ -32,10 +32,7 @@ _MEASURES = (Measure("mrr", 10), Measure("recall", 1), Measure("recall", 10))
 
 
 class RerankerStage(EvidenceStage):
-    """Trains a reranker on questions of ``--data``.
-
-    Raises ``ValueError`` also for ``--text`` and for keys of the lexical channel, which a reranker does not have.
-    """
+    """Trains a reranker on questions of ``--data``; it has no ``--text`` and no lexical channel."""
 
     measured = "validation_ranking"
 
@@ -84,10 +81,7 @@ class RerankerStage(EvidenceStage):
 def validate(
     reranker: MambaReranker, segmenter: Segmenter, sample: Mapping[str, Sequence[Asked]]
 ) -> dict[str, dict[str, float]]:
-    """Mean measures by source, and their mean over sources under "macro".
-
-    A question whose evidence is not among the `RERANKED` best passages of BM25 counts as not found.
-    """
+    """Mean measures by source and their "macro"; evidence beyond the `RERANKED` best of BM25 is not found."""
     found = {
         source: _means([_measured(reranker, segmenter, *asked) for asked in questions])
         for source, questions in sample.items()
@@ -117,11 +111,9 @@ def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def as_reranker(start: Checkpoint, seed: int) -> Checkpoint:
-    """A checkpoint whose model reads pairs of query and document.
+    """A copy of a checkpoint that reads pairs of query and document, without the lexical channel.
 
-    Backbone and head are those of ``start``; a lexical channel, which a reranker does not have, is left out. A
-    tokenizer without an end token gains one, and the embedding a row for it, which ``seed`` determines. ``start``
-    is not changed.
+    A tokenizer without an end token gains one, and the embedding a row for it, which ``seed`` determines.
     """
     tokenizer, config = start.tokenizer, start.model.config
     if all(tokenizer.token_to_id(name) is None for name in END_TOKENS):
