@@ -119,11 +119,7 @@ class DocumentAnswer(Answer[Document, Document]):
 
     @override
     def add_piece(
-        self,
-        best: Hit,
-        text: ReadText[Document],
-        piece: int,
-        pruned: tuple[str, dict[str, float]] | None,
+        self, best: Hit, text: ReadText[Document], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
         document = text.items[piece]
         content, saved = (document.page_content, {}) if pruned is None else pruned

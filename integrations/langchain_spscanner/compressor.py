@@ -86,11 +86,7 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
         return RunnableLambda(compress, acompress, name=type(self).__name__)
 
     def _compressed(
-        self,
-        documents: Sequence[Document],
-        query: str,
-        search: SentenceSearch,
-        cancelled: Cancelled = never,
+        self, documents: Sequence[Document], query: str, search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[Document]:
         own, key, wholes = self.documents, self.document_key, self._wholes
         if own and (wholes is None or wholes.documents is not own or wholes.document_key != key):

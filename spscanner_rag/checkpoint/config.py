@@ -271,10 +271,7 @@ class ScannerSettings:
             raise ValueError(f"spscanner.lexical is {lexical!r}; expected an object")
         plain = ("segmenter", "window_tokens", "reanchor_tokens", "training")
         parts = (*LEXICAL_PARTS, "least_units", "text_weight")
-        for where, given, known in (
-            ("", value, ("format", *plain, "lexical")),
-            ("lexical.", lexical, parts),
-        ):
+        for where, given, known in (("", value, ("format", *plain, "lexical")), ("lexical.", lexical, parts)):
             unknown = [key for key in given if key not in known]
             if unknown:
                 raise ValueError(

@@ -45,11 +45,7 @@ class WordVectors:
     """
 
     def __init__(
-        self,
-        words: Sequence[str],
-        vectors: NDArray[np.int8],
-        scales: NDArray[np.floating],
-        source: str = "",
+        self, words: Sequence[str], vectors: NDArray[np.int8], scales: NDArray[np.floating], source: str = ""
     ) -> None:
         _check_arrays(words, vectors, scales)
         self.words: tuple[str, ...] = tuple(words)

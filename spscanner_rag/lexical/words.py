@@ -38,9 +38,7 @@ _PIECE_CHARACTERS = 131_072  # indexed in some 10 ms
 
 
 def index_words(
-    model_texts: Sequence[str],
-    language: str | None = None,
-    between_pieces: Callable[[], None] = lambda: None,
+    model_texts: Sequence[str], language: str | None = None, between_pieces: Callable[[], None] = lambda: None
 ) -> TextWords:
     """Index the words of a text, given the ``model_text`` of its units in order.
 

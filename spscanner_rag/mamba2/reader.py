@@ -38,10 +38,7 @@ class TokenSequence(NamedTuple):
 
 
 def read_logits(
-    model: ScannerModel,
-    sequences: Sequence[TokenSequence],
-    segment_tokens: int,
-    after_step: AfterStep = None,
+    model: ScannerModel, sequences: Sequence[TokenSequence], segment_tokens: int, after_step: AfterStep = None
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence, in the order given: (units,), float32.
 

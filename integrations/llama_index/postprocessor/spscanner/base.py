@@ -172,11 +172,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
         return reranking(self.callback_manager, query or QueryBundle(""), nodes, most, search.choice.name)
 
     def _sentences(
-        self,
-        query: str,
-        nodes: Sequence[NodeWithScore],
-        search: SentenceSearch,
-        cancelled: Cancelled = never,
+        self, query: str, nodes: Sequence[NodeWithScore], search: SentenceSearch, cancelled: Cancelled = never
     ) -> list[NodeWithScore]:
         sources = source_texts((source_id(scored.node) for scored in nodes), self.documents, self.docstore)
         texts = read_nodes(nodes, sources, self.group_by, self.document_key)
