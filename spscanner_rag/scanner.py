@@ -183,14 +183,7 @@ class Scanner:
         """Raise the errors of `from_pretrained` that are found without loading anything.
 
         Neither the network nor a device is asked: a model that may be on the Hub passes, and so does "cuda" where
-        there is none. The arguments are those of `from_pretrained`.
-
-        Raises
-        ------
-        CheckpointError
-            If the model is neither a folder nor the form of a Hub id.
-        ValueError
-            For a device, dtype or backend that does not exist.
+        there is none.
         """
         check_names(device, dtype, int8=True)
         check_backend(backend)
@@ -258,7 +251,7 @@ class Scanner:
         Parameters
         ----------
         pairs : iterable of (query, text)
-            Consecutive pairs on one text cut and tokenize it once.
+            Consecutive pairs on one text cut and tokenize it once. The results have their order.
         together : bool, default False
             Whether the texts are one collection: how rare a word is, and how much a sentence stands out, is then
             counted over all of them. A collection of one text changes nothing.
@@ -266,11 +259,6 @@ class Scanner:
             The words of a larger collection that the texts belong to, instead of ``together``.
         progress, cancelled : callable, optional
             As for `scan`.
-
-        Returns
-        -------
-        list of ScanResult
-            In the order of the pairs.
         """
         requests = [self.pipeline.request_of(pair) for pair in pairs]
         return self._results(requests, Meter(progress, cancelled), collection, together)
@@ -315,7 +303,6 @@ class Scanner:
         ----------
         query, progress, cancelled
             As for `scan`, with its errors.
-        documents : iterable of str or document
         top_k : int, optional
             Number of documents to return, at least 1. Default: all.
         aggregation : str, default "max"
@@ -355,10 +342,7 @@ class Scanner:
         progress: Progress | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[NDArray[np.float32]]:
-        """Logits of given units, whose ``model_text`` is read: for each (query, text, units) an array of (units,).
-
-        The other arguments and the errors are those of `scan_many`.
-        """
+        """As `scan_many`, but for given units, whose ``model_text`` is read: logits, (units,), of each request."""
         checked = [self.pipeline.request(query, text, units) for query, text, units in requests]
         meter = Meter(progress, cancelled)
         return [scored.logits for scored in self.pipeline.run(checked, meter, collection, together)]

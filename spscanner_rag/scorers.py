@@ -89,8 +89,7 @@ class Scorer(Protocol):
 def segment(scorer: Scorer | Segmenter, text: str, blocks: Sequence[Block] = ()) -> list[Unit]:
     """Cut a text into a scorer's own units, or into sentences if it has none.
 
-    ``blocks`` are the headings, fences and tables of a document (`text.blocks.segment_blocks`). They count where
-    the units are sentences: chunks and other larger units are cut from the text alone.
+    ``blocks`` (`text.blocks.segment_blocks`) count for sentences only: larger units are cut from the text alone.
     """
     own: Callable[[str], list[Unit]] = getattr(scorer, "segment", None) or SentenceSegmenter().segment
     if blocks and getattr(scorer, "unit", "sentence") == "sentence":
@@ -119,17 +118,10 @@ def score_batch(
     cancelled: Cancelled = never,
     collection: "CollectionIndex | None" = None,
 ) -> Iterator[NDArray[np.float32]]:
-    """Logits of the units of several texts.
+    """Logits of the units of several texts; ``collection``, their words, is for a scorer that uses collections.
 
-    ``collection`` has the words of all texts that the query is asked of; a scorer that does not use it never sees
-    it.
-
-    Raises
-    ------
-    ValueError
-        If the scorer returns anything but one finite number for each unit.
-    ScanCancelled
-        If ``cancelled`` returned True.
+    Raises ``ValueError`` unless there is one finite number for each unit, `ScanCancelled` if ``cancelled`` is
+    true.
     """
     filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)

@@ -148,15 +148,13 @@ def read(
     *,
     complete: bool = False,
 ) -> list[ReadText[Document]]:
-    """Join documents to texts.
+    """Join documents to texts; documents with the same value under ``document_key`` become one.
 
     A document with an integer ``start_index`` in its metadata is a chunk, and so are several with equal metadata
-    and a value under ``document_key``; any other is whole. Documents with the same value there become one text. If
-    ``wholes`` has the document of a chunk, that is read instead. ``complete`` says that documents without
-    ``start_index`` are known to be whole, so that pages may continue each other.
-
-    The second part of a piece's source is the name of the document that its offsets refer to: itself, or the one
-    it was cut from.
+    and a value under ``document_key``; any other is whole. What ``wholes`` has of a chunk's document is read
+    instead. ``complete``: documents without ``start_index`` are whole, so that pages may continue each other. The
+    second part of a piece's source is the name of the document that its offsets refer to: itself, or the one it
+    was cut from.
     """
     for document in documents:
         require_document(document, "documents")
@@ -229,10 +227,9 @@ def _positions(documents: Sequence[Document], groups: Sequence[str | None]) -> l
 
 
 class Wholes:
-    """Finds the whole document that a chunk was cut from.
+    """Finds the whole document that a chunk was cut from, which must contain its text.
 
-    It has the chunk's id, else the chunk's metadata, else the same value under ``document_key``, and it must
-    contain the chunk's text.
+    It has the chunk's id, else the chunk's metadata, else the same value under ``document_key``.
     """
 
     def __init__(self, documents: Sequence[Document], document_key: str | None) -> None:
@@ -288,10 +285,9 @@ class Wholes:
 
 
 class ScoredDocument(Document):
-    """A document with the scores that it got for one question in its metadata.
+    """A document with the scores that it got for one question in its metadata; it is serialized as a `Document`.
 
-    Two are equal if their text, their id and all other metadata are, so that a sentence that was found for two
-    questions is one, for instance in ``MultiQueryRetriever``. It is serialized as a `Document`.
+    Scores do not count for equality, so that ``MultiQueryRetriever`` finds a sentence for two questions once.
     """
 
     @override

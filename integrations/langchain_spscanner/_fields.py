@@ -23,7 +23,7 @@ class DocumentFields(ScanFields):
     """Which model scores, which sentences are selected, and what is returned.
 
     Scores are metadata of the results: ``relevance_score`` and ``spscanner_logit``, with ``keep_retrieval_score``
-    also ``spscanner_retrieval_score``, and with ``keep_compression`` ``spscanner_tokens_kept`` and
+    ``spscanner_retrieval_score``, with ``keep_compression`` ``spscanner_tokens_kept`` and
     ``spscanner_tokens_read``.
     """
 

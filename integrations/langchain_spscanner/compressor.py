@@ -41,26 +41,16 @@ class SPScannerCompressor(DocumentFields, BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return the sentences that answer the query.
+        """Return the sentences that answer the query, empty if nothing qualifies.
 
         Parameters
         ----------
         documents : sequence of Document
             Not changed. If they have no text, no model is loaded.
         query : str
-            The question; not empty.
+            The question; ``ValueError`` if it is empty or None.
         callbacks : optional
             Not used: a compressor has no traced run of its own, but `as_runnable` has.
-
-        Returns
-        -------
-        list of Document
-            Empty if nothing qualifies.
-
-        Raises
-        ------
-        ValueError
-            If the query is empty or None.
         """
         return self._compressed(documents, require_query(query), self._search())
 

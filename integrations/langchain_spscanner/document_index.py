@@ -27,15 +27,10 @@ class DocumentHolder(Protocol):
 
 
 class SPScannerDocumentIndex(DocumentIndex):
-    """The documents of a `SPScannerRetriever` as a LangChain ``DocumentIndex``.
+    """The documents of a `SPScannerRetriever` as a LangChain ``DocumentIndex``, which adds and deletes them there.
 
     Give it to ``langchain_core.indexing.index(loader, record_manager, ...)``. Asked a question, it answers as the
     retriever does.
-
-    Parameters
-    ----------
-    retriever : SPScannerRetriever
-        What is added or deleted here is added or deleted there.
     """
 
     retriever: SkipValidation[DocumentHolder]

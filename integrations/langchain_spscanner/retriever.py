@@ -92,10 +92,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document], **fields: Any) -> Self:  # noqa: ANN401
-        """Scan these whole documents, pages or chunks.
-
-        ``fields`` are the other fields of the class.
-        """
+        """Scan these whole documents, pages or chunks; ``fields`` are the other fields of the class."""
         return cls(documents=list(documents), **fields)
 
     @classmethod
@@ -106,21 +103,9 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         ids: Sequence[str | None] | None = None,
         **fields: Any,  # noqa: ANN401
     ) -> Self:
-        """Scan these texts.
+        """Scan these whole texts, with one of ``metadatas`` and ``ids``, if given, for each, else ``ValueError``.
 
-        Parameters
-        ----------
-        texts : iterable of str
-            Whole documents.
-        metadatas, ids : sequence, optional
-            One for each text.
-        **fields
-            Other fields of the class.
-
-        Raises
-        ------
-        ValueError
-            If there are more or fewer ``metadatas`` or ``ids`` than texts.
+        ``fields`` are the other fields of the class.
         """
         texts = list(texts)
         for name, values in (("metadatas", metadatas), ("ids", ids)):
@@ -157,14 +142,10 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         Parameters
         ----------
         path : str or Path
-            The folder. Its arrays are used from disk, so it should stay until the retriever is gone.
+            Its arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it is
+            missing, was written by something else, or is damaged.
         **fields
             Fields of the class except ``documents``; `persist` keeps none of them.
-
-        Raises
-        ------
-        ValueError
-            If the folder is missing, was written by something else, or is damaged.
         """
         retriever = cls(documents=(), **fields)
         retriever._hold(HeldCorpus.load(path, DocumentHost(retriever.document_key)))
@@ -200,42 +181,27 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
     def persist(self, path: str | Path) -> None:
         """Write the documents and their word counts to a folder, whole or not at all.
 
-        Parameters
-        ----------
-        path : str or Path
-            A new or empty folder, or one that was persisted to before, whose content is replaced.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
-            then.
+        The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
+        anything else, or metadata hold values that JSON cannot keep.
         """
         self._corpus().persist(path)
 
     def add_documents(
         self, documents: Iterable[Document], ids: Sequence[str | None] | None = None
     ) -> list[str]:
-        """Add copies of documents, which replace those with the same id.
+        """Add copies of documents, which replace those with the same id, and return their ids.
 
         A question that is being answered meanwhile is answered from the documents as they were.
 
         Parameters
         ----------
-        documents : iterable of Document
         ids : sequence of str or None, optional
-            Their ids, one for each. Default: their own.
-
-        Returns
-        -------
-        list of str
-            Their ids; a document without an id gets a digest of its text and metadata.
+            One for each. Default: their own; a document without an id gets a digest of its text and metadata.
 
         Raises
         ------
         ValueError
-            For two different documents with the same id, or more or fewer ids than documents. Nothing is added
-            then.
+            For two different documents with the same id, or more or fewer ids than documents; nothing is added.
         """
         documents = list(documents)
         if ids is not None:
@@ -251,13 +217,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         return [str(document.id) for document in new]
 
     def delete(self, ids: Iterable[str]) -> None:
-        """Delete documents by their ids.
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown; then nothing is deleted.
-        """
+        """Delete documents by their ids; if one is unknown, ``ValueError``, and nothing is deleted."""
         with HeldCorpus.changing:
             self._hold(self._corpus().deleting(ids))
 

@@ -55,10 +55,7 @@ def faults_of(path: Path) -> Iterator[None]:
 
 
 def read_config(config: Mapping[str, Any]) -> Mamba2Config:
-    """Read a ``config.json`` in the layout of ``mamba_ssm`` (with ``d_model``) or transformers (``hidden_size``).
-
-    Raises ``ValueError``, which names the key, for another layout or a model that is not supported.
-    """
+    """Read a ``config.json`` in ``mamba_ssm``'s or transformers' layout; ``ValueError`` names the key."""
     if "d_model" in config:
         return Mamba2Config.from_dict(config)
     if "hidden_size" in config:
@@ -72,8 +69,7 @@ def read_config(config: Mapping[str, Any]) -> Mamba2Config:
 def canonical_name(name: str) -> str:
     """Return ``mamba_ssm``'s name of a tensor, given its name in either layout.
 
-    transformers calls the embedding ``embeddings``, and saves a model without a language-model head without
-    the prefix ``backbone.``.
+    transformers has ``embeddings``, and no prefix ``backbone.`` in a model without a language-model head.
     """
     if name.startswith(("embedding.", "embeddings.", "layers.", "norm_f.")):
         name = f"backbone.{name}"
@@ -83,9 +79,8 @@ def canonical_name(name: str) -> str:
 def _read_transformers_config(config: Mapping[str, Any]) -> Mamba2Config:
     """Read the ``config.json`` of transformers' ``Mamba2Model`` or ``Mamba2ForCausalLM``.
 
-    Keys that its forward pass does not use are ignored, such as the ``norm_before_gate`` of some conversions:
-    transformers always gates first. The gated norm has groups and the epsilon of the other norms
-    (``models/mamba2/modeling_mamba2.py``, transformers 5.x).
+    Keys that its forward pass does not use are ignored, such as the ``norm_before_gate`` of some conversions: it
+    always gates first, in groups, with the epsilon of the other norms (``models/mamba2/modeling_mamba2.py``, 5.x).
     """
     if config.get("model_type") != "mamba2":
         raise ValueError(f"model_type is {config.get('model_type')!r}; expected 'mamba2'")
@@ -170,18 +165,15 @@ class ScannerSettings:
     reanchor_tokens : int, optional
         Document tokens after which the question is read again, at the next unit; None: never.
     match, prior, surroundings, soft : bool, default False
-        The parts of the lexical channel: match embeddings, a weight on the lexical prior, weights on the lexical
-        scores of a unit's surroundings, and weights on matches by the meaning of words, which need the other three
-        and a table of word vectors (keys of the object ``lexical``).
+        The parts of the lexical channel (keys of ``lexical``): match embeddings, and weights on the lexical prior,
+        on that of a unit's surroundings, and on matches by meaning, which need the rest and word vectors.
     training : dict
         What the weights were trained on and how; any JSON object.
     least_units : int, default 0
-        The lexical channel treats a document with fewer units as if it had this many (key
-        ``lexical.least_units``), at most 1,000,000.
+        The lexical channel treats a document with fewer units as if it had this many, at most 1,000,000.
     text_weight : float, default 0
-        In a collection of texts, every logit of a text is lowered by this much of what the text as a whole scores
-        less than the best text (key ``lexical.text_weight``), at most 100; see `text_scores`. It needs the
-        surroundings.
+        In a collection, every logit of a text is lowered by this much, at most 100, of what the text as a whole
+        scores less than the best text; see `text_scores`. It needs the surroundings.
 
     Raises
     ------

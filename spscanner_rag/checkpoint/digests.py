@@ -44,17 +44,8 @@ _SHA256: Final = re.compile("[0-9a-f]{64}")
 class Digests:
     """The digests that a checkpoint's ``config.json`` has for its files.
 
-    Parameters
-    ----------
-    files : dict of str to tuple of str
-        File names with the SHA-256 of their pieces, in hexadecimal; empty for a checkpoint without digests.
-    content : str, default ""
-        The SHA-256 of the content of ``config.json``; empty if it has none.
-
-    Raises
-    ------
-    ValueError
-        For another file, or something that is no SHA-256; the message names the key of ``config.json``.
+    ``files`` has the SHA-256 of each file's pieces, ``content`` that of ``config.json``, in hexadecimal; both may
+    be empty. Anything else is a ``ValueError``, which names the key.
     """
 
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -111,9 +102,9 @@ class Digests:
     def checking(self, path: Path) -> Iterator[Check]:
         """Check a large file in other threads while the body reads it; raise `CheckpointError` after the body.
 
-        The body gets a function to call with the path and the content of every other file that it reads, before it
-        parses the content: it raises `CheckpointError` for a wrong digest. An error in the body stops the check of
-        ``path`` and is the one that is raised.
+        The body calls what it gets with the path and the content of every other file before it parses it: a wrong
+        digest is a `CheckpointError`. An error in the body stops the check of ``path`` and is the one that is
+        raised.
         """
         if path.name not in self.files:
             yield self._check_content

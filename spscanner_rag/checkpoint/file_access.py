@@ -40,8 +40,7 @@ _MESSAGE_START, _MESSAGE_END = 1400, 600  # characters of a message that are kep
 class CheckpointError(ValueError):
     """A checkpoint that cannot be found, read, verified or written.
 
-    The message is one line. Names and values from files are part of it, so control characters are written as
-    Python escapes, and the middle of a very long message is left out.
+    The message is one line: control characters are Python escapes, and the middle of a very long one is left out.
     """
 
     def __init__(self, message: str) -> None:
@@ -121,10 +120,7 @@ _NEXT: Final = "download it again, or make it with `spscanner word-vectors`"
 
 
 def read_word_vectors(path: Path, check: Check | None = None) -> WordVectors:
-    """Read a table of word vectors; `CheckpointError`, which names the file, if it is missing or damaged.
-
-    ``check`` is called with the path and the content before they are used; see `Digests.checking`.
-    """
+    """Read a table of word vectors after a `Digests.checking`; `CheckpointError` if it is missing or damaged."""
     content = read_bytes(path, _LARGEST)
     if check is not None:
         check(path, content)

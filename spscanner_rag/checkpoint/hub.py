@@ -65,8 +65,8 @@ def download(
 ) -> Path:
     """Return the cached folder of a repository, named by its commit, after downloading missing files.
 
-    Files are given by names or patterns; those that the repository lacks are skipped. Raises `CheckpointError` in
-    one line: what was asked, why it failed, what to do.
+    Patterns that the repository lacks are skipped. `CheckpointError` says what was asked, why it failed, what to
+    do.
     """
     from huggingface_hub import snapshot_download
 
@@ -137,10 +137,7 @@ _HUB_FILES: Final = (
 
 
 def local_folder(name: str | Path | None) -> Path | None:
-    """The folder that a checkpoint's name stands for on this machine; None if it can only be a Hub id.
-
-    Raises `CheckpointError` for a name that is neither.
-    """
+    """The local folder of a checkpoint's name; None for a Hub id, `CheckpointError` for neither."""
     if name is not None and (not isinstance(name, str | Path) or not str(name)):
         raise CheckpointError(f"checkpoint {name!r}; expected a folder, a Hub id owner/name, or None")
     folder = _BUNDLED if name is None else Path(name).expanduser()
@@ -160,21 +157,9 @@ def local_folder(name: str | Path | None) -> Path | None:
 
 
 def locate(name: str | Path | None, *, progress: bool = False, **hub: Unpack[HubOptions]) -> Path:
-    """Return the folder of a checkpoint, downloading it if it is on the Hub.
+    """Return the folder of a checkpoint, None or "default" being the bundled one; download it if it is on the Hub.
 
-    Parameters
-    ----------
-    name : str, Path or None
-        A local folder, else a Hub id ``owner/name``; None, or "default", is the bundled checkpoint.
-    progress : bool, default False
-        Show progress bars of a download.
-    revision, token, cache_dir, local_files_only
-        See `HubOptions`.
-
-    Raises
-    ------
-    CheckpointError
-        If there is no such folder or repository, or it cannot be downloaded.
+    Raises `CheckpointError` if there is no such folder or repository, or it cannot be downloaded.
     """
     check_hub_options(hub)
     folder = local_folder(name)

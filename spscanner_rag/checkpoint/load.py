@@ -100,14 +100,11 @@ def load_checkpoint(
     Parameters
     ----------
     name : str, Path or None, default None
-        A folder, a Hub id, or None for the bundled checkpoint; see `locate`.
-    device : torch.device or str, default "cpu"
-    dtype : torch.dtype, default float32
+        A folder, a Hub id, or None for the bundled checkpoint.
+    dtype, require_head
         See `load_model`.
     tokenizer : tokenizers.Tokenizer, str or Path, optional
         Replaces the checkpoint's own: a tokenizer, a ``tokenizer.json``, a folder with one, or a Hub id.
-    require_head : bool, default True
-        See `load_model`.
     progress : bool, default False
         Show progress bars of a download.
     revision, token, cache_dir, local_files_only
@@ -116,9 +113,8 @@ def load_checkpoint(
     Raises
     ------
     CheckpointError
-        As `load_model`, or without a suitable tokenizer, or if the settings ask for word vectors and their file is
-        missing or damaged, or if a file's SHA-256 is not the one in ``config.json``. One line, which names the
-        file and the tensor or key.
+        As `load_model`, or if a tokenizer or word vectors are missing or damaged, or a file's SHA-256 is not that
+        in ``config.json``. One line, which names the file and the tensor or key.
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
@@ -149,21 +145,18 @@ def load_model(
     ----------
     folder : str or Path
         With ``config.json`` and weights, in ``mamba_ssm``'s layout or that of transformers.
-    device : torch.device or str, default "cpu"
     dtype : torch.dtype, default float32
-        The dtype of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32.
-        torch.int8, on a CPU, applies to both projections of every layer and leaves the rest in float32; such a
-        model cannot be saved.
+        Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always float32. torch.int8, on
+        a CPU, applies to both projections of every layer and leaves the rest in float32; it cannot be saved.
     require_head : bool, default True
-        False also accepts a language model without ``binary_head`` and adds a new head for training, with the same
-        weights each time.
+        False also accepts a language model without ``binary_head``, and adds a new head, the same each time.
 
     Raises
     ------
     CheckpointError
         If the configuration is not supported, or a tensor is missing, extra, wrongly shaped or not floating-point,
-        which is found before any weights are allocated; if a weight is not finite or absurdly large, or the
-        SHA-256 of the weights is not the one in ``config.json``.
+        which is found before any weights are allocated; if a weight is not finite or absurdly large, or a digest
+        differs.
     ValueError
         For torch.int8 on a device that cannot compute in it.
     """
@@ -183,9 +176,9 @@ def load_classifier(
 ) -> tuple[ScannerModel, Tokenizer]:
     """Load a sequence classifier with one label, such as a reranker: its model and tokenizer.
 
-    The head is ``binary_head`` (our layout), or ``score``, with or without a bias (transformers' sequence
-    classifiers, with the backbone under ``backbone.`` or ``model.``). The arguments and errors are those of
-    `load_checkpoint`; it also refuses a model without a head, with several labels, or with a lexical channel.
+    The head is ``binary_head`` (our layout) or ``score`` (transformers', backbone under ``backbone.`` or
+    ``model.``). As `load_checkpoint`, but it refuses a model without a head, with several labels, or with a
+    lexical channel.
     """
     folder = current_files(locate(name, **hub))
     config, settings, _, digests = _read_settings(folder)
@@ -329,10 +322,7 @@ def _new_head(config: Mamba2Config) -> dict[str, torch.Tensor]:
 
 
 class _WithoutFirstValues(TorchFunctionMode):
-    """Skip the computation of initial weights, which a model on the meta device does not have.
-
-    The first such operation on that device makes torch import 800 modules, which takes more than a second.
-    """
+    """Skip initial weights, which the meta device lacks: torch would import 800 modules for a second."""
 
     _SAME_SHAPE: Final = frozenset({"normal", "exp", "expm1", "log", "neg", "add"})  # without underscores
 

@@ -49,13 +49,10 @@ def save_checkpoint(
     ----------
     folder : str or Path
         Created if absent, with its parents.
-    model : ScannerModel
-    settings : ScannerSettings
     tokenizer : tokenizers.Tokenizer or None
         Written without truncation and padding; None writes none.
     dtype : torch.dtype, optional
-        The dtype of the saved weights, except ``A_log``, ``dt_bias``, ``D`` and the head, which are always
-        float32. Default: as in the model.
+        Of the weights, except ``A_log``, ``dt_bias``, ``D`` and the head, always float32. Default: the model's.
     word_vectors : WordVectors, optional
         Those of the soft lexical channel; needed exactly when the settings switch it on.
 

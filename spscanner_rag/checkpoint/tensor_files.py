@@ -43,10 +43,9 @@ _FLOAT32_MODULES: Final = frozenset({"binary_head", "lexical_prior", "surroundin
 
 @dataclass(frozen=True, slots=True)
 class TensorHeader:
-    """One tensor of a file, before it is read.
+    """One tensor of a file, before it is read: ``dtype`` as torch or safetensors name it.
 
-    ``dtype`` is the name that torch or safetensors has for it; ``readable`` says whether it is a dense tensor of
-    16, 32 or 64-bit floating-point numbers.
+    ``readable`` is true for a dense tensor of 16, 32 or 64-bit floating-point numbers.
     """
 
     file: Path
@@ -62,10 +61,9 @@ def has_weights(folder: Path) -> bool:
 
 
 def read_headers(folder: Path, rename: Callable[[str], str] = str) -> dict[str, TensorHeader]:
-    """List the tensors of a checkpoint folder from the headers of its files.
+    """List the tensors of a folder from the headers of its files, by the model's names, which ``rename`` makes.
 
-    It reads ``model.safetensors`` if there is one, else the shards of ``model.safetensors.index.json``, else
-    ``pytorch_model.bin``. The keys are the names in the model, which ``rename`` makes from those in the files.
+    It reads ``model.safetensors``, else the shards of its ``index.json``, else ``pytorch_model.bin``.
     """
     # A name that is there decides, whatever it is: a damaged file is refused, not passed over for another.
     if os.path.lexists(folder / SAFETENSORS):
@@ -115,10 +113,7 @@ def verify_headers(
 def read_tensors(
     headers: Mapping[str, TensorHeader], *, device: torch.device | str, dtype: torch.dtype
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield verified tensors one by one, so that only one is in memory twice: its name in the model, and a copy.
-
-    Copies are independent of the files and have the dtype of `stored_dtype`. ``lm_head.weight`` is skipped.
-    """
+    """Yield names and verified copies one by one, in `stored_dtype`, without ``lm_head.weight``."""
     for file in dict.fromkeys(header.file for header in headers.values()):
         wanted = {n: h.stored_name for n, h in headers.items() if h.file == file and n not in _UNUSED}
         for name, stored_name, tensor in _stored_tensors(file, wanted):
@@ -135,10 +130,7 @@ def stored_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
 
 
 def refuse_absurd(tensor: Tensor, where: str, target: torch.dtype) -> None:
-    """Refuse NaN, infinity, what no training makes, and what the dtype ``target`` cannot hold.
-
-    The extremes show all of it, without a mask as large as the tensor.
-    """
+    """Refuse NaN, infinity, what no training makes, and what ``target`` cannot hold; the extremes show it all."""
     least, most = (float(extreme) for extreme in torch.aminmax(tensor))
     largest = max(-least, most)
     if not (math.isfinite(least) and math.isfinite(most)):
@@ -293,10 +285,7 @@ class _ForeignObjectError(Exception):
 
 
 class _Rehearsal(pickle._Unpickler):
-    """Unpickles with stand-ins: a tensor is only checked to lie within its storage.
-
-    This is Python's own unpickler in Python, since the one in C allocates what a damaged pickle asks for.
-    """
+    """Unpickles with stand-ins, in Python, since C allocates what a damaged pickle asks for."""
 
     def find_class(self, module: str, name: str) -> Callable[..., Any] | None:
         if (module, name) == ("collections", "OrderedDict"):

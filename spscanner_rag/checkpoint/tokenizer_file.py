@@ -30,9 +30,8 @@ def find_tokenizer(
 ) -> Tokenizer:
     """Return the given tokenizer, else the checkpoint's own, else that of all ``published`` scanners.
 
-    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None. ``check`` applies to the
-    checkpoint's own file, see `read_tokenizer`. ``revision`` is ignored, since it is the checkpoint's. Raises
-    `CheckpointError` if there is no tokenizer, or it cannot be read.
+    ``given`` is a tokenizer, a ``tokenizer.json``, a folder with one, a Hub id, or None; ``check`` applies to the
+    checkpoint's own file. ``revision``, the checkpoint's, is ignored. Raises `CheckpointError` if there is none.
     """
     if isinstance(given, Tokenizer):
         return without_limits(given)
@@ -63,10 +62,7 @@ def find_tokenizer(
 
 
 def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
-    """Read a ``tokenizer.json`` without truncation, padding and dropout; `CheckpointError` if that cannot be done.
-
-    ``check`` is called with the path and the content before the library sees it; see `Digests.checking`.
-    """
+    """Read a ``tokenizer.json`` without truncation, padding and dropout, after `Digests.checking`."""
     content = read_bytes(path, _LARGEST_FILE)
     if check is not None:
         check(path, content)
@@ -83,10 +79,7 @@ def read_tokenizer(path: Path, check: Check | None = None) -> Tokenizer:
 
 
 def without_limits(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer without truncation, padding and dropout, which would read a text differently each time.
-
-    It is a copy if anything changes, since it is the caller's.
-    """
+    """Return the tokenizer, copied if that changes it, without truncation, padding and dropout."""
     random = [name for name in ("dropout", "alpha") if getattr(tokenizer.model, name, None)]
     if tokenizer.truncation is None and tokenizer.padding is None and not random:
         return tokenizer

@@ -36,10 +36,8 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
     """Give a long-running writer the path of an unfinished file, which becomes ``path`` if the block succeeds.
 
-    The unfinished file is ``NAME.part`` in the folder of ``path``, which must exist. A killed program leaves it
-    behind, and the next attempt overwrites it, so only one program may write the same file at a time. With
-    ``shared`` each writer has an unfinished file of its own: the last one wins, and a killed one's file stays. A
-    link is replaced.
+    A killed program leaves ``NAME.part`` behind, and the next attempt overwrites it, so only one program may write
+    the same file at a time. With ``shared`` each writer has an unfinished file of its own: the last one wins.
     """
     unfinished = _own_unfinished(path) if shared else path.with_name(f"{path.name}.part")
     with _replacing(path, unfinished):
@@ -48,10 +46,9 @@ def whole_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text as UTF-8, whole or not at all.
+    """Write a text as UTF-8, whole or not at all; among several programs the last one wins.
 
-    A link is followed and its target replaced, and the permissions of an existing file are kept. Several
-    programs may write the same file: the last one wins. A device or a named pipe is written to directly.
+    A link is followed, and an existing file keeps its permissions. A device or named pipe is written to directly.
     """
     data = text.encode()
     if is_special(path):
@@ -68,10 +65,9 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def remove_leftovers(folder: Path, older_than: float = 3600.0) -> list[str]:
-    """Remove what killed programs left of files that they were writing, and return the names.
+    """Remove what killed programs left unfinished, and return the names.
 
-    Only names that `write_whole`, `whole_file` with ``shared`` and saved checkpoints give to what is unfinished
-    count, and only if they have not changed for ``older_than`` seconds: others may still be written.
+    Only the names of unfinished files count, unchanged for ``older_than`` seconds: others may still be written.
     """
     names: list[str] = []
     with suppress(OSError):  # no such folder, or one that cannot be listed
@@ -145,10 +141,9 @@ def current_files(folder: Path) -> Path:
 
 
 def replace_files(complete: Path, folder: Path) -> None:
-    """Replace the files of the checkpoint in ``folder`` by those of another folder within it, which disappears.
+    """Replace the checkpoint's files in ``folder`` by those of another folder within it, which disappears.
 
-    If several programs save to the folder, each waits for the one before. Raises ``OSError`` if saving fails; what
-    can be loaded then is the old checkpoint or the new one.
+    Programs that save to one folder wait for each other. After an ``OSError`` the old or the new checkpoint loads.
     """
     with _one_at_a_time(folder):
         _finish(folder)

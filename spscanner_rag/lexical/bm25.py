@@ -38,11 +38,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of_surroundings(cls, scores: NDArray[np.floating], least_units: int = 0) -> Self:
-        """The same for scores of surroundings.
-
-        In a short text every unit's surroundings are the whole text. Their equal scores must stay 0, so no zeros
-        are added to them.
-        """
+        """The same for surroundings. Equal ones, those of a short text, must score 0, so no zeros are added."""
         return cls.of(scores, least_units if (np.abs(np.diff(scores)) > 1e-9).any() else 0)
 
     def standardize(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -101,7 +97,7 @@ def scores_around(
 def _stem_around(
     counts: QueryCounts, pairs: NDArray[np.int64], reach: int
 ) -> tuple[NDArray[np.int64] | slice, NDArray[np.float64]]:
-    """The units that have a stem in them or near them, and how often: each (units,). ``pairs`` are the stem's.
+    """The units with a stem of these ``pairs`` in or near them, and how often: each (units,).
 
     For a rare stem the time does not depend on the number of all units, which a long question would multiply.
     """
@@ -168,19 +164,10 @@ def text_statistics(counts: QueryCounts, unit_z: Sequence[NDArray[np.float64]]) 
 def text_scores(
     counts: QueryCounts, unit_z: Sequence[NDArray[np.float64]], statistics: TextStatistics
 ) -> NDArray[np.float64]:
-    """Score texts as wholes: (texts,).
+    """Score texts as wholes: (texts,). ``unit_z`` are (units,) of each unit, and of its surroundings.
 
     A text's score is the z-score of its BM25 among the texts of the collection, plus that of its best unit: the
-    mean of the z-scores of the unit and of its surroundings, each tempered. A text without units has only the
-    first.
-
-    Parameters
-    ----------
-    counts : QueryCounts
-        How often each unit has each stem of the query.
-    unit_z : sequence of (units,)
-        Z-scores of each unit, and of its surroundings, over the units of the collection.
-    statistics : TextStatistics
+    mean of the z-scores of the unit and of its surroundings, each tempered. One without units has only the first.
     """
     whole = own_scores(counts_of_texts(counts), statistics.idf, statistics.mean_words)  # (texts,)
     scores = tempered(statistics.moments.standardize(whole))

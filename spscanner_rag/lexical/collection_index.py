@@ -30,10 +30,10 @@ _AROUND = MatchOptions(surroundings=True)
 
 
 class TextRanking(NamedTuple):
-    """The texts of a collection that share a word with a query, the best first.
+    """The texts of a collection that share a word with a query, best first; each scores as its best unit.
 
-    A unit's score is the sum of `N_SCORES` z-scores: those of its BM25 and of the BM25 of its surroundings, by
-    `REACH`. A text has the score of its best unit.
+    A unit's score is the sum of `N_SCORES` z-scores: those of its BM25 and of that of its surroundings, by
+    `REACH`.
     """
 
     texts: NDArray[np.int64]  # (matching texts,) their numbers; among equal scores in increasing order
@@ -177,29 +177,15 @@ class CollectionIndex:
             return others if len(self._languages) == len(self._known) and others else [ENGLISH, *others]
 
     def statistics(self, query: str, options: MatchOptions, language: str = ENGLISH) -> LexicalStatistics:
-        """Statistics of a query over all units of all texts, with the stems of a language.
-
-        Those of English, if no text was counted in that language: the index may be older than this rule.
-        """
+        """Statistics of a query over all units, with the stems of a language; English if no text is in it."""
         language = language if language in self.languages else ENGLISH
         return lexical_scores(self.asked(query, options.vectors, language), options).statistics
 
     def best_texts(self, query: str, top: int | None = None) -> list[tuple[str, float]]:
-        """Rank texts by the words that they share with a query, to choose those worth scanning.
+        """Keys and scores of the ``top`` texts that share a word with a query, best first, else oldest first.
 
         A unit's score is the mean of four z-scores: those of its BM25 and of the BM25 of its surroundings, which
         are 3, 7 and 17 units. A text has the score of its best unit, with the stems of its own language.
-
-        Parameters
-        ----------
-        query : str
-        top : int, optional
-            Number of texts. Default: all that share a word with the query.
-
-        Returns
-        -------
-        list of (str, float)
-            Key and score, best first; among equal scores the text that was added first.
         """
         with self._lock:
             asked = [self.asked(query, language=language) for language in self.languages]
@@ -215,7 +201,7 @@ class CollectionIndex:
         return [(keys[number], score) for number, score in found[:top]]
 
     def count(self, columns: NDArray[np.int64], n_columns: int) -> QueryCounts:
-        """Count groups of words in every unit of every text, as if each group was the words of one stem.
+        """Count groups of words in every unit, as if each group was the words of one stem.
 
         ``columns`` has the group of each word of the vocabulary, else -1; a shorter one leaves out newer words.
         """
@@ -246,10 +232,7 @@ class CollectionIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Read what `to_arrays` made; memory-mapped arrays are not copied.
-
-        Raises ``ValueError`` if an array is missing or does not fit the others.
-        """
+        """Read what `to_arrays` made, without copying; ``ValueError`` if an array is missing or does not fit."""
         missing = sorted({*Postings._fields, "vocabulary", "keys"} - set(arrays))
         if missing:
             raise ValueError(f"the index has no {missing[0]!r}; expected what CollectionIndex.to_arrays made")

@@ -134,15 +134,7 @@ _TIMES_ENGLISH = 2
 
 
 def language_of(vocabulary: Mapping[str, int], numbers: NDArray[np.int32]) -> str:
-    """The language of a text, one of `LANGUAGES`; English without words.
-
-    Parameters
-    ----------
-    vocabulary : mapping of str to int
-        The lowercase words of the text, numbered from 0.
-    numbers : (words,)
-        The number of each word of the text.
-    """
+    """The language, of `LANGUAGES`, of a text with the words ``numbers``, (words,); English without words."""
     times = np.bincount(numbers, minlength=len(vocabulary))  # (vocabulary,)
     english = sum(_times(ENGLISH, vocabulary, times))
     if english >= len(numbers) * _ENGLISH_SHARE:

@@ -82,7 +82,7 @@ class LexicalMatch:
 
     ``scores`` begin with the z-score of the unit's BM25 over the collection's units and, with ``surroundings``,
     those of the text around it by `REACH`. With word vectors follow the same four z-scores of the soft match, and
-    for both matches the four scores as shares of the largest that is possible. ``token_features`` are the
+    for both matches the four scores as shares of the largest that could be reached. ``token_features`` are the
     similarity s of the token's word to the query word with the largest s * idf, that product over 5, whether the
     stem is the same, and 0 (which in the query's own tokens is the idf of their word over 5).
     """
@@ -99,8 +99,8 @@ class LexicalMatch:
 class MatchOptions:
     """Options of the match, which depend on the checkpoint.
 
-    Fewer than ``least_units`` units are scored as if units without any word of the query were added. (In a text
-    of three sentences no word is rare, so no score could stand out.)
+    Fewer than ``least_units`` units are scored as if units without any word of the query were added: in a text of
+    three sentences no word is rare, so no score could stand out.
     """
 
     surroundings: bool = False  # whether the text around each unit is scored as well
@@ -210,12 +210,10 @@ def match_query(
     options: MatchOptions = PLAIN_MATCH,
     statistics: LexicalStatistics | None = None,
 ) -> LexicalMatch:
-    """Match a query with a text.
+    """Match a query with a text; by default the text is its own collection.
 
-    ``token_starts`` and ``token_ends``, (text tokens,), are character positions of the model's tokens in the
-    joined model text. A token gets the class of the word that its last character belongs to. ``statistics`` are
-    those of the query over the collection that the text belongs to, with the same options, and their language
-    holds for the text too; by default the text is its own collection.
+    Tokens, (text tokens,), have character positions in the joined model text, and the class of the word of their
+    last character. ``statistics`` are the query's over the collection, with the same options and in its language.
     """
     language = words.language if statistics is None else statistics.language
     asked = QueryOnWords.on_text(query, words, options.vectors, language)
@@ -266,10 +264,9 @@ def query_features(
     idf: NDArray[np.float64],
     language: str = ENGLISH,
 ) -> NDArray[np.float32]:
-    """Features of the query's own tokens: (query tokens, 4).
+    """Features of the query's own tokens, which lie in ``query.strip()``: (query tokens, 4).
 
-    ``token_starts`` and ``token_ends``, (query tokens,), are character positions in ``query.strip()``. ``idf`` is
-    that of the query's words in the soft match, (query words,), and ``language`` that of the match.
+    ``idf``, (query words,), and ``language`` are those of the match.
     """
     words = indexed_query(query, language)
     of_word = dict(zip(query_words(query, language), idf / _IDF_SCALE, strict=True))

@@ -109,10 +109,7 @@ def kept_texts(postings: Postings, kept: NDArray[np.bool_]) -> Postings:
 
 
 def count_stems(parts: Sequence[Postings], columns: NDArray[np.int64], n_stems: int) -> QueryCounts:
-    """Count the stems of a query in every unit of some texts.
-
-    ``columns``, (vocabulary,), has the index of each word's stem among the ``n_stems`` of the query, else -1.
-    """
+    """Count the query's stems in every unit; ``columns``, (vocabulary,), has each word's stem, else -1."""
     n, before = max(n_stems, 1), 0
     cells, times = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for part in parts:

@@ -70,10 +70,7 @@ class SimilarWords:
 
 
 def rows_of(vectors: WordVectors, words: Sequence[str], language: str = ENGLISH) -> NDArray[np.int32]:
-    """Rows of words in lower case, with stop words as unknown ones: (words,).
-
-    In another language than English all are unknown, since the vectors are those of English words.
-    """
+    """Rows of lowercase words, (words,); stop words, and all of other languages than English, are unknown."""
     if language != ENGLISH:
         return np.full(len(words), UNKNOWN, np.int32)
     return vectors.rows("" if word in STOP_WORDS else word for word in words)

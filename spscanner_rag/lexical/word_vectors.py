@@ -24,24 +24,12 @@ _WORDS_AT_ONCE, _PAIRS_AT_ONCE = 4096, 2**20
 
 
 class WordVectors:
-    """A table of words and their vectors of unit length.
+    """A table of words and their vectors of unit length: the row of ``vectors`` times its scale.
 
-    Parameters
-    ----------
-    words : sequence of str
-        In lower case, each once.
-    vectors : (words, dimensions), int8
-        At most `MOST_DIMENSIONS` dimensions.
-    scales : (words,), floating-point
-        A word's vector is its row of ``vectors`` times its scale; the scale is the one that gives unit length.
-    source : str, default ""
-        What the vectors were made with, and its licence, for people.
-
-    Raises
-    ------
-    ValueError
-        If the arrays have other types, the counts differ, a word is empty or given twice, or a row does not have
-        unit length: NaN, infinity or another table's scales.
+    ``words`` are in lower case, ``vectors`` (words, dimensions), int8, at most `MOST_DIMENSIONS`, ``scales``
+    (words,); ``source`` names what they were made with, and its licence. Raises ``ValueError`` if the arrays have
+    other types or counts, a word is empty or given twice, or a row lacks unit length: NaN, infinity or another
+    table's scales.
     """
 
     def __init__(
@@ -132,10 +120,7 @@ class WordVectors:
     def of_vectors(
         cls, words: Sequence[str], vectors: NDArray[np.floating[Any]], source: str = ""
     ) -> "WordVectors":
-        """Round vectors, (words, dimensions), none of them zero, to a table of 8-bit vectors of unit length.
-
-        Raises ``ValueError`` as the constructor does.
-        """
+        """Round vectors, (words, dimensions), to 8-bit ones of unit length; ``ValueError`` if one is zero."""
         largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)  # (words, 1)
         if not (np.isfinite(largest) & (largest > 0)).all():
             raise ValueError(

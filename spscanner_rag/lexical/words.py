@@ -40,11 +40,10 @@ _PIECE_CHARACTERS = 131_072  # indexed in some 10 ms
 def index_words(
     model_texts: Sequence[str], language: str | None = None, between_pieces: Callable[[], None] = lambda: None
 ) -> TextWords:
-    """Index the words of a text, given the ``model_text`` of its units in order.
+    """Index the words of a text, given the ``model_text`` of its units; by default the words tell the language.
 
-    ``language`` is one of `languages.LANGUAGES`; by default the words tell it. Text without white space between
-    its words, in `languages.CJK`, has each two neighbouring characters as a word. ``between_pieces`` is called
-    every `_PIECE_CHARACTERS` or so, and may raise.
+    In `languages.CJK`, without white space between words, each two neighbouring characters are a word.
+    ``between_pieces`` is called every `_PIECE_CHARACTERS` or so, and may raise.
     """
     starts, ends, numbers, words_per_unit = array("q"), array("q"), array("i"), array("q")
     vocabulary: dict[str, int] = {}
@@ -109,8 +108,8 @@ def stems_of(words: list[str], language: str = ENGLISH) -> list[str]:
 def query_words(query: str, language: str = ENGLISH) -> tuple[str, ...]:
     """The distinct lowercase words of a query without stop words, in order; with them if it has no others.
 
-    ``language`` is that of the text. The stop words are its own, or the English ones if the query has more of
-    those: an English question about a text in another language.
+    The stop words are those of the text's ``language``, or the English ones if the query has more of those: an
+    English question about a text in another language.
     """
     matches = _pattern(language).finditer(query)
     words = tuple(dict.fromkeys(match.group(match.lastindex or 0).lower() for match in matches))

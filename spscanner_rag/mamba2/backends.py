@@ -28,9 +28,7 @@ def check_backend(backend: object) -> None:
 
 
 def choose_backend(backend: str, device: torch.device) -> BackendChoice:
-    """Load a backend's kernels for a device.
-
-    "auto" is mamba-ssm on an NVIDIA GPU and numba on a CPU, each where it is installed, else torch.
+    """Load a backend's kernels; "auto" is mamba-ssm on NVIDIA, numba on a CPU, where installed, else torch.
 
     Raises ``ValueError`` for an unknown backend or a device that its kernels do not run on, and ``ImportError``
     if a backend was asked for by name and cannot be loaded.

@@ -37,11 +37,9 @@ _LARGEST_HIGH: Final = 3e38
 
 @dataclass(frozen=True)
 class Mamba2Config:
-    """Sizes and switches of a Mamba-2 backbone; names and defaults of ``mamba_ssm``.
+    """Sizes and switches of a Mamba-2 backbone; a value that does not fit is a ``ValueError`` that names the key.
 
-    Raises ``ValueError`` for a value of the wrong type or out of range, for sizes that do not divide, and for
-    layer norm; the message names the key. Source: ``mamba_ssm/models/config_mamba.py`` and
-    ``mamba_ssm/modules/mamba2.py`` of state-spaces/mamba.
+    Names and defaults: ``mamba_ssm/models/config_mamba.py`` and ``modules/mamba2.py`` of state-spaces/mamba.
     """
 
     d_model: int  # width of the residual stream
@@ -123,12 +121,9 @@ class Mamba2Config:
     def from_dict(cls, config: Mapping[str, Any]) -> "Mamba2Config":
         """Read the parsed object of a ``config.json``; keys that change no number are ignored.
 
-        Raises
-        ------
-        ValueError
-            For anything that would give other numbers than the original, by name: Mamba-1 (which a missing
-            ``ssm_cfg.layer`` means), attention layers, ``d_intermediate`` above 0, ``ssm_cfg.d_ssm``, layer
-            norm, unknown keys, and whatever `Mamba2Config` itself refuses.
+        Raises ``ValueError``, by name, for what would give other numbers than the original: Mamba-1 (which a
+        missing ``ssm_cfg.layer`` means), attention layers, ``d_intermediate`` above 0, ``d_ssm``, layer norm,
+        unknown keys.
         """
         for key in ("d_model", "n_layer", "vocab_size"):
             if key not in config:

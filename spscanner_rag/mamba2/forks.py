@@ -10,11 +10,10 @@ _alone = False  # whether this process was forked from one in which torch had co
 
 @cache
 def compute_in_forks() -> None:
-    """From now on, processes that are forked from this one compute with one thread.
+    """From now on, processes forked from this one compute with one thread; call it before torch computes.
 
-    Call it before torch computes. OpenMP, which runs torch's loops in several threads, keeps these threads for the
-    next loop. A fork copies the list of the threads but not the threads, so a child that runs such a loop would
-    wait for them for ever. Children that already exist, and systems that cannot fork, are not affected.
+    OpenMP, which runs torch's loops in several threads, keeps these threads for the next loop. A fork copies the
+    list of the threads but not the threads, so a child that runs such a loop would wait for them for ever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_compute_alone)

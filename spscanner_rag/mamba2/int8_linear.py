@@ -24,10 +24,7 @@ _BLOCK = 512
 
 
 class Int8Linear(nn.Module):
-    """A linear layer that multiplies int8 numbers and adds in int32; it has no gradient.
-
-    Its shape and device are those of the layer that it replaces; the weights are loaded later.
-    """
+    """A linear layer that multiplies int8 numbers, which are loaded later, and adds in int32; no gradient."""
 
     weight: Tensor  # (in_features, out_features), int8
     weight_scale: Tensor  # (out_features,), float32

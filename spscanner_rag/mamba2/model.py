@@ -35,23 +35,12 @@ SOFT_START = 0.2
 class ScannerModel(nn.Module):
     """Token ids to hidden states, hidden states at unit ends to relevance logits.
 
-    Parameters
-    ----------
-    config : Mamba2Config
-    match_embedding : bool, default False
-        Whether an embedding of the token's match class is added to the token embedding.
-    lexical_prior : bool, default False
-        Whether a unit's lexical score, times a learned weight, is added to its logit.
-    surroundings : bool, default False
-        Whether the lexical scores of its surroundings are added too, each times a weight that depends on the
-        unit's hidden state: evidence in a story spreads over more sentences than in a contract, and a scanner
-        that reads forwards has not seen those that follow. It needs the lexical prior.
-    soft : bool, default False
-        Whether words that mean the same count too: numbers of each token's match are added, through a learned
-        layer, to its embedding, and further scores of each unit to its logit, weighed as those of its
-        surroundings. It needs the three parts above.
-    head : bool, default True
-        Whether there is a relevance head; without it the model only gives hidden states.
+    The parts beside the backbone: ``match_embedding`` adds an embedding of the token's match class to its own;
+    ``lexical_prior`` a unit's lexical score, times a learned weight, to its logit; ``surroundings`` the scores of
+    its surroundings too, each times a weight that depends on the unit's hidden state (evidence in a story spreads
+    over more sentences than in a contract, and a scanner that reads forwards has not seen those that follow);
+    ``soft`` numbers of matches by meaning, through a learned layer, to the embedding, and further scores to the
+    logit. Surroundings need the prior, and soft the other three. Without ``head`` there are only hidden states.
     """
 
     def __init__(
@@ -114,34 +103,15 @@ class ScannerModel(nn.Module):
         sequence_index: Tensor | None = None,
         at: Positions | None = None,
     ) -> tuple[Tensor, ScanState]:
-        """Read tokens, from the beginning or from where ``state`` left off.
+        """Read tokens, (batch, tokens), from the beginning or from where ``state``, never changed, left off.
 
-        Parameters
-        ----------
-        input_ids : (batch, tokens), integer
-        state : ScanState, optional
-            As returned for the tokens before; None at the beginning.
-        match_classes : (batch, tokens), integer, optional
-            Lexical match class of each token; needed exactly when the model has a match embedding.
-        match_features : (batch, tokens, `SOFT_FEATURES`), float, optional
-            How well each token's word matches by its meaning; needed exactly when the model has a soft channel.
-        sequence_index : (batch, tokens), int32, optional
-            For kernels that pack: the number of the sequence in its row that a token belongs to, not decreasing.
-            Sequence 0 continues from ``state``; the others start from zeros.
-        at : pair of (units,), int64, optional
-            Positions whose hidden states to return; the last layer skips most of its work for all others.
-
-        Returns
-        -------
-        hidden : (batch, tokens, d_model), or (units, d_model) with ``at``; after the final norm
-        state : ScanState
-            To pass with the tokens that follow. The one passed in is not changed.
-
-        Raises
-        ------
-        ValueError
-            If match classes or features are missing, or given to a model that has no use for them; or for a
-            sequence index where the kernels do not pack.
+        Returns hidden states after the final norm, (batch, tokens, d_model), and the state for the tokens that
+        follow. With ``at``, two arrays of (units,), int64, only their hidden states, (units, d_model): the last
+        layer skips most of its work for all others. ``match_classes``, (batch, tokens), and ``match_features``,
+        (batch, tokens, `SOFT_FEATURES`), are needed exactly when the model has a match embedding and a soft
+        channel, else ``ValueError``. ``sequence_index``, (batch, tokens), int32, for kernels that pack, is the
+        number of a token's sequence in its row, not decreasing: sequence 0 continues from ``state``, the others
+        start from zeros.
         """
         if sequence_index is not None and not self.kernels.packs:
             raise ValueError(
@@ -184,10 +154,8 @@ class ScannerModel(nn.Module):
     def score(self, hidden: Tensor, prior: Tensor | None = None) -> Tensor:
         """Relevance logits, (units,), float32, from the hidden states at the units' last tokens, (units, d_model).
 
-        ``prior``, (units, `prior_width`), is needed exactly when the model has a lexical prior: the lexical scores
-        of each unit, its own, with ``surroundings`` those of the three stretches around it, and with ``soft`` the
-        `SOFT_SCORES` by the meaning of words. Raises ``ValueError`` if the model has no head, or the prior is
-        missing, not expected or of the wrong width.
+        ``prior``, (units, `prior_width`), is needed exactly when the model has a lexical prior: a unit's own
+        score, with ``surroundings`` those of the three stretches around it, and with ``soft`` the `SOFT_SCORES`.
         """
         if self.binary_head is None:
             raise ValueError(

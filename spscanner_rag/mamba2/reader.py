@@ -42,8 +42,8 @@ def read_logits(
 ) -> list[NDArray[np.float32]]:
     """Logits at the positions of each sequence, in the order given: (units,), float32.
 
-    Either all sequences have match classes (or features, or priors) or none has, as the model requires. A step
-    reads up to ``segment_tokens`` tokens, over all sequences in it; ``after_step`` does not count padding.
+    All sequences or none have match classes, features and priors. A step reads up to ``segment_tokens`` tokens
+    over all sequences in it; ``after_step`` does not count padding.
     """
     compute_in_forks()
     if model.kernels.packs:
@@ -63,10 +63,7 @@ def read_logits(
 
 
 def group_by_length(lengths: Sequence[int], segment_tokens: int) -> list[list[int]]:
-    """Indices of sequences that are read together, longest first.
-
-    A group's padding stays within `PADDING_SHARE` and its tokens within one step, so a longer sequence is alone.
-    """
+    """Indices of sequences read together, longest first: padding within `PADDING_SHARE`, tokens within a step."""
     groups: list[list[int]] = []
     longest = total = 0
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -196,8 +193,7 @@ def keep_freed_memory() -> None:
 
     By default it returns the memory of every large tensor to the system, which must clear each page again for the
     next one: a third of a scan's time on a CPU. glibc raises its limit to the size of any larger block that is
-    freed, so this frees such a block without ever writing to it. That uses no memory, takes microseconds, and has
-    no effect on other allocators.
+    freed, so this frees such a block without writing to it: no memory, and no effect on other allocators.
     """
     block = torch.empty(_KEPT_BLOCK, dtype=torch.uint8)
     del block

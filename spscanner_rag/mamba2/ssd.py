@@ -34,28 +34,11 @@ def ssd_chunked(
 ) -> tuple[Tensor, Tensor]:
     """The SSD operator by blocks: matrix products inside a block, a recurrence between blocks.
 
-    Parameters
-    ----------
-    x : (batch, tokens, heads, headdim)
-        Inputs, any floating dtype.
-    dt : (batch, tokens, heads), float32
-        Time steps, after bias, softplus and clamping.
-    A : (heads,), float32
-        Decay rates, negative.
-    B, C : (batch, tokens, groups, d_state)
-        Input and output projections of the state, shared by ``heads / groups`` consecutive heads.
-    D : (heads,) or (heads, headdim)
-        Skip weights.
-    initial_state : (batch, heads, headdim, d_state), float32
-        The state before the first token.
-    chunk_tokens : int, default 64
-        Tokens per block. Changes rounding and speed only.
-
-    Returns
-    -------
-    y : (batch, tokens, heads, headdim), dtype of ``x``
-    final_state : (batch, heads, headdim, d_state), float32
-        The state after the last token.
+    ``x`` is (batch, tokens, heads, headdim); ``dt``, (batch, tokens, heads), float32, the time steps after bias,
+    softplus and clamping; ``A``, (heads,), float32, the negative decay rates; ``B`` and ``C``, (batch, tokens,
+    groups, d_state), are shared by ``heads / groups`` consecutive heads; ``D``, (heads,) or (heads, headdim), are
+    skip weights. Returns y, of the shape and dtype of ``x``, and the state, (batch, heads, headdim, d_state),
+    float32, after the last token. ``chunk_tokens`` changes rounding and speed only.
     """
     batch, tokens, heads, headdim = x.shape
     groups, d_state = B.shape[2:]

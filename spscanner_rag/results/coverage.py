@@ -37,21 +37,10 @@ def evidence_sentences(sentences: Spans, evidence: Sequence[tuple[int, int]]) ->
 
 
 def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans) -> NDArray[np.int64]:
-    """Return the number of best units that it takes until each evidence sentence lies half inside them.
+    """Number of best units that it takes until each evidence sentence lies half inside them, from 1: (sentences,).
 
-    Parameters
-    ----------
-    units : Spans
-        The ranked units: sentences, chunks or windows; they may overlap.
-    scores : (units,)
-        Higher is better; among equal scores the earlier unit comes first.
-    sentences : Spans
-        The evidence sentences.
-
-    Returns
-    -------
-    (sentences,)
-        The best unit has rank 1; `NEVER` for a sentence that all units together do not cover.
+    Units may overlap; among equal ``scores``, (units,), the earlier comes first. `NEVER` for a sentence that all
+    units together do not cover.
     """
     order = rank(np.asarray(scores, np.float64))
     starts, ends = units.starts[order], units.ends[order]
@@ -69,10 +58,9 @@ def evidence_ranks(units: Spans, scores: NDArray[np.floating], sentences: Spans)
 def coverage_recall_at(
     units: Spans, scores: NDArray[np.floating], sentences: Spans, cutoffs: Sequence[int]
 ) -> dict[int, float]:
-    """Share of the evidence sentences that lie at least half inside the best k units, for each k of ``cutoffs``.
+    """Share of the evidence sentences at least half inside the best k units, for each k of ``cutoffs``.
 
-    The other arguments are those of `evidence_ranks`. Raises ``ValueError`` if there is no evidence sentence or a
-    cut-off is below 1.
+    Raises ``ValueError`` if there is no evidence sentence or a cut-off is below 1.
     """
     if min(cutoffs, default=1) < 1:
         raise ValueError(f"got the cut-off {min(cutoffs)}; expected at least 1")

@@ -12,10 +12,6 @@ class Redundancy:
     """Likeness of texts: the cosine of their words, each stem once and weighted by its rarity.
 
     The vector of a text has ln(1 + (N - n + 0.5) / (n + 0.5)) for each stem in it that n of the N texts contain.
-
-    Parameters
-    ----------
-    texts : sequence of str
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -54,31 +50,12 @@ def diverse(
     owners: NDArray[np.integer] | None = None,
     most_per_owner: int | None = None,
 ) -> NDArray[np.int64]:
-    """Pick texts by maximal marginal relevance (Carbonell and Goldstein, 1998).
+    """Pick texts by maximal marginal relevance (Carbonell and Goldstein, 1998): (picks,), in the order of picking.
 
-    The next pick has the highest diversity * score - (1 - diversity) * max over the picks so far of the cosine of
-    `Redundancy`; among equal ones the first candidate. The time grows with picks times texts.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    scores : (texts,)
-        From 0 to 1.
-    candidates : (candidates,)
-        Numbers of the texts to choose from, best first.
-    most : int
-        Number of picks.
-    diversity : float
-        From 0 to 1; 1 takes the candidates as they come.
-    owners : (texts,), optional
-        The document of each text.
-    most_per_owner : int, optional
-        Number of picks of each document.
-
-    Returns
-    -------
-    (picks,)
-        In the order in which they were picked.
+    The next of ``candidates``, numbers of texts, best first, has the highest diversity * score - (1 - diversity) *
+    max over the picks so far of the cosine of `Redundancy`; among equal ones the first. ``owners``, (texts,), has
+    the document of each text, of which at most ``most_per_owner`` are picked. The time grows with picks times
+    texts.
     """
     redundancy = Redundancy(texts)
     values = diversity * scores[candidates]

@@ -19,31 +19,14 @@ class DocumentScore(NamedTuple):
 
 
 def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max", *, top: int = 3) -> float:
-    """Score a document by its sentences.
+    """Score a document by its sentences' logits, (sentences,); comparable for one question scored in the same way.
 
-    Parameters
-    ----------
-    logits : (sentences,)
-    aggregation : str, default "max"
-        "max": the best logit (MaxP of Dai and Callan, 2019). "mean": the mean logit. "first": that of the first
-        sentence (FirstP). "long": that of the document, which is read as one unit (LongP). "mean_top": the mean
-        of the ``top`` best logits (of all, where there are fewer).
-        "sum": the sum of the scores, ``sigmoid(logit)``: how many sentences are expected to be relevant. (A sum of
-        logits, most of which are negative, would put the longest document last.) "logsumexp":
-        ``log(sum(exp(logits)))``, between the best logit and a count.
-    top : int, default 3
-        How many logits "mean_top" takes.
-
-    Returns
-    -------
-    float
-        Comparable between documents scored for the same question in the same way. A document without sentences
-        has the lowest possible score, ``-inf`` (0 for "sum").
-
-    Raises
-    ------
-    ValueError
-        For another aggregation, a ``top`` below 1, or a logit that is not finite.
+    ``aggregation`` is "max": the best logit (MaxP of Dai and Callan, 2019); "mean"; "first": that of the first
+    sentence (FirstP); "long": that of the document, which is read as one unit (LongP); "mean_top": the mean of the
+    ``top`` best logits; "sum": of the scores, ``sigmoid(logit)``, the expected number of relevant sentences (a sum
+    of logits, most of them negative, would put the longest document last); "logsumexp": between the best logit and
+    a count. Without sentences it is ``-inf`` (0 for "sum"). Anything else, or a logit that is not finite, is a
+    ``ValueError``.
     """
     check_aggregation(aggregation)
     if type(top) is not int or top < 1:
@@ -80,11 +63,7 @@ def check_aggregation(aggregation: str) -> None:
 def rank_documents(
     logits: Sequence[NDArray[np.floating]], aggregation: Aggregation = "max", *, top: int = 3
 ) -> list[DocumentScore]:
-    """Rank documents by `document_score`, from the best to the worst; among equal scores the earlier first.
-
-    ``logits`` holds one array of (sentences,) for each document, all for one question; the other arguments and
-    the errors are those of `document_score`.
-    """
+    """Rank documents, one array of (sentences,) each, by `document_score`, best first, else in the order given."""
     return best_first([document_score(values, aggregation, top=top) for values in logits])
 
 

@@ -39,11 +39,9 @@ class ScanResult:
         Counts the tokens of a text, for budgets; a scanner's result counts with its own tokenizer. None, as in a
         result that was pickled: pass ``count_tokens`` to :meth:`select` instead.
     blocks : array of int, shape (n,), optional
-        Number of the block that each sentence is in, ascending: neighbours and merged passages
-        never cross from one block into the next. None: the document is one block.
+        Ascending number of each sentence's block, which neighbours and merged passages never leave. None: all one.
     tokens_read : int, optional
-        Tokens of the document that the model read, which a scanner counts as it scans; the question and its
-        repetitions do not count. None: not counted.
+        Tokens of the document that the model read, without the question and its repetitions. None: not counted.
 
     Raises
     ------
@@ -100,7 +98,7 @@ class ScanResult:
         r"""Select the best sentences.
 
         Sentences are taken from the highest logit down; among equal ones the earlier comes first. Which are
-        taken does not depend on ``order`` and ``merge``.
+        taken does not depend on ``order`` and ``merge``. The result is empty when no sentence qualifies.
 
         Parameters
         ----------
@@ -111,29 +109,23 @@ class ScanResult:
         threshold : float, optional
             The lowest score that is taken, from 0 to 1, inclusive. Neighbours may score lower.
         max_tokens : int, optional
-            Token budget for all that is returned. The best sentences come first, then their neighbours:
-            those of the best sentence before those of the second best, nearest first. A sentence that does
-            not fit is skipped; a neighbour is taken only if it connects to its sentence. The budget holds for the
-            passages counted one by one, for the passages joined by line breaks, and for :meth:`context` with the
-            same arguments.
+            Token budget for all that is returned. The best sentences come first, then their neighbours: those of
+            the best sentence first, nearest first. A sentence that does not fit is skipped; a neighbour is taken
+            only if it connects to its sentence. The budget holds for the passages counted one by one, for the
+            passages joined by line breaks, and for :meth:`context` with the same arguments.
         count_tokens : callable or str, optional
             What counts as a token: a callable ``str -> int`` or the name of a tiktoken encoding, such as
             ``"o200k_base"`` (special tokens are read as text). Default: the scanner's tokenizer.
         context : int, default 0
             How many neighbours to add on each side of each sentence, on top of ``top_k``.
         order : {"document", "score"}, default "document"
-            ``"document"``, or ``"score"`` for the best first.
+            ``"score"`` is the best first.
         merge : bool, default False
             Make one passage of each run of adjacent sentences, with the white space between them.
         diversity : float, default 1.0
             Below 1, sentences that repeat better ones are passed over: each time the one with the highest
             diversity * score - (1 - diversity) * (highest likeness to a sentence taken before) is taken, as many
             as ``top_k`` and ``threshold`` allow (maximal marginal relevance; see `results.diversity.diverse`).
-
-        Returns
-        -------
-        tuple[Passage, ...]
-            Empty when no sentence qualifies.
 
         Raises
         ------
@@ -198,14 +190,7 @@ class ScanResult:
         numbers : sequence of int
             Indices into :attr:`sentences`, best first (which counts under a token budget), each once.
         max_tokens, count_tokens, context, order, merge
-            As for :meth:`select`.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`select`.
-        IndexError
-            If there is no such sentence.
+            As for :meth:`select`, whose errors are raised, and ``IndexError`` if there is no such sentence.
         """
         selection = Selection(
             max_tokens=max_tokens, count_tokens=count_tokens, context=context, order=order, merge=merge
@@ -284,13 +269,8 @@ class ScanResult:
         """Count the tokens of :meth:`context` with the same arguments, and those of the document.
 
         The document's are ``tokens_read``; with ``count_tokens``, or where the scan did not count, its text is
-        counted in the same way as the selection. The errors are those of :meth:`select`, and ``ValueError`` if
-        nothing counts tokens.
-
-        Returns
-        -------
-        Compression
-            ``.kept`` and ``.read`` tokens, and their ``.share``.
+        counted as the selection is. The errors are those of :meth:`select`, and ``ValueError`` if nothing counts
+        tokens.
         """
         check_counter(count_tokens)
         counter = self.count_tokens if count_tokens is None else count_tokens
@@ -308,8 +288,7 @@ class ScanResult:
         """One score for the whole document, on the scale of the logits, to rank documents by.
 
         Scores compare between documents that were scanned for one question as one collection
-        (``Scanner.scan_many(..., together=True)``, ``Scanner.rank``). The arguments and errors are those of
-        `results.document_score.document_score`.
+        (``Scanner.scan_many(..., together=True)``, ``Scanner.rank``). See `results.document_score.document_score`.
         """
         return document_score(self.logits, aggregation, top=top)
 
@@ -326,11 +305,8 @@ class ScanResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the document's text, for JSON.
 
-        Returns
-        -------
-        dict
-            ``query``, ``characters`` of the document, ``tokens_read`` (None if not counted), and ``sentences``
-            in document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
+        ``query``, ``characters`` of the document, ``tokens_read`` (None if not counted), and ``sentences`` in
+        document order, each with ``start``, ``end``, ``score``, ``logit`` and ``text``.
         """
         return {
             "query": self.query,
@@ -353,18 +329,10 @@ class ScanResult:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=True, allow_nan=False)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """All sentences as a data frame, one in a row, in document order.
+        """All sentences as a data frame, one in a row, in document order; ``ImportError`` without pandas.
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best); its ``attrs``
-            hold ``query``, ``characters`` and ``tokens_read``.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed; the message says how to install it.
+        Columns ``text``, ``start``, ``end``, ``logit``, ``score`` and ``rank`` (1 for the best); its ``attrs``
+        hold ``query``, ``characters`` and ``tokens_read``.
         """
         try:
             import pandas

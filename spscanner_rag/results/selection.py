@@ -25,15 +25,10 @@ _ELBOW = re.compile(r"elbow(?::([1-9]\d{0,8})-([1-9]\d{0,8}))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The arguments of `ScanResult.select`, checked.
+    """The arguments of `ScanResult.select`, checked: ``ValueError`` begins with the name of the first bad one.
 
-    Where sentences are selected from several texts together, ``top_k`` and ``max_tokens`` hold for all of them,
-    and ``top_k_per_text`` is the most that are taken of each, without neighbours.
-
-    Raises
-    ------
-    ValueError
-        For the first argument that is out of its range; the message begins with its name.
+    Over several texts together, ``top_k`` and ``max_tokens`` hold for all of them, and ``top_k_per_text`` is the
+    most that are taken of each, without neighbours.
     """
 
     top_k: float | str | None = 50
@@ -73,10 +68,7 @@ class Selection:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], names: Mapping[str, str]) -> Self:
-        """Read every field from ``options``, where ``names`` maps a field to the option's name if they differ.
-
-        The message of an error begins with the option's name.
-        """
+        """Read every field from ``options``, under its name in ``names`` or its own, which errors begin with."""
         try:
             return cls(**{own.name: options[names.get(own.name, own.name)] for own in fields(cls)})
         except ValueError as error:
@@ -92,8 +84,8 @@ class Selection:
     def limit(self, n_sentences: int, ranked_scores: NDArray[np.float64]) -> int:
         """Return how many of ``n_sentences`` ``top_k`` allows, given their scores from the highest to the lowest.
 
-        A share below 1 is rounded up, and allows at least 10 sentences. It is read as the decimal number that the
-        caller wrote: 0.07 of 100 sentences are 7, although the float 0.07 times 100 is a little more.
+        A share below 1 is rounded up, to at least 10, and read as the decimal number that the caller wrote: 0.07
+        of 100 sentences are 7, although the float 0.07 times 100 is a little more.
         """
         if self.top_k is None:
             return n_sentences
@@ -151,9 +143,6 @@ def _elbow_bounds(top_k: str) -> tuple[int, int] | None:
 
 
 def _elbow(ranked_scores: NDArray[np.float64], least: int, most: int) -> int:
-    """The first k from ``least`` to ``most`` after which the scores, highest first, fall most steeply.
-
-    The number of sentences where that is below ``least``.
-    """
+    """The first k from ``least`` to ``most`` after which scores fall most steeply, else all."""
     falls = -np.diff(ranked_scores)[least - 1 : most]
     return least + int(np.argmax(falls)) if len(falls) else min(most, len(ranked_scores))

@@ -57,15 +57,7 @@ class Passage:
 
 
 class Compression(NamedTuple):
-    """Tokens of a selection, and of the document that was read for it, counted by one tokenizer.
-
-    Attributes
-    ----------
-    kept : int
-        Tokens of the selected text.
-    read : int
-        Tokens of the document; the question and its repetitions do not count.
-    """
+    """Tokens of a selection (``kept``) and of the document without the question (``read``), by one tokenizer."""
 
     kept: int
     read: int

@@ -17,15 +17,10 @@ _BETWEEN_TEXTS = "\n\n"
 
 
 class Together:
-    """The results of several documents, of which sentences are selected as if they were one.
+    """The results of several documents, at least one, of which sentences are selected as if they were one.
 
     Scores compare where the documents were scanned as one collection (``Scanner.scan_many(..., together=True)``).
-    Neighbours and merged passages stay within a document, and within a block of it.
-
-    Parameters
-    ----------
-    results : sequence of ScanResult
-        One for each document, at least one, all of one question. The first one's ``count_tokens`` counts.
+    Neighbours and merged passages stay within a block of a document. The first one's ``count_tokens`` counts.
     """
 
     def __init__(self, results: Sequence[ScanResult]) -> None:
@@ -54,17 +49,11 @@ class Together:
         return np.cumsum(begins)
 
     def select(self, selection: Selection) -> list[tuple[int, Passage]]:
-        """Selected passages, each after the number of its document; offsets are those of the document.
-
-        Raises ``ValueError`` for a token budget where nothing counts tokens.
-        """
+        """Passages, each after its document's number; ``ValueError`` for a budget without a counter."""
         return [self._placed(passage) for passage in self.joined.selected(selection, self._owners)]
 
     def ranks(self, selection: Selection) -> dict[tuple[int, int], int]:
-        """Ranks, from 1 by score, of the sentences that were selected for their score.
-
-        The keys are the number of the document and the start of the sentence in it.
-        """
+        """Ranks, from 1, of the sentences selected by score; keys: the document's number, the sentence's start."""
         alone = replace(selection, context=0, merge=False, order="score")
         return {
             (number, passage.start): place

@@ -47,10 +47,9 @@ def adjoin(left: int, blocks: Blocks | None) -> bool:
 class TokenBudget:
     """Fills a budget of tokens: the best sentences first, then their neighbours.
 
-    A sentence that does not fit is skipped and the next one is tried; each is counted once or twice. The budget
-    must hold the longer of two forms of the text: one sentence per line, or adjacent sentences with the document's
-    white space between them. With most tokenizers the tokens of a joined text are not exactly the sum of its
-    sentences' tokens, so `shrink` then measures what the caller gets.
+    A sentence that does not fit is skipped; each is counted once or twice. The budget must hold the longer of two
+    forms: one sentence per line, or neighbours with the document's white space. With most tokenizers a joined text
+    is not exactly the sum of its sentences' tokens, so `shrink` then measures what the caller gets.
     """
 
     def __init__(
@@ -75,8 +74,7 @@ class TokenBudget:
     def fill(self, picks: Sequence[int], context: int) -> None:
         """Take what fits of ``picks`` (best first), then of their neighbours, those of the best sentence first.
 
-        The nearest neighbours are taken first, the one before ahead of the one after. A side ends at the first
-        neighbour that does not fit, so that neighbours always connect to their sentence.
+        The nearest come first, the one before ahead of the one after; a side ends at the first that does not fit.
         """
         for number in picks:
             if self.used >= self.max_tokens:

@@ -62,15 +62,7 @@ def continued_metadata(
 ) -> dict[str, Any]:
     """The last page that a sentence runs over to, and its span there; empty if it ends where it begins.
 
-    Parameters
-    ----------
-    hit : Hit
-    text : JoinedText
-        The text that contains the sentence.
-    page_of : callable
-        The page of a piece, by its index.
-    unknown : int, optional
-        Stands for an unknown offset.
+    ``page_of`` gives the page of a piece by its index, and ``unknown`` replaces an unknown offset.
     """
     *_, last = text.places(hit.start, hit.end)
     if last.source == hit.place.source:
@@ -92,13 +84,7 @@ class Scores(TypedDict):
 
 
 class Answer(ABC, Generic[Item, Result]):
-    """The results of one question, made by each framework's adapter in its own classes.
-
-    Parameters
-    ----------
-    keep_retrieval_score
-        Whether results keep the score of an earlier stage.
-    """
+    """The results of one question, made by each framework's adapter in its own classes."""
 
     def __init__(self, keep_retrieval_score: bool) -> None:
         self.found: list[Result] = []
@@ -112,11 +98,7 @@ class Answer(ABC, Generic[Item, Result]):
     def add_piece(
         self, best: Hit, text: ReadText[Item], piece: int, pruned: tuple[str, dict[str, float]] | None
     ) -> None:
-        """Add a piece with the scores of its best sentence.
-
-        ``pruned`` is None for a whole piece, else the text that it is cut down to, and metadata about what that
-        saved.
-        """
+        """Add a piece with its best sentence's scores, whole or ``pruned`` to a text, with metadata on that."""
 
     @abstractmethod
     def content(self, of: Item | Result) -> str:
@@ -164,11 +146,10 @@ class KeptPiece:
 
 
 def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:
-    """The pieces that the hits stand in, in the order of their first hit.
+    """The pieces in which the hits lie, in the order of their first hit.
 
-    A sentence counts for every piece that contains it (of a document and a chunk of it, for the chunk), or, if it
-    runs over several, for each of these. Pieces are cut down so that no text is kept twice: what two pieces share
-    is kept in the first one.
+    A sentence counts for every piece that contains it (of a document and a chunk of it, for the chunk), or that it
+    runs over. Pieces are cut down so that no text is kept twice: what two share is kept in the first.
     """
     kept: dict[tuple[int, int], KeptPiece] = {}
     for hit in hits:
@@ -208,11 +189,7 @@ def _smallest(placed: Sequence[Placed]) -> list[Placed]:
 
 
 def pruned_text(text: str, joined: JoinedText, kept: KeptPiece) -> str:
-    """A piece's text cut down to what is kept of it.
-
-    Sentences with nothing but white space between them are neighbours, and keep it; other gaps become ``GAP``.
-    Every part stands in ``text`` as it is.
-    """
+    """A piece's text cut down to the kept parts; white space between neighbours stays, else ``GAP``."""
     placed = next(p for p in joined.placed if p.number == kept.piece)
     pruned, end_before = "", 0
     for span in kept.spans:
@@ -251,10 +228,7 @@ def _in_piece(text: str, joined: str, placed: Placed, start: int, end: int) -> S
 
 
 def is_random_id(name: str) -> bool:
-    """Whether an id is a random one (UUID version 4, RFC 9562), as frameworks and stores give to what has none.
-
-    Such an id is another one in the next run.
-    """
+    """True for a UUID version 4 (RFC 9562), as frameworks and stores give in each run to what has no id."""
     return _RANDOM_ID.fullmatch(name) is not None
 
 

@@ -20,17 +20,10 @@ _lock = threading.Lock()
 
 
 async def off_loop(call: Callable[[Cancelled], T], at_once: int = AT_ONCE) -> T:
-    """Await a blocking call that runs in a worker thread.
+    """Await a blocking call in one of ``at_once`` worker threads, not in the event loop's default executor.
 
-    The threads are not those of the event loop's default executor, which the application needs for other calls.
-
-    Parameters
-    ----------
-    call
-        Its argument is a function that tells whether the awaiting task was cancelled; call it regularly. It
-        runs in a copy of the caller's context variables, which tracing needs.
-    at_once
-        How many such calls run at a time. Calls that only wait, for a server, may be many.
+    ``call`` runs in a copy of the context variables, which tracing needs. Its argument is a function, to be called
+    regularly, that is true after the awaiting task was cancelled. Calls that only wait for a server may be many.
     """
     stop = threading.Event()
     context = contextvars.copy_context()

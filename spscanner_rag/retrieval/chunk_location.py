@@ -37,8 +37,7 @@ class Location(NamedTuple):
 class ChunkLocator:
     """Locates the chunks of one source, which are given in reading order.
 
-    If a chunk occurs several times, the one near ``start`` counts, else the first one after the start of the
-    previous chunk.
+    Of several places the one near ``start`` counts, else the first after the start of the previous chunk.
     """
 
     def __init__(self, source: str) -> None:
@@ -89,8 +88,7 @@ class ChunkLocator:
         """Whether the source without white space may contain a string; False is certain.
 
         Chunks that are not there would each be searched for in the whole source. A string of the source consists
-        of the source's substrings from each multiple of 16 to the next, except for less than 16 characters at
-        either end.
+        of its substrings from each multiple of 16 to the next, except for less than 16 characters at either end.
         """
         if len(wanted) < 2 * GRAM - 1:
             return True
@@ -129,8 +127,8 @@ def overlap(before: str, after: str) -> int:
 def order_by_overlap(texts: Sequence[str]) -> list[int]:
     """Indices of the texts, each directly followed by the one that begins with its end, if there is one.
 
-    Among several, the one with the longest overlap counts, and of equal ones the next in the order given. Chains
-    of overlapping texts are ordered by their first member. Texts that all overlap as given keep their order.
+    The longest overlap counts, then the order given; chains are ordered by their first member. Texts that all
+    overlap as given keep their order.
     """
     chains = _Chains(len(texts))
     if all(overlap(before, after) for before, after in pairwise(texts)):

@@ -21,17 +21,6 @@ class Corpus:
 
     Sentences are counted as `SentenceSegmenter` cuts them, so that no scorer is loaded. They are valid statistics
     also for a scorer that cuts texts in another way.
-
-    Attributes
-    ----------
-    texts : sequence of JoinedText
-        All texts.
-    keys : list of str
-        Name of each text in ``counts``: a digest of the text.
-    counts : CollectionIndex
-        Words of all texts; empty if there is only one text, which is compared with nothing.
-    tokens : list of int
-        Number of tokens of each text by `estimated_tokens`.
     """
 
     def __init__(self, texts: Sequence[JoinedText] = (), counts: CollectionIndex | None = None) -> None:
@@ -82,10 +71,7 @@ def _keys(texts: Sequence[JoinedText]) -> list[str]:
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimate a text's tokens without a tokenizer; 0 for white space.
-
-    Four ASCII characters count as one token, and so does each byte in UTF-8 of any other character.
-    """
+    """Estimate tokens: four ASCII characters, or a UTF-8 byte of any other, are one; white space has none."""
     if not text or text.isspace():
         return 0
     n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))

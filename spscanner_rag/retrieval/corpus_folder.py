@@ -26,26 +26,11 @@ _OWN_FILE = re.compile(r"[0-9a-f]{12}\.(documents\.jsonl|\w+\.npy)(\.part)?")
 def write_corpus(
     path: str | Path, framework: str, documents: Iterable[Mapping[str, Any]], corpus: Corpus
 ) -> None:
-    """Write documents and counts to a folder, whole or not at all.
+    """Write documents, as objects of JSON values, and counts to a new or empty folder, or one written before.
 
     The files get new names, and the manifest that names them replaces the old one at the end: a killed program
     leaves the folder as it was, and the next call removes what it left. Only one program may write to a folder at
-    a time.
-
-    Parameters
-    ----------
-    path : str or Path
-        A new or empty folder, or one that was written by this function.
-    framework : str
-        Whose documents they are; `read_corpus` compares it.
-    documents : iterable of mapping
-        Each as an object of JSON values. The "id", if there is one, names it in errors.
-    corpus : Corpus
-
-    Raises
-    ------
-    ValueError
-        If the folder holds anything else, or a document is not made of JSON values. Nothing is written then.
+    a time. Raises ``ValueError``, and writes nothing, for another folder, or a value that JSON cannot keep.
     """
     from spscanner_rag.checkpoint.whole_file import whole_file, write_whole  # its package imports torch
 
@@ -76,15 +61,10 @@ def write_corpus(
 
 
 def read_corpus(path: str | Path, framework: str) -> tuple[list[dict[str, Any]], Corpus]:
-    """Read what `write_corpus` wrote: the documents, and a corpus with their counts but without texts.
+    """Read what `write_corpus` wrote for a framework: the documents, and a corpus with counts but without texts.
 
-    Every file is compared with the digest in the manifest. The arrays stay on disk until they are used.
-
-    Raises
-    ------
-    ValueError
-        If the folder is missing, was not written by `write_corpus` for this framework, or is damaged. The message
-        names the file.
+    Every file is compared with its digest; the arrays stay on disk until they are used. Raises ``ValueError``,
+    which names the file, if the folder is missing, damaged or not such a one.
     """
     folder = Path(path).expanduser()
     files = _manifest(folder, framework)

@@ -26,20 +26,14 @@ def check_own_first_stage(name: str) -> OwnFirstStage:
 
 @dataclass(frozen=True, slots=True)
 class ReadBounds:
-    """How much is read for one question after a first stage.
+    """How much is read for one question after a first stage: integers of at least 1, else ``ValueError``.
 
     Attributes
     ----------
     read_documents : int, optional
         Maximum number of texts; None for no bound.
     read_tokens : int, optional
-        Maximum number of tokens, by `estimated_tokens`; None for no bound. A text that would exceed it is left
-        out, except the first.
-
-    Raises
-    ------
-    ValueError
-        Unless both are integers of at least 1 or None.
+        Maximum of `estimated_tokens`; None for no bound. A text beyond it is left out, except the first.
     """
 
     read_documents: int | None = 10
@@ -87,10 +81,7 @@ class ReadText(Generic[Item]):
 
 
 class Host(ABC, Generic[Item]):
-    """What a `HeldCorpus` must know of a framework's documents: the adapter of each framework tells it.
-
-    Immutable, and pickled with the corpus.
-    """
+    """What a `HeldCorpus` must know of a framework's documents. Immutable, and pickled with the corpus."""
 
     framework: ClassVar[str]
     """Written to the folder of a persisted corpus."""
@@ -140,16 +131,7 @@ class HeldCorpus(Generic[Item]):
     """The documents of a retriever at one moment. Immutable: a question keeps the corpus that it began with.
 
     They are joined to texts, and their words counted, when a question or `persist` first needs it; what was
-    counted before is not counted again. A pickle leaves out the texts, which are joined again.
-
-    Parameters
-    ----------
-    host : Host
-        What is known of the framework's documents.
-    items : iterable
-        Documents or parts of documents, each with a `Host.key` of its own.
-    counts : Corpus, optional
-        Counts of documents some of which are held here.
+    counted before, in ``counts``, is not counted again. A pickle leaves out the texts, which are joined again.
     """
 
     changing: ClassVar = threading.Lock()
@@ -220,16 +202,12 @@ class HeldCorpus(Generic[Item]):
 
         Parameters
         ----------
-        query : str
         first_stage : "bm25", "none" or object
             ``"none"``: all texts, whatever the bounds. ``"bm25"``: the best by `choose_texts`. Anything else:
             those that contain what it ``found``, in its order; what no held text contains is read itself.
-        bounds : ReadBounds
         admits : callable, optional
             Sentences of items for which it returns False are read but not selected, and texts without any other
             item are left out.
-        found : object
-            What a first stage of the framework found.
 
         Raises
         ------
@@ -279,25 +257,10 @@ class HeldCorpus(Generic[Item]):
 def choose_texts(
     corpus: Corpus, query: str, bounds: ReadBounds, among: Sequence[int] | None = None
 ) -> list[tuple[int, float | None]]:
-    """Choose the texts to read for a query.
+    """Indices of the texts to read for a query, of all or ``among`` some, in the order of the corpus, with scores.
 
-    If the bounds admit all texts, all are read. Else the first stage ranks them: BM25 of each sentence and of its
-    surroundings, the best of each text (`CollectionIndex.best_texts`). Texts without a word of the query come
-    last, in the order of the corpus.
-
-    Parameters
-    ----------
-    corpus : Corpus
-    query : str
-    bounds : ReadBounds
-    among : sequence of int, optional
-        Indices of the texts that may be read, in increasing order. Default: all.
-
-    Returns
-    -------
-    list of (int, float or None)
-        Index and score of each text to read, in the order of the corpus. The score is None without a first stage,
-        or if the text has no word of the query.
+    If the bounds admit all texts, all are read, without scores. Else BM25 of each sentence and of its surroundings
+    ranks them (`CollectionIndex.best_texts`). Texts without a word of the query come last, without a score.
     """
     candidates = range(len(corpus.texts)) if among is None else among
     filled = [number for number in candidates if corpus.tokens[number]]
@@ -311,10 +274,7 @@ def choose_texts(
 
 
 def restrict(joined: JoinedText, admits: Callable[[int], bool]) -> JoinedText | None:
-    """The text with only those pieces that a filter admits, by their index; None without any.
-
-    All of the text is still read, so no score changes. Sentences outside the admitted pieces are not selected.
-    """
+    """The text with only those pieces, by index, that a filter admits; None without any. No score changes."""
     placed = tuple(piece for piece in joined.placed if admits(piece.number))
     if not placed:
         return None

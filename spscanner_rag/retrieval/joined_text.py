@@ -60,10 +60,7 @@ class Placed(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a span of a joined text comes from; of a span over several runs, its first part.
-
-    If a part is in no piece, such as on a page that was not given, the offsets are None.
-    """
+    """Where a span of a joined text comes from, or its first part; without offsets if that is in no piece."""
 
     piece: int  # index of the piece that contains the span, or most of it
     piece_start: int | None  # the span in that piece's text; None if it is not all there
@@ -169,9 +166,9 @@ class JoinedTextBuilder:
         self._run = Run(self.length, self.length, source, source_start)
 
     def append(self, text: str, number: int, *, shared: int = 0, source_start: int | None = None) -> None:
-        """Add a piece to the run. The last ``shared`` characters of the run are its first ones, or contain it.
+        """Add a piece, whose first ``shared`` characters the run ends with, or within which it lies.
 
-        If given, ``source_start`` is where the piece begins in the source; the start of the run follows from it.
+        The start of the run follows from ``source_start``, where the piece begins in the source, if given.
         """
         start = self.length - shared
         self.fill(text[shared:])
@@ -192,10 +189,7 @@ class JoinedTextBuilder:
             self._placed.append(placed)
 
     def gap(self, source: Hashable, source_start: int) -> int | None:
-        """Number of source characters from the end of the run to ``source_start``; negative for an overlap.
-
-        None if the run is of another source, or its place there is unknown.
-        """
+        """Number of source characters up to ``source_start``, negative for an overlap; None if unknown."""
         run = self._run
         if run.source != source or run.source_start is None:
             return None

@@ -27,10 +27,7 @@ from spscanner_rag.text.token_counts import budget_counter, resolve_counter
 
 @dataclass(frozen=True)
 class SentenceSearch:
-    """One search with the options of a framework class.
-
-    A pickle stores how to load a scanner, not its weights. Copies share the scanner.
-    """
+    """One search with the options of a framework class. A pickle stores how to load a scanner; copies share it."""
 
     choice: ScorerChoice
     selection: Selection
@@ -46,15 +43,9 @@ class SentenceSearch:
 
         ``options`` holds, by name, the fields of `ScorerChoice`, those of `Selection` (with ``context`` as
         ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), ``batch_size``,
-        ``return_nodes``, ``keep_retrieval_score`` and ``keep_compression``. Others are ignored.
-
-        Raises
-        ------
-        ValueError
-            For an option out of range, more than one scorer, or a token budget or ``keep_compression`` without a
-            token counter.
-        TypeError
-            For a scanner or scorer that cannot score.
+        ``return_nodes``, ``keep_retrieval_score`` and ``keep_compression``. Raises ``ValueError`` for one out of
+        range, several scorers, or nothing that counts tokens, and ``TypeError`` for a scanner or scorer that
+        cannot score.
         """
         batch_size = options["batch_size"]
         if type(batch_size) is not int or batch_size < 1:
@@ -104,10 +95,7 @@ class SentenceSearch:
         made: Callable[[bool], Answer[Item, Result]],
         cancelled: Cancelled = never,
     ) -> list[Result]:
-        """The best sentences of all texts together, or the pieces that they stand in, as a framework's objects.
-
-        ``made`` is the framework's class of answers.
-        """
+        """The best sentences of all texts together, or their pieces, as the objects of a framework's `Answer`."""
         answer, joined = made(self.keep_retrieval_score), [text.joined for text in texts]
         if self.return_nodes == "sentence":
             for hit in self(query, joined, cancelled):
@@ -132,10 +120,7 @@ class SentenceSearch:
     def pieces(
         self, query: str, texts: Sequence[JoinedText], cancelled: Cancelled = never, *, pruned: bool = False
     ) -> list[KeptPiece]:
-        """The pieces in which the best sentences stand, best first or in the order of the texts, as selected.
-
-        With ``pruned``, only pieces that keep some text.
-        """
+        """The pieces with the best sentences, in the order selected; ``pruned``: only those with text left."""
         unmerged = replace(self, selection=replace(self.selection, merge=False))
         kept = kept_pieces(texts, unmerged(query, texts, cancelled))
         if pruned:

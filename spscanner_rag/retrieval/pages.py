@@ -24,10 +24,10 @@ class _Body(NamedTuple):
 
 
 def join_pages(pages: Sequence[Page]) -> JoinedText:
-    """Join pages in reading order.
+    """Join pages in reading order, without running headers and footers of whole pages.
 
-    Running headers and footers of whole pages are left out. A whole page continues the one before, if that is
-    whole too, has the number before its own, and does not seem to end with the end of a sentence or a heading.
+    A whole page continues the one before, if that is whole too, has the number before its own, and does not seem
+    to end with the end of a sentence or a heading.
     """
     text: list[str] = []
     runs: list[Run] = []

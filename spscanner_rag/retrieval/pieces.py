@@ -218,7 +218,7 @@ def in_reading_order(numbers: Sequence[int], pieces: Sequence[Piece]) -> list[in
     """Sort the indices of the pieces of one source into reading order, by ``start``.
 
     A piece without ``start`` goes after the nearest earlier piece in its chain of links that has one, else before
-    the nearest later one. Chains in which no piece has a ``start`` come last, in the order given.
+    the nearest later one. Chains without any come last, in the order given.
     """
     if all(pieces[number].start is not None for number in numbers):
         return sorted(numbers, key=lambda number: pieces[number].start or 0)

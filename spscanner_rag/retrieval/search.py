@@ -20,10 +20,7 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(results.Selection):
-    """The selection of a search: over all texts together, best first unless ``order`` says otherwise.
-
-    ``"document"`` order is the order of the texts, then that within each.
-    """
+    """The selection of a search: over all texts together, best first unless ``order`` is "document"."""
 
     order: Order = "score"
 
@@ -51,11 +48,10 @@ def search(
     batch_size: int = 64,
     cancelled: Cancelled = never,
 ) -> list[Hit]:
-    """Score the sentences of several texts, ``batch_size`` texts at a time, and select the best.
+    """Score the sentences of several texts, ``batch_size`` texts at a time, and ``choose`` the best.
 
-    The texts are read as parts of one collection, so that their scores compare: they themselves are the collection
-    unless ``collection`` has the words of a larger one. Sentences that overlap no piece are scored but not
-    selected. ``choose`` also sets the order of the hits.
+    The texts are one collection, so that their scores compare, or ``collection`` has the words of a larger one.
+    Sentences that overlap no piece are scored but not selected.
     """
     count_tokens = choose.count_tokens
     if count_tokens is None:

@@ -20,10 +20,7 @@ _lock = threading.Lock()
 
 
 class HiddenToken:
-    """An access token that stays out of representations, pickles and logs.
-
-    Usually a string, a bool or None. Unpickling gives one without a value.
-    """
+    """An access token that stays out of representations, pickles and logs; one that was pickled has no value."""
 
     __slots__ = ("value",)
 
@@ -61,10 +58,7 @@ def hide_token(model_kwargs: object) -> object:
 
 
 def hide_token_in_fields(fields: object) -> object:
-    """The fields of a pydantic class with the token in ``model_kwargs`` hidden.
-
-    Apply it before pydantic sees the fields: the errors of a ValidationError hold the input as it was given.
-    """
+    """A pydantic class's fields with the token hidden; before validation, since its errors hold the input."""
     if not isinstance(fields, Mapping) or "model_kwargs" not in fields:
         return fields
     return {**fields, "model_kwargs": hide_token(fields["model_kwargs"])}
@@ -86,8 +80,7 @@ class ScorerChoice(NamedTuple):
     def of(cls, options: Mapping[str, Any]) -> Self:
         """Read the fields from the options of a framework class, whose ``model_kwargs`` may hold a token.
 
-        Raises ``ValueError`` for two scorers or unknown ``model_kwargs``, ``TypeError`` for a scorer that cannot
-        score.
+        Raises ``ValueError`` for two scorers or unknown ``model_kwargs``, ``TypeError`` for what cannot score.
         """
         model_kwargs, token = split_token(options["model_kwargs"] or {})
         others = {name: options[name] for name in cls._fields if name not in ("model_kwargs", "token")}
@@ -123,10 +116,7 @@ class ScorerChoice(NamedTuple):
             )
 
     def check_names(self) -> None:
-        """Raise ``ValueError`` for a model, device, dtype or backend that cannot exist; nothing is loaded.
-
-        For constructors. `of`, which runs for every question, leaves it out: a model in use may be moved.
-        """
+        """Raise ``ValueError`` for names that cannot exist. Not in `of`, since a model in use may be moved."""
         names = {"model": self.model, "device": self.device, "dtype": self.dtype, "backend": self.backend}
         if (
             self.scorer is None
@@ -165,10 +155,7 @@ class ScorerChoice(NamedTuple):
 
 
 def loading_options(scanner: "Scanner") -> dict[str, Any]:
-    """``model``, ``device``, ``dtype`` and ``model_kwargs`` that load a scanner again.
-
-    A scanner from the Hub is loaded at the same commit. A custom segmenter is passed as the object itself.
-    """
+    """Options that load a scanner again, from the Hub at the same commit; a custom segmenter is itself."""
     segmenter, checkpoint = scanner.reading.segmenter, scanner.checkpoint
     local = checkpoint.folder == Path(checkpoint.source).expanduser()
     bundled = not local and checkpoint.source == "default"
@@ -194,10 +181,7 @@ def shared_scanner(
     backend: str = "auto",
     **model_kwargs: Any,  # noqa: ANN401 - those of from_pretrained
 ) -> "Scanner":
-    """`Scanner.from_pretrained`, called once in a process for the same arguments.
-
-    If it fails, the next call tries again.
-    """
+    """`Scanner.from_pretrained`, called once in a process for the same arguments, or again after it failed."""
     from spscanner_rag.scanner import Scanner
 
     options: dict[str, Any] = {"device": device, "dtype": dtype, "backend": backend, **model_kwargs}

@@ -53,8 +53,8 @@ def choose(
     """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``).
 
     "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU; and bfloat16 where the hardware
-    multiplies it natively and, on a CPU, faster than float32 when measured (`product_rates`), else float32.
-    ``int8`` also allows "int8", which only scanners on a CPU support.
+    multiplies it natively and, on a CPU, faster than float32 (`product_rates`). ``int8`` also allows "int8", for
+    CPUs.
     """
     found, device_reason = _device(device)
     asked = _named_dtype(dtype, int8)
@@ -65,11 +65,7 @@ def choose(
 
 
 def check_names(device: str | torch.device, dtype: str | torch.dtype, *, int8: bool = False) -> None:
-    """Raise ``ValueError`` for a device or dtype that no machine has.
-
-    Nothing is asked of a device, so that a process may still be forked. Devices that this machine lacks, or this
-    torch was built without, are found by `choose`.
-    """
+    """Raise ``ValueError`` for a device or dtype that no machine has; no device is asked, as forks need."""
     _named_device(device)
     _named_dtype(dtype, int8)
 
@@ -142,9 +138,9 @@ def _native_dtype(device: torch.device) -> tuple[torch.dtype, str]:
 def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
     """GFLOP per second of a matrix product in each dtype, measured once in a process, in some 20 ms.
 
-    A processor's flags say what it multiplies natively, not whether that is faster: on some with AVX-512 BF16 but
-    without AMX, a product takes twice as long in bfloat16 as in float32. The dtypes take turns and the fastest of
-    `_REPEATS` counts, so that other programs disturb it little.
+    A processor's flags do not say whether its native product is faster: with AVX-512 BF16 but without AMX,
+    bfloat16 may take twice as long. The dtypes take turns and the fastest of `_REPEATS` counts, to be disturbed
+    little.
     """
     operands = [
         (torch.ones(_TOKENS, _INPUTS, dtype=dtype), torch.ones(_INPUTS, _OUTPUTS, dtype=dtype))
@@ -179,21 +175,10 @@ def processor_name() -> str:
 
 
 def use_threads(threads: int | None = None) -> int:
-    """Set the number of threads with which torch and the kernels of numba compute, and return it.
+    """Set, and return, the threads of torch and numba in this process; default: torch's, at most `usable_cores`.
 
-    It is torch's own setting, so it is the process's and not a model's; a thread of Python that has computed
-    before keeps its number. A process that was forked after a model was loaded always computes with one thread
-    (`spscanner_rag.mamba2.forks`).
-
-    Parameters
-    ----------
-    threads : int, optional
-        Default: as torch is set (``OMP_NUM_THREADS``, ``torch.set_num_threads``), at most `usable_cores`.
-
-    Raises
-    ------
-    ValueError
-        Unless ``threads`` is a whole number of at least 1.
+    A thread of Python that has computed before keeps its number, and a process that was forked after a model was
+    loaded always computes with one (`spscanner_rag.mamba2.forks`). Below 1 is a ``ValueError``.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
@@ -206,11 +191,10 @@ def use_threads(threads: int | None = None) -> int:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """The physical cores that this process may use, at least 1.
+    """The physical cores that this process may use, at least 1; ``root`` is where the system's files are.
 
-    Its affinity counts, and on Linux the processor time that its control groups (cgroup v1 and v2) allow: with 1.5
-    cores' time, two threads compute more than one does. Two hardware threads of one core count once, since
-    matrix products fill a core with one. ``root`` is where the files of the system are.
+    Its affinity counts, and on Linux the time that its control groups (v1 and v2) allow: with 1.5 cores' time, two
+    threads compute more than one does. Hardware threads of one core count once: a matrix product fills the core.
     """
     cores = len({_siblings(root, cpu) for cpu in _allowed_cpus()})
     quotas = [quota for quota in _quotas(root) if quota > 0]

@@ -42,8 +42,8 @@ _END: Final = object()
 class ScanRequest(NamedTuple):
     """A query on a text.
 
-    ``units``, if given, are scored instead of those of the checkpoint's segmenter. ``collection`` has the words of
-    all texts that the query is asked of; by default the text is a collection of its own.
+    ``units``, if given, replace those of the checkpoint's segmenter, and ``collection``, the words of all texts
+    that the query is asked of, the text's own.
     """
 
     query: str
@@ -78,10 +78,10 @@ LONGEST_QUESTION = 4000
 
 @dataclass(slots=True)
 class Meter:
-    """Reports progress in tokens to the caller, and stops if the caller cancels.
+    """Reports progress in tokens after every forward pass, and stops if the caller cancels.
 
-    ``progress`` is called after every forward pass; ``cancelled`` is called then, before and after every text is
-    prepared and between its pieces, which on an accelerator happens in another thread.
+    ``cancelled`` is also called before and after every text is prepared and between its pieces, which on an
+    accelerator happens in another thread.
     """
 
     progress: Progress | None = None
@@ -149,7 +149,7 @@ class Pipeline:
         collection: CollectionIndex | None = None,
         together: bool = False,
     ) -> Generator[Scored, None, None]:
-        """Logits of every request, in order. Consecutive requests on one text prepare it once.
+        """Logits of every request, in order; consecutive ones on one text prepare it once.
 
         ``collection`` is that of every request; without it, ``together`` makes the requests' texts one collection.
         """
@@ -195,10 +195,7 @@ class Pipeline:
             yield request, asked
 
     def counted_together(self, requests: Iterable[ScanRequest], meter: Meter) -> list[ScanRequest]:
-        """The requests as one collection, with their units; each text is cut and counted once.
-
-        Without a lexical channel they need no collection, and are returned as they are.
-        """
+        """The requests as one collection, if a lexical channel needs one; each text is cut and counted once."""
         if not self.reading.lexical:
             return list(requests)
         cuts: dict[str, Sequence[Unit]] = {}  # by text
@@ -265,9 +262,8 @@ def in_runs(
 def one_ahead(items: Iterable[T]) -> Generator[T, None, None]:
     """Yield the items in order, making each in a thread while the one before is in use.
 
-    The first is made in the caller's thread, since no item is in use yet. An error in making an item is raised
-    when that item is due, after all items before it. Closing the generator waits for the item that is being made,
-    so that no thread is left behind.
+    The first is made in the caller's thread. An error is raised when its item is due. Closing the generator waits
+    for the item that is being made, so that no thread is left behind.
     """
     iterator = iter(items)
     item: T | object = next(iterator, _END)

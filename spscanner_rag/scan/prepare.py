@@ -79,8 +79,8 @@ class QueryOnText:
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
 
-        Tokens after the last unit's end token are left out. A token that the first unit shares with the unit
-        before it is included.
+        Tokens after the last unit's end are left out; one that the first unit shares with the unit before is
+        included.
         """
         text, n_units = self.text, len(self.text.unit_ends)
         last = n_units - 1 if last is None else last
@@ -148,10 +148,7 @@ class Reading:
         units: Sequence[Unit] | None = None,
         between_pieces: Callable[[], None] = lambda: None,
     ) -> PreparedText:
-        """Cut (unless ``units`` are given) and tokenize a text.
-
-        ``between_pieces`` is called between the pieces in which a long text is cut and tokenized, and may raise.
-        """
+        """Cut (unless ``units`` are given) and tokenize a text; ``between_pieces`` of a long one may raise."""
         units = self.cut(text, between_pieces) if units is None else units
         tokenized = tokenize_units(self.tokenizer, units, self.end_rule, between_pieces=between_pieces)
         return PreparedText(**vars(tokenized))
@@ -176,11 +173,7 @@ class Reading:
     def pair(
         self, query: str, text: PreparedText, statistics: LexicalStatistics | None = None
     ) -> QueryOnText:
-        """Tokenize a question and match it with a text.
-
-        ``statistics`` are those of the question over the collection that the text belongs to; by default the text
-        is its own collection.
-        """
+        """Tokenize a question and match it with a text, by default a collection of its own."""
         question_ids, starts, ends = encode_question(self.tokenizer, query)
         every = repeats_every(self.reanchor_tokens, len(question_ids))
         if not self.lexical:

@@ -51,22 +51,10 @@ class StructuredText(Protocol):
 
 
 def segment_blocks(text: str, blocks: Sequence[Block], cut: Callable[[str], Sequence[Unit]]) -> list[Unit]:
-    """Cut a text into units, stretch by stretch.
+    """Cut a text with blocks, in order and disjoint, into units; ``cut`` cuts running text.
 
-    Parameters
-    ----------
-    text
-        The whole text.
-    blocks
-        Its blocks, in order and disjoint.
-    cut
-        Cuts running text into units, such as ``segment`` of a segmenter.
-
-    Returns
-    -------
-    list of Unit
-        Their spans leave out headings and headers of tables that something follows. Their ``model_text`` joined is
-        the text, but for the headers of tables, which every row after the first repeats, where that of ``cut`` is.
+    Spans leave out headings and headers of tables that something follows. The joined ``model_text`` is the text,
+    but for the headers of tables, which every row after the first repeats, where that of ``cut`` is.
     """
     units = _Units(text, cut)
     cursor = 0

@@ -23,10 +23,7 @@ _FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001
 
 
 def visible(text: str) -> str:
-    r"""Replace invisible characters by Python escapes: an escape character becomes the four characters ``\x1b``.
-
-    Line feeds and tabs stay, and CR LF becomes a line feed.
-    """
+    r"""Replace invisible characters but tabs by Python escapes such as ``\x1b``; CR LF becomes a line feed."""
     return _UNSHOWABLE.sub(lambda match: escape_of(match.group()), text.replace("\r\n", "\n"))
 
 
@@ -67,10 +64,7 @@ def markdown_code(text: str) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """A value as a cell of a CSV file: a text that a spreadsheet would compute gets an apostrophe before it.
-
-    Numbers stay numbers, also those given as text, such as "-3.2".
-    """
+    """A value as a cell of a CSV file: text that a spreadsheet would compute gets an apostrophe; numbers stay."""
     if not isinstance(value, str):
         return value
     shown = one_line(value)

@@ -25,23 +25,11 @@ _FULL_LINE = 0.7  # share of the usual length of a line, from which on a line is
 
 
 def page_bodies(pages: Sequence[str], numbers: Sequence[float]) -> list[tuple[int, int]]:
-    """The span of each page without its running headers and footers.
+    """The span of each page without its running headers and footers; a page without other text keeps all of it.
 
     A line is a running one if more than half of the pages, or of every second page, have it among the
     ``EDGE_LINES`` lines at the same edge, and at least ``FEWEST_PAGES`` pages do. Lines count as equal if they
-    differ only in white space, in case, or in one number that grows with the page number.
-
-    Parameters
-    ----------
-    pages
-        The texts of the pages of one document, in reading order.
-    numbers
-        Their page numbers. Numbers printed on the pages may differ from them by a constant.
-
-    Returns
-    -------
-    list of (int, int)
-        One for each page. A page without other text, and one without such lines, keeps all of its text.
+    differ only in white space, in case, or in one number that grows with the page number in ``numbers``.
     """
     whole = [(0, len(page)) for page in pages]
     if len(pages) < FEWEST_PAGES:

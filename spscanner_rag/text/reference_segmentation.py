@@ -45,25 +45,13 @@ class ReferenceSegmenter:
 
     NLTK's sentences are cut after every ``,`` and ``;``, pieces of more than 50 words at line ends, and lines of
     more than 50 words every 50 words, re-joined with single spaces. Pieces are merged from the left until each
-    unit has at least 20 tokens; a short last one joins its predecessor. The model reads no white space between
-    sentences or before the first: the joined ``model_text`` is not the document, but the spans are the
-    document's.
+    unit has at least 20 tokens, by ``count_tokens``; a short last one joins its predecessor. The model reads no
+    white space between sentences or before the first, so the joined ``model_text`` is not the document; the spans
+    are the document's. The original drops pieces of 1,000 characters or more; here they are cut and kept. A unit
+    that is all white space joins the one before it, because a span holds at least one other character.
 
-    The original drops pieces of 1,000 characters or more; here they are cut and kept. A unit that is all white
-    space joins the one before it, because a span holds at least one other character.
-
-    Parameters
-    ----------
-    count_tokens : callable
-        Number of tokens of a string, without special tokens, by the scanner's tokenizer.
-    local_files_only : bool, default False
-        Never download NLTK's sentence model ``punkt_tab``; look for it in NLTK's data path, then in the copy that
-        ``llama-index-core`` ships. ``HF_HUB_OFFLINE=1`` has the same effect.
-
-    Raises
-    ------
-    FileNotFoundError
-        If ``punkt_tab`` is in neither place and cannot be, or must not be, downloaded.
+    NLTK's ``punkt_tab`` is taken from its data path, else from the copy that ``llama-index-core`` ships, else
+    downloaded, unless ``local_files_only`` or ``HF_HUB_OFFLINE=1``: then ``FileNotFoundError``.
     """
 
     name = "reference"

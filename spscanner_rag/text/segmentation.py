@@ -52,15 +52,12 @@ def check_segmenter(segmenter: object) -> None:
 
 
 class SentenceSegmenter:
-    """Sentences by ``sentencex``; the joined units are the document, character for character.
-
-    ``model_text`` is the span plus the white space up to the next unit, and the first unit also
-    has the white space before it. Time is linear in the length of the text, for any text.
+    """Sentences by ``sentencex``, in linear time; the joined units are the document, character for character.
 
     Parameters
     ----------
     language : str, default "en"
-        Language code for ``sentencex``; it falls back to a general rule for one it does not know.
+        For one that it does not know, ``sentencex`` uses a general rule.
     max_characters : int, default 1000
         Longer sentences are cut at line ends, else ends of clauses, else other white space, else between
         characters that do not combine. Sentences longer than half of this are first cut where ``sentencex`` cuts

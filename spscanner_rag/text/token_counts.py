@@ -36,12 +36,10 @@ _environment_lock = threading.Lock()
 
 
 def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
-    """Turn the ``count_tokens`` of a caller into a function that counts the tokens of a text.
+    """Turn a callable ``str -> int``, or the name of a tiktoken encoding, into a function with checked counts.
 
-    It is a callable ``str -> int``, whose answers are checked to be integers of at least 0, or the name of a
-    tiktoken encoding such as ``"o200k_base"``, which counts a special token in a text as ordinary text. Raises
-    ``ValueError`` for an unknown encoding, and ``OSError`` if its file is not on this machine and cannot be
-    downloaded, or must not be (``HF_HUB_OFFLINE=1``).
+    An encoding counts special tokens as ordinary text. Raises ``ValueError`` for an unknown one, and ``OSError``
+    if its file is not on this machine and cannot be downloaded, or must not be (``HF_HUB_OFFLINE=1``).
     """
     if isinstance(count_tokens, str):
         encoding = _load_encoding(count_tokens)
@@ -62,10 +60,7 @@ def resolve_counter(count_tokens: CountTokens | str) -> CountTokens:
 def budget_counter(
     max_tokens: int | None, count_tokens: CountTokens | str | None, owner: str
 ) -> CountTokens | None:
-    """Resolve the counter for a budget of ``max_tokens``; None if there is no budget.
-
-    Raises ``ValueError`` for a budget without ``count_tokens``; ``owner`` names what has no counter of its own.
-    """
+    """The counter of a budget, None without a budget; ``ValueError``, which names ``owner``, without a counter."""
     if max_tokens is None:
         return None
     if count_tokens is None:
@@ -112,10 +107,9 @@ def _load_encoding(name: str) -> "tiktoken.Encoding":
 
 @contextmanager
 def _bundled_cache(name: str) -> Iterator[None]:
-    """Point tiktoken at llama-index-core's copy of an encoding, if it has no cached file of its own.
+    """Point tiktoken at llama-index-core's copy of an encoding, if there is one, while the encoding loads.
 
-    This lasts only while the encoding loads, and happens only if the copy exists, so that nothing is downloaded
-    into, or removed from, another package's folder.
+    Only without a cached file of its own: nothing is downloaded into, or removed from, another package's folder.
     """
     with _environment_lock:
         folder = _llama_index_cache(_BUNDLED_FILES.get(name))

@@ -37,10 +37,7 @@ _CUTS = (re.compile(r"(?<=\S)[ \n](?=\S)"), re.compile(r"(?<=\w)(?!\w)|(?<=[^\w\
 
 
 def encode(tokenizer: Tokenizer, text: str) -> Encoding:
-    """Encode a text without special tokens; lone surrogates are read as U+FFFD.
-
-    Raises ``ValueError`` if the tokenizer cannot: a damaged ``tokenizer.json`` may load and fail on some texts.
-    """
+    """Encode without special tokens, lone surrogates as U+FFFD; ``ValueError`` if a damaged tokenizer fails."""
     try:
         return tokenizer.encode(readable(text), add_special_tokens=False)
     except BaseException as error:
@@ -64,10 +61,9 @@ def fault(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text cut into units and tokenized: everything that does not depend on the question.
+    """What does not depend on the question: units, and tokens with character offsets in the joined ``model_text``.
 
-    Tokens have character offsets in the units' joined ``model_text``. Several tokens may share the offsets of one
-    multi-byte character.
+    Several tokens may share the offsets of one multi-byte character.
     """
 
     units: Sequence[Unit]
@@ -109,19 +105,16 @@ def tokenize_units(
     piece_characters: int = _PIECE_CHARACTERS,
     between_pieces: Callable[[], None] = lambda: None,
 ) -> TokenizedText:
-    """Tokenize the units' joined ``model_text`` and find each unit's last token.
+    """Tokenize the units' joined ``model_text`` and find each unit's last token; ``between_pieces`` may raise.
 
     The ids and offsets are those of one call on the joined string without special tokens, but the string is
-    tokenized in pieces of ``piece_characters``, or more where no cut is safe (`tokenize_in_pieces`). In a text
-    without a safe cut, such as a word of more than `LONGEST_PIECE` characters, they may differ near the cuts.
-    ``between_pieces`` is called between two pieces and may raise.
+    tokenized in pieces (`tokenize_in_pieces`). In a text without a safe cut, such as a word of more than
+    `LONGEST_PIECE` characters, they may differ near the cuts.
 
-    ``end_rule`` says where a unit's logit sits. ``"contained"`` (published scanners): the last token that ends at
-    or before the unit's end in the joined string, or the previous unit's if there is no later one.
+    ``end_rule`` gives a unit's last token. ``"contained"`` (published scanners): the last token that ends at or
+    before the unit's end in the joined string, or the previous unit's if there is no later one.
     ``"last_character"`` (ours): the token that holds the unit's last character that is not white space. Two units
     may share a token.
-
-    Raises ``ValueError`` if an argument is invalid, the tokenizer truncates or pads, or it gives no tokens.
     """
     _require_plain(tokenizer)
     if piece_characters < 1:
@@ -188,9 +181,8 @@ def tokenize_in_pieces(
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Yield the ids, (tokens,), and character offsets in ``text``, (tokens, 2), of one piece after the other.
 
-    No special tokens are added; lone surrogates become U+FFFD. The tokenizer must not truncate or pad. A piece has
-    ``piece_characters`` characters, or more until it can be cut, up to `LONGEST_PIECE`. A tokenizer that does not
-    take words one by one, or not always in the same way, gets the whole text as one piece.
+    Lone surrogates become U+FFFD. A piece has ``piece_characters`` characters, or more until it can be cut, up to
+    `LONGEST_PIECE`. A tokenizer that does not take words one by one, or not always alike, gets the text whole.
     """
     longest_added = max(
         (len(added.content) for added in tokenizer.get_added_tokens_decoder().values()), default=0
@@ -237,11 +229,11 @@ def _tokens_before(
 ) -> tuple[int, NDArray[np.int32]] | None:
     """Number of tokens before ``place``, and what to add to the next one's offsets; None if no cut is safe.
 
-    ``encoding`` starts between two words and reaches beyond ``place``; ``rest`` is its text after ``place``. Words
-    (the pre-tokenizer's pieces and the added tokens) are tokenized one by one. So the cut is safe if it is between
-    two words and the rest alone gives the same tokens with the same offsets. Only the first token's offsets may
-    differ, since some tokenizers treat white space before the first word of a text differently. The encoding must
-    then extend past that word, so that the token is final.
+    ``encoding`` begins between two words; ``rest`` is its text after ``place``. Words (the pre-tokenizer's pieces
+    and the added tokens) are tokenized one by one. So a cut is safe between two words, if the rest alone gives the
+    same tokens with the same offsets. Only the first token's offsets may differ, since some tokenizers treat white
+    space before the first word of a text differently; the encoding must extend past that word, so that it is
+    final.
     """
     after = encode(tokenizer, rest)
     count = len(encoding.ids) - len(after.ids)
@@ -257,10 +249,9 @@ def _tokens_before(
 
 
 def _any_cut(offsets: NDArray[np.int32], start: int, stop: int) -> tuple[int, int]:
-    """Number of tokens before the last place between two of them, and that place; all if there is none.
+    """The last place between two tokens, after their number, of ``offsets``, (tokens, 2); all if there is none.
 
-    ``offsets``, (tokens, 2), are those of the characters ``start`` to ``stop``. The tokens of the last few
-    characters are left to the next piece, unless that would be more than half of this one.
+    The last few characters are left to the next piece, unless that would be more than half of this one.
     """
     ends, nexts = offsets[:-1, 1], offsets[1:, 0]
     between = (ends <= nexts) & (ends > (start + stop) // 2) & (ends <= stop - _MARGIN_CHARACTERS)

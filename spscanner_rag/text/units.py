@@ -28,11 +28,7 @@ class Unit(NamedTuple):
     model_text: str
 
     def own_text(self, text: str) -> str:
-        """The text that a scorer reads that takes units one by one.
-
-        It is the unit's text after the headings and the header of a table that ``model_text`` has before it; only
-        its text where there is no ``model_text``.
-        """
+        """For a scorer that takes units one by one: the headings or header read before it, and the unit's text."""
         return self.model_text.strip() or text[self.start : self.end]
 
 
@@ -55,8 +51,7 @@ class Segmenter(Protocol):
 def units_of(text: str, spans: Sequence[tuple[int, int]]) -> list[Unit]:
     """Units with given spans, in document order, that together read the whole text.
 
-    The ``model_text`` of a unit is its span and the white space up to the next one; the first unit also reads what
-    precedes it.
+    Each also reads the white space up to the next one; the first unit also reads what precedes it.
     """
     read_from = [0, *(start for start, _ in spans[1:]), len(text)]
     return [

@@ -11,14 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tuple[int, int]]:
-    """First and last unit, both inclusive, of every window over a document.
+    """First and last unit, both inclusive, of every window; ``unit_ends``, (units,), are the units' last tokens.
 
     A window starts at a unit and holds the whole units that end less than ``window_tokens`` after its first token.
     The next window starts at the last unit that begins in its first half. The last window is moved back so that it
-    is full. A unit longer than ``window_tokens`` gets a window of its own. Every unit is in at least one window.
-
-    ``unit_ends``, (units,), holds the index of each unit's last token among the document's tokens (without the
-    question), never decreasing.
+    is full. A unit longer than ``window_tokens`` gets a window of its own.
     """
     if window_tokens < 1:
         raise ValueError(f"window_tokens is {window_tokens}, expected at least 1, or None for no windows")
@@ -48,10 +45,7 @@ def window_ranges(unit_ends: NDArray[np.int64], window_tokens: int) -> list[tupl
 def average_logits(
     ranges: Sequence[tuple[int, int]], window_logits: Iterable[ArrayLike], n_units: int
 ) -> NDArray[np.float32]:
-    """Mean of each unit's logits over the windows that contain it: (n_units,).
-
-    ``ranges`` are those of `window_ranges`; ``window_logits`` yields one array of (units in the window,) for each.
-    """
+    """Mean of each unit's logits, (units in it,) of each window, over the windows that contain it: (n_units,)."""
     total = np.zeros(n_units, np.float64)
     count = np.zeros(n_units, np.int64)
     for (first, last), logits in zip(ranges, window_logits, strict=True):

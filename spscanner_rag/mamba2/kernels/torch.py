@@ -52,10 +52,9 @@ class Kernels:
     def convolve(
         self, conv1d: nn.Conv1d, xBC: Tensor, tail: Tensor, sequence_index: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Causal depthwise convolution with the weights of ``conv1d``, and SiLU.
+        """Causal depthwise convolution and SiLU, and the tail for the tokens that follow.
 
         ``tail``, (batch, d_conv - 1, conv_dim), holds the inputs before ``xBC``, (batch, tokens, conv_dim).
-        Returns an output of the shape of ``xBC``, and the tail for the tokens that follow.
         """
         tokens = xBC.shape[1]
         extended = torch.cat((tail.to(xBC.dtype), xBC), dim=1)  # (batch, d_conv - 1 + tokens, conv_dim)
@@ -102,19 +101,15 @@ def time_steps(operands: ScanOperands, config: Mamba2Config) -> Tensor:
 def depthwise_by_image(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Depthwise convolution over tokens, the fastest way on a CPU: (batch, tokens, channels).
 
-    The input is treated as an image of one row in the channels-last layout, so that no copy is needed to make
-    tokens the innermost dimension. Shapes: ``inputs`` (batch, d_conv - 1 + tokens, channels), ``weight``
-    (channels, 1, d_conv), ``bias`` (channels,).
+    An image of one row in the channels-last layout needs no copy to make tokens innermost. ``inputs`` are (batch,
+    d_conv - 1 + tokens, channels), ``weight`` is (channels, 1, d_conv), ``bias`` (channels,).
     """
     image = inputs.transpose(1, 2).unsqueeze(2)  # (batch, channels, 1, d_conv - 1 + tokens)
     return F.conv2d(image, weight.unsqueeze(2), bias, groups=len(weight)).squeeze(2).transpose(1, 2)
 
 
 def depthwise_by_shifts(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The same convolution as one product per tap, in float32.
-
-    For GPUs, where cuDNN would round the factors to TF32 by default (`torch.backends.cudnn.allow_tf32`).
-    """
+    """The same as one product per tap in float32, for GPUs, where cuDNN rounds the factors to TF32 by default."""
     inputs, weight = inputs.float(), weight.float()
     width = weight.shape[-1]
     tokens = inputs.shape[1] - width + 1

@@ -20,10 +20,10 @@ def reranking(
     top_n: int,
     model_name: str,
 ) -> Iterator[list[NodeWithScore]]:
-    """Send the start events of instrumentation and callbacks, and on exit their end events.
+    """Send start and end events of instrumentation and callbacks; the body fills the list of nodes that it gets.
 
-    The body adds its result to the list. After an error or a cancellation, the end events have no nodes; the
-    dropped span and the payload of the callback event then hold the error.
+    After an error or a cancellation, they have no nodes; the dropped span and the callback's payload hold the
+    error.
     """
     found: list[NodeWithScore] = []
     dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))

@@ -75,7 +75,7 @@ def page_label(node: BaseNode) -> object:
 
 
 def group_of(node: BaseNode, document_key: str | None) -> Hashable | None:
-    """The same for nodes whose documents are read as one text; None if the node's document is read alone.
+    """Equal for nodes whose documents are read as one text; None if the node's document is read alone.
 
     That is the value under ``document_key``, or, for ``AUTO``, the file of a node that has a page.
     """
@@ -94,10 +94,9 @@ def read_nodes(
     group_by: GroupBy = "document",
     document_key: str | None = AUTO,
 ) -> list[ReadText[NodeWithScore]]:
-    """Join the nodes of each document, or of all documents with the same `group_of`.
+    """Join the nodes of each document, or of all documents with the same `group_of`; with "node" none are joined.
 
-    With ``group_by="node"`` no nodes are joined. Nodes without text and duplicates are left out. ``sources`` holds
-    whole texts of documents by id.
+    Nodes without text and duplicates are left out. ``sources`` holds whole texts of documents by id.
     """
     pieces, owners = _pieces(nodes, document_key)
     if group_by == "document":

@@ -198,14 +198,9 @@ class SPScannerRetriever(BaseRetriever):
 
     @classmethod
     def from_nodes(cls, nodes: Sequence[BaseNode], **options: Any) -> Self:  # noqa: ANN401
-        """Retrieve from the documents that nodes were cut from.
+        """Retrieve from the documents that nodes were cut from, such as those of an `IngestionPipeline`.
 
-        Parameters
-        ----------
-        nodes : sequence of nodes
-            What a node parser or an `IngestionPipeline` returns.
-        **options
-            The other parameters of the class: with ``documents`` or ``docstore`` the whole texts are read.
+        ``options`` are the parameters of the class: with ``documents`` or ``docstore`` the whole texts are read.
         """
         return cls(nodes, **options)
 
@@ -213,17 +208,8 @@ class SPScannerRetriever(BaseRetriever):
     def from_index(cls, index: BaseIndex[Any], **options: Any) -> Self:  # noqa: ANN401
         """Retrieve from the documents of an index; documents added to it later are not seen.
 
-        Parameters
-        ----------
-        index : BaseIndex
-            Any index whose document store holds its nodes.
-        **options
-            The other parameters of the class. ``docstore`` is the index's.
-
-        Raises
-        ------
-        ValueError
-            If the index's document store is empty, as it is where a remote vector store keeps the text.
+        ``options`` are the other parameters of the class. ``ValueError`` if the index's document store is empty,
+        as it is where a remote vector store keeps the text.
         """
         defaults = {name: getattr(index, f"_{name}", None) for name in ("callback_manager", "object_map")}
         return cls(index_nodes(index), **{"docstore": index.docstore, **defaults, **options})
@@ -235,14 +221,10 @@ class SPScannerRetriever(BaseRetriever):
         Parameters
         ----------
         path : str or Path
-            The folder. Its arrays are used from disk, so it should stay until the retriever is gone.
+            Its arrays are used from disk, so it should stay until the retriever is gone. ``ValueError`` if it is
+            missing, was written by something else, or is damaged.
         **options
             The other parameters of the class, such as ``docstore``; `persist` keeps none of them.
-
-        Raises
-        ------
-        ValueError
-            If the folder is missing, was written by something else, or is damaged.
         """
         retriever = cls((), **options)
         retriever._held = HeldCorpus.load(path, retriever._held.host)
@@ -252,16 +234,8 @@ class SPScannerRetriever(BaseRetriever):
     def persist(self, path: str | Path) -> None:
         """Write the nodes and documents and their word counts to a folder, whole or not at all.
 
-        Parameters
-        ----------
-        path : str or Path
-            A new or empty folder, or one that was persisted to before, whose content is replaced.
-
-        Raises
-        ------
-        ValueError
-            If the folder holds anything else, or metadata hold values that JSON cannot keep. Nothing is written
-            then.
+        The folder is new or empty, or was persisted to before; its content is replaced. ``ValueError`` if it holds
+        anything else, or metadata hold values that JSON cannot keep.
         """
         self._held.persist(path)
 
@@ -280,13 +254,7 @@ class SPScannerRetriever(BaseRetriever):
             self._held = self._held.adding(items)
 
     def delete(self, *ref_doc_ids: str) -> None:
-        """Delete documents and all nodes that were cut from them.
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown; then nothing is deleted.
-        """
+        """Delete documents and the nodes cut from them; an unknown id is a ``ValueError`` and deletes nothing."""
         with HeldCorpus.changing:
             self._held = self._held.deleting(ref_doc_ids)
 

@@ -20,10 +20,7 @@ def checked_filters(filters: object) -> MetadataFilters | None:
 
 
 def node_filter(filters: MetadataFilters) -> NodeFilter:
-    """A function that tells whether a node's metadata pass; without a single filter, all do.
-
-    It raises ``ValueError`` where a filter cannot be applied to a value, such as ">" to a number and a string.
-    """
+    """A function that is true if a node's metadata pass; ``ValueError`` for ">" to a number and a string."""
     parts = [
         node_filter(part) if isinstance(part, MetadataFilters) else _single(part) for part in filters.filters
     ]

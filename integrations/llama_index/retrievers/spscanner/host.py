@@ -34,10 +34,7 @@ _KINDS = (Document, ImageDocument, ImageNode, IndexNode, Node, TextNode)
 
 @dataclass(frozen=True, eq=False)
 class NodeHost(Host[NodeWithScore]):
-    """How LlamaIndex's nodes are held.
-
-    ``documents``, by id, and ``docstore`` provide whole texts of chunked documents, if available.
-    """
+    """How LlamaIndex's nodes are held; ``documents``, by id, and ``docstore`` have the whole texts of chunks."""
 
     documents: Mapping[str, BaseNode]
     docstore: BaseDocumentStore | None

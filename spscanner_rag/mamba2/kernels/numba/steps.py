@@ -53,8 +53,7 @@ def convolve_rows(inputs, stride, before, weight, bias, sequence, out, first, la
     """Causal depthwise convolution and SiLU of the tokens ``first`` to ``last`` of one row of the batch.
 
     ``before`` (taps - 1, channels) has the inputs before token 0, ``weight`` is (taps, channels), float32, ``out``
-    (tokens, channels). With ``sequence``, (tokens,) or empty, a token reads only tokens with its own number;
-    ``before`` has number 0.
+    (tokens, channels). With ``sequence``, (tokens,) or empty, a token reads only its own number; ``before`` has 0.
     """
     taps, channels = weight.shape
     vectors = channels - channels % LANES

@@ -64,9 +64,8 @@ def convolve(
     """Causal depthwise convolution and SiLU, summed in float32: (batch, tokens, channels), dtype of ``inputs``.
 
     ``inputs``, (batch, tokens, channels), has channels innermost; the other strides are free, so that a slice of a
-    projection needs no copy. ``tail``, (batch, d_conv - 1, channels), holds the inputs before the first, of the
-    sequence with index 0. ``weight`` is (channels, 1, d_conv), ``bias`` (channels,). With ``sequence_index``,
-    (batch, tokens), int32, a token reads only tokens with the same index.
+    projection needs no copy. ``tail``, (batch, d_conv - 1, channels), holds what precedes sequence 0. ``weight``
+    is (channels, 1, d_conv). A token reads only those with its own ``sequence_index``, (batch, tokens), int32.
     """
     batch, tokens, channels = inputs.shape
     if inputs.stride(-1) != 1:
