@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.scorers import (
-    Cancelled,
-    Progress,
-    Request,
-    ScanCancelled,
-    check_query,
-    never,
-)
+from spscanner_rag.scorers import Cancelled, Progress, Request, ScanCancelled, check_query, never
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Unit, readable, units_of
 

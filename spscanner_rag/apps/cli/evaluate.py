@@ -232,10 +232,7 @@ def _replies_kept(scorers: Mapping[str, "Scorer"], path: Path) -> Iterator[None]
 
 
 def _run_study(
-    study: "Study",
-    scorers: dict["Setting", "Scorer"],
-    file: "RecordFile",
-    titles: dict[str, str],
+    study: "Study", scorers: dict["Setting", "Scorer"], file: "RecordFile", titles: dict[str, str]
 ) -> None:
     """Ask every question of a study that has no record yet, and show the progress."""
     from spscanner_rag.scan.prepare import bundled_token_counter

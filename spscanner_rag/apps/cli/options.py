@@ -79,9 +79,7 @@ THREADS = option(
 )
 SEGMENT_TOKENS = option(None, "Tokens the model reads at a time; default the scanner's.", number=int)
 PROGRESS = option(
-    None,
-    "Progress on standard error; default if a terminal.",
-    names=("--progress/--no-progress",),
+    None, "Progress on standard error; default if a terminal.", names=("--progress/--no-progress",)
 )
 
 
