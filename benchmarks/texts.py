@@ -62,10 +62,10 @@ class Asked(NamedTuple):
 
 
 def synthetic_corpus(documents: int, characters: int, questions: int) -> tuple[list[str], list[Asked]]:
-    """Texts of about ``characters`` characters, and questions on some of them.
+    """Texts of drawn sentences of the novel in `examples/data`, and questions on some of them.
 
-    The sentences are those of the novel in `examples/data`, drawn at random. In each document some of the longer
-    words are replaced by words of its own, so that the vocabulary grows with the collection.
+    In each text of about ``characters`` characters some of the longer words are its own, so that the vocabulary
+    grows.
     """
     sentences = [part.strip() for part in re.split(r"(?<=[.!?])\s+", example_text(600_000)) if len(part) > 20]
     long_words = sorted(set(_WORD.findall(" ".join(sentences))))

@@ -35,12 +35,7 @@ class Baseline(ABC):
     ----------
     unit : str or Segmenter, default "sentence"
         What is scored and returned: "sentence" (as by the scanner), "chunk" (300 words), "passage" (a
-        paragraph), "document" (the whole text), or a segmenter.
-
-    Raises
-    ------
-    ValueError
-        For an unknown unit.
+        paragraph), "document" (the whole text), or a segmenter; another is a ``ValueError``.
     """
 
     name: str
@@ -71,12 +66,8 @@ class Baseline(ABC):
     def score_units_many(self, requests: Sequence[Request], *, cancelled: Cancelled = never) -> list[Scores]:
         """Logits of the units of several texts, in order: (units,) each.
 
-        Raises
-        ------
-        ValueError
-            If a query is empty; nothing has been read then.
-        ScanCancelled
-            If ``cancelled`` returned True.
+        ``ValueError`` for an empty query, before anything is read; ``ScanCancelled`` if ``cancelled`` returned
+        True.
         """
         for query, _, _ in requests:
             check_query(query)
@@ -134,10 +125,7 @@ class CollectionBaseline(Baseline):
 
 
 class Combined(CollectionBaseline):
-    """A baseline made of other scorers, whose first one cuts the units unless ``unit`` is given.
-
-    Raises ``TypeError`` for an object that is not a `Scorer`.
-    """
+    """A baseline made of other scorers (else ``TypeError``); the first one cuts the units unless ``unit`` does."""
 
     def __init__(self, scorers: Sequence[Scorer], unit: UnitKind | Segmenter | None) -> None:
         super().__init__("sentence" if unit is None else unit)
@@ -165,13 +153,7 @@ class Pointwise(Baseline):
         """Logits of pairs of query and unit text: (pairs,). Call `stop_if` with ``cancelled`` regularly."""
 
     def score_texts(self, query: str, texts: Sequence[str]) -> Scores:
-        """Logits of arbitrary texts: (texts,).
-
-        Raises
-        ------
-        ValueError
-            If the model returns NaN or infinity; the message quotes the text.
-        """
+        """Logits of arbitrary texts: (texts,); ``ValueError`` that quotes the text for NaN or infinity."""
         return self._checked([(query, text) for text in texts], never)
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
@@ -266,11 +248,7 @@ def optional(package: str, owner: str) -> Any:  # noqa: ANN401 - a module of the
 
 
 def load(from_pretrained: Callable[[str], T], name: str | Path, token: str | bool | None = None) -> T:
-    """Call a loader of transformers or sentence-transformers with a local folder or a Hub id.
-
-    Raises ``ValueError`` if it cannot be read. ``token`` is the access token that the loader uses; no message
-    includes it.
-    """
+    """Call a loader of a folder or Hub id; ``ValueError``, whose message hides ``token``, if it cannot be read."""
     # These import torch, which BM25 does not need.
     from spscanner_rag.checkpoint.file_access import first_line
     from spscanner_rag.checkpoint.hub import is_local_path, without_token

@@ -31,8 +31,6 @@ class BM25(CollectionBaseline):
 
     Parameters
     ----------
-    unit : str or Segmenter, default "sentence"
-        See `Baseline`.
     k1 : float, default 0.9
         Above 0; how slowly the effect of a repeated word saturates. The defaults of ``k1`` and ``b`` are those of
         Anserini, which suit units as short as sentences better than 1.5 and 0.75.
@@ -46,13 +44,13 @@ class BM25(CollectionBaseline):
         scanner's lexical channel for the language, which include question words.
     keep_texts : int, default 4
         Number of texts whose index is kept for further questions.
+    unit
+        See `Baseline`.
 
     Raises
     ------
-    ImportError
-        If bm25s is not installed; the message says how to install it.
-    ValueError
-        For a number out of range, or a language without a stemmer.
+    ImportError, ValueError
+        Without bm25s; for a number out of range, or a language without a stemmer.
     """
 
     name = "bm25"

@@ -22,10 +22,9 @@ UNREAD_LOGIT = -17.0
 
 
 class Staged(Combined):
-    """A baseline whose first stage is a scorer, and whose second reads only the best units of it.
+    """A baseline whose second stage gives the ``best`` units, over all texts asked together, their logits.
 
-    The ``best`` units, over all texts that are asked together, get the logits of `read_again`. The others keep the
-    order and the differences of the first stage, moved below them and below `UNREAD_LOGIT`.
+    The others keep the order and differences of the first stage, below them and below `UNREAD_LOGIT`.
     """
 
     def __init__(self, *scorers: Scorer, best: int, unit: UnitKind | Segmenter | None = None) -> None:
@@ -41,9 +40,9 @@ class Staged(Combined):
         cancelled: Cancelled,
         collection: CollectionIndex | None,
     ) -> Scores:
-        """Logits of chosen units of some texts that one question is asked of: (units of all texts,).
+        """Logits of chosen units, (units of all texts,), which may be none of a text.
 
-        ``scores`` has the logits of the first stage for the same units. A text may have none.
+        ``scores`` has the logits of the first stage for the same units.
         """
 
     @property
@@ -103,23 +102,18 @@ class Cascade(Staged):
 
     Parameters
     ----------
-    first, second : Scorer
-        Scanners, baselines or others.
     best : int, default 50
         Number of units that the second stage reads. Ignored with ``tokens``.
-    tokens : int, optional
-        Tokens of each unit that the second stage reads, as in KeyB.
-    count_tokens : callable, optional
-        Counts them. Default: the second stage's tokenizer if it has one, else the bundled scanner's.
+    tokens, count_tokens : optional
+        Tokens of each unit that the second stage reads, as in KeyB, and what counts them; default: the second
+        stage's tokenizer if it has one, else the bundled scanner's.
     unit : str or Segmenter, optional
         See `Baseline`. Default: the units of the first stage; with ``tokens``, "document".
 
     Raises
     ------
-    ValueError
-        If the stages cut different units and ``unit`` does not say which, or a number is out of range.
-    TypeError
-        For a stage that is not a `Scorer`.
+    TypeError, ValueError
+        For a stage that is not a `Scorer`; for different units without ``unit``, or a number out of range.
     """
 
     def __init__(
@@ -186,19 +180,9 @@ class Cascade(Staged):
 
 
 def above_the_rest(first: Scores, read: NDArray[np.bool_], second: Scores) -> Scores:
-    """The second stage's logits of the units that are read, above those of the first stage for the rest.
+    """Logits (units,): ``second``, of units that were ``read``, above ``first``, (units,), for the rest.
 
-    Parameters
-    ----------
-    first : (units,)
-    read : (units,)
-        Which units the second stage read.
-    second : (units read,)
-
-    Returns
-    -------
-    (units,)
-        The rest keeps its differences, below all of ``second`` and below `UNREAD_LOGIT`.
+    The rest keeps its differences, below all of ``second`` and below `UNREAD_LOGIT`.
     """
     scores = np.empty(len(first), np.float32)
     scores[read] = second

@@ -32,20 +32,14 @@ class CrossEncoder(Pointwise):
     model : str, Path or sentence_transformers.CrossEncoder
         A Hub id such as "cross-encoder/ms-marco-MiniLM-L6-v2", a local folder, or a loaded model, which is
         used as it is, on its device.
-    unit : str or Segmenter, default "sentence"
-        See `Baseline`.
-    device : str or torch.device, default "auto"
-        See `Scanner.from_pretrained`.
-    dtype : str or torch.dtype, default "float32"
-        See `Scanner.from_pretrained`.
     batch_size : int, default 32
         Pairs per forward pass.
     max_length : int, optional
         Tokens of query and unit together. Default: the model's.
     trust_remote_code : bool, default False
         Let a model from the Hub run its own code.
-    **hub
-        See `HubOptions`.
+    unit, device, dtype, **hub
+        See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
 
     Attributes
     ----------
@@ -54,12 +48,9 @@ class CrossEncoder(Pointwise):
 
     Raises
     ------
-    ImportError
-        If sentence-transformers is not installed; the message says how to install it.
-    ValueError
-        If the model does not exist or has several labels, or a number is out of range.
-    TypeError
-        For an object that is not a cross-encoder.
+    ImportError, TypeError, ValueError
+        Without sentence-transformers; for an object that is no cross-encoder; for a model that does not exist
+        or has several labels, or a number out of range.
     """
 
     def __init__(

@@ -53,10 +53,10 @@ _LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 
 
 def read_reply(reply: str) -> tuple[tuple[str, ...], bool]:
-    """Propositions of a reply, and whether it was a JSON list of strings.
+    """Propositions of a reply, without repetitions, and whether it was a JSON list of strings.
 
-    In any other reply, the complete strings after the first bracket count, or else the lines that begin with a
-    bullet or number. Text around a list is ignored, and so are repeated propositions.
+    In any other reply, the complete strings after the first bracket count, or else lines with a bullet or
+    number.
     """
     start = reply.find("[")
     try:
@@ -85,10 +85,9 @@ def _tidy(strings: list[str]) -> tuple[str, ...]:
 
 
 def decomposer_of(given: object, **seq2seq: Any) -> tuple[str, Decomposer]:  # noqa: ANN401 - as `Seq2Seq`
-    """Return the name under which decompositions are stored, and the decomposer.
+    """The name under which decompositions are stored, and the decomposer: a checkpoint or a function.
 
-    ``given`` is the name or folder of a checkpoint for `Seq2Seq`, or a function from a prompt to a reply, which is
-    stored under its ``name``, its ``__name__`` or that of its class.
+    A function from a prompt to a reply is stored under its ``name``, its ``__name__`` or that of its class.
     """
     if isinstance(given, str | Path):
         return str(given), Seq2Seq(given, **seq2seq)
@@ -113,27 +112,9 @@ def _replies(ask: Callable[[str], str], sources: Sequence[Source]) -> Iterator[s
 
 
 class Seq2Seq:
-    """A checkpoint in the layout of "chentong00/propositionizer-wiki-flan-t5-large".
+    """A checkpoint like "chentong00/propositionizer-wiki-flan-t5-large"; its own code is never run.
 
-    Parameters
-    ----------
-    model : str or Path
-        Folder or Hub id of a model for transformers' ``AutoModelForSeq2SeqLM``. Its own code is never run.
-    device, dtype
-        See `Scanner.from_pretrained`.
-    batch_size : int, default 8
-        Passages per batch.
-    max_new_tokens : int, default 512
-        Maximum length of a reply.
-    **hub
-        See `HubOptions`.
-
-    Raises
-    ------
-    ImportError
-        If transformers is not installed; the message says how to install it.
-    ValueError
-        If the model does not exist.
+    ``ImportError`` without transformers, ``ValueError`` if there is no such model.
     """
 
     def __init__(

@@ -92,12 +92,8 @@ class Dense(Baseline):
 
     Parameters
     ----------
-    embedder
-        See `encoder_of`; a name in `PRESETS` brings its own prefixes and similarity.
-    unit : str or Segmenter, default "sentence"
-        See `Baseline`.
-    query_embedder : optional
-        Embeds queries, if another model does; see `encoder_of`.
+    embedder, query_embedder
+        Of units, and of queries if that is another; see `encoder_of`. A name in `PRESETS` brings its own settings.
     query_prefix, passage_prefix, end_token : str, optional
         Text before every query, before every unit, and after both. Default: the preset's, or none.
     similarity : "cosine" or "dot", optional
@@ -108,19 +104,17 @@ class Dense(Baseline):
         For a model given by name. Default: the preset's, or the model's own.
     batch_size : int, default 32
         Texts per forward pass of a sentence-transformers model.
-    device : str, optional
-        For a model given by name. Default: the choice of sentence-transformers.
-    trust_remote_code : bool, default False
-        Let a model from the Hub run its own code.
+    device, trust_remote_code
+        For a model given by name: where it computes, and whether it may run its own code.
     keep_texts : int, default 4
         Number of texts whose vectors are kept for further questions.
+    unit
+        See `Baseline`.
 
     Raises
     ------
-    ImportError
-        If sentence-transformers is needed and not installed.
-    TypeError, ValueError
-        For an invalid argument, or a preset that needs remote code without ``trust_remote_code``.
+    ImportError, TypeError, ValueError
+        Without sentence-transformers, if needed; for an invalid argument, or a preset that needs remote code.
     """
 
     keeps_texts = True
@@ -182,13 +176,7 @@ class Dense(Baseline):
         return sum(vectors.nbytes for vectors in self._vectors.values())
 
     def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        """Similarities: (units,).
-
-        Raises
-        ------
-        ValueError
-            If the embedder returns NaN, or vectors of different widths; the message quotes the text.
-        """
+        """Similarities: (units,); ``ValueError`` that quotes the text for NaN or vectors of different widths."""
         return self._compare(query, self._passage_vectors(text, units))
 
     def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
@@ -255,22 +243,11 @@ def encoder_of(
     pooling: Pooling | None = None,
     trust_remote_code: bool = False,
 ) -> Encoder:
-    """Wrap an embedder, which is recognized by its methods.
+    """Wrap an embedder; ``TypeError`` for another object, ``ImportError`` without sentence-transformers.
 
-    Parameters
-    ----------
-    embedder
-        Name or folder of a sentence-transformers model, such a model, a LlamaIndex ``BaseEmbedding``, a
-        LangChain ``Embeddings``, or a function from a list of texts to an array (texts, width).
-    batch_size, device, pooling, trust_remote_code
-        For a sentence-transformers model; all but ``batch_size`` only if it is given by name.
-
-    Raises
-    ------
-    TypeError
-        For an object that is none of these.
-    ImportError
-        If a name is given and sentence-transformers is not installed.
+    It is the name or folder of a sentence-transformers model, such a model, a LlamaIndex ``BaseEmbedding``, a
+    LangChain ``Embeddings``, or a function from a list of texts to an array (texts, width). ``device``,
+    ``pooling`` and ``trust_remote_code`` are for a name, ``batch_size`` for any sentence-transformers model.
     """
     compute_in_forks()  # whoever made the embedder, it may compute with torch
     if isinstance(embedder, str | Path):

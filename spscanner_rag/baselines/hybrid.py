@@ -39,10 +39,8 @@ class Hybrid(Combined):
 
     Raises
     ------
-    ValueError
-        For fewer than two scorers, invalid weights or an unknown fusion.
-    TypeError
-        For an object that is not a `Scorer`.
+    TypeError, ValueError
+        For an object that is not a `Scorer`; for fewer than two, invalid weights or an unknown fusion.
     """
 
     def __init__(

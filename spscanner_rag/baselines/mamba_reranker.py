@@ -48,10 +48,7 @@ class PairReader:
     def of(
         cls, tokenizer: Tokenizer, end_token: str | None = None, document_tokens: int | None = None
     ) -> Self:
-        """With the given end token, or the first of `END_TOKENS` that the tokenizer has.
-
-        Raises ``ValueError`` if it has none.
-        """
+        """With the end token given, or the first of `END_TOKENS` that the tokenizer has, else ``ValueError``."""
         names = END_TOKENS if end_token is None else (end_token,)
         for name in names:
             number = tokenizer.token_to_id(name)
@@ -98,20 +95,14 @@ class MambaReranker(Pointwise):
         A local folder or a Hub id, in mamba-ssm's or transformers' layout of a Mamba-2 model. The head is
         ``binary_head.weight`` and ``.bias`` (our layout), or ``score.weight``, with or without ``score.bias``
         (transformers' sequence classifiers, with the backbone under ``backbone.`` or ``model.``).
-    unit : str or Segmenter, default "sentence"
-        See `Baseline`.
-    device, dtype : default "auto"
-        See `Scanner.from_pretrained`.
     segment_tokens : int, optional
         Tokens per forward pass. Default: by device.
     end_token : str, optional
         Default: the first of "<|endoftext|>", "</s>" and "<|im_end|>" that the tokenizer has.
     document_tokens : int, optional
         Number of tokens at the start of each unit that are read, not counting the template. Default: all.
-    tokenizer
-        See `Scanner.from_pretrained`.
-    **hub
-        See `HubOptions`.
+    unit, device, dtype, tokenizer, **hub
+        See `Baseline`, `Scanner.from_pretrained` and `HubOptions`.
 
     Raises
     ------

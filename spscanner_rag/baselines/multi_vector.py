@@ -43,23 +43,16 @@ class LateInteraction(Baseline):
     model : str, Path or object, default "minilm"
         A Hub id such as "colbert-ir/colbertv2.0" or a local folder; or a loaded ``MultiVectorEncoder`` or
         ``SentenceTransformer`` of sentence-transformers, or ``ColBERT`` of PyLate.
-    unit : str or Segmenter, default "sentence"
-        See `Baseline`.
     batch_size : int, default 32
         Units per forward pass.
-    device : str, optional
-        For a model given by name. Default: the choice of sentence-transformers.
-    trust_remote_code : bool, default False
-        Let a model from the Hub run its own code.
+    unit, device, trust_remote_code
+        See `Dense`.
 
     Raises
     ------
-    ImportError
-        If sentence-transformers is not installed; the message says how to install it.
-    ValueError
-        For a ColBERT checkpoint without a projection, or a number out of range.
-    TypeError
-        For an object that is none of these models.
+    ImportError, TypeError, ValueError
+        Without sentence-transformers; for another object, a ColBERT checkpoint without a projection, or a
+        number out of range.
     """
 
     def __init__(
@@ -163,10 +156,7 @@ def _normalized(vectors: Scores) -> Scores:
 
 
 class TokenEncoder(NamedTuple):
-    """Functions from texts to the vectors of their tokens, (tokens, width) each, and the model's limit.
-
-    Prefixes, masked tokens and lengths are the model's own.
-    """
+    """Functions from texts to token vectors, (tokens, width) each, with the model's own prefixes and limit."""
 
     queries: Callable[[list[str]], Sequence[Any]]
     documents: Callable[[list[str]], Sequence[Any]]
@@ -242,9 +232,10 @@ def _is_late(path: str) -> bool:
 
 
 def _projects(model: Any, path: str) -> bool:  # noqa: ANN401 - an optional package's class
-    """True if the projection of a model is its own; sentence-transformers makes a random one if there is none.
+    """True if a model's projection is its own: sentence-transformers makes a random one if there is none.
 
-    A model that sentence-transformers itself saved for late interaction is as it was trained, with one or without.
+    A model that sentence-transformers itself saved for late interaction is as it was trained, with one or
+    without.
     """
     own = _stated(path, "config_sentence_transformers.json").get("model_type") == "MultiVectorEncoder"
     saved = _stated(path, "config.json").get("architectures") or []
@@ -283,25 +274,19 @@ class RPRS(Baseline):
     ----------
     embedder : str or object, default "minilm"
         Embeds sentences; see `encoder_of`.
-    unit : str or Segmenter, default "document"
-        See `Baseline`.
     threshold : float, default 0.5
         The cosine from which two sentences are near, from -1 to 1.
     batch_size : int, default 32
         Sentences per forward pass of a sentence-transformers model.
-    device : str, optional
-        For a model given by name. Default: the choice of sentence-transformers.
-    trust_remote_code : bool, default False
-        Let a model from the Hub run its own code.
     keep_texts : int, default 16
         Number of texts, queries included, whose vectors are kept.
+    unit, device, trust_remote_code
+        See `Dense`.
 
     Raises
     ------
-    ImportError
-        If sentence-transformers is needed and not installed.
-    ValueError
-        For a threshold out of range.
+    ImportError, ValueError
+        Without sentence-transformers, if needed; for a threshold out of range.
     """
 
     keeps_texts = True

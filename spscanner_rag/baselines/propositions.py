@@ -40,17 +40,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Proposition(NamedTuple):
-    """A self-contained statement and where it comes from.
-
-    Attributes
-    ----------
-    text
-        The statement.
-    start, end
-        Character span of the sentence that it is tied to, or of the passage if it shares no words with one.
-    passage_start, passage_end
-        Character span of the passage.
-    """
+    """A self-contained statement, with the span of its sentence, or of the passage if it is tied to none."""
 
     text: str
     start: int
@@ -103,10 +93,8 @@ class Propositions(Baseline):
 
     Raises
     ------
-    ImportError
-        If a checkpoint is given and transformers is not installed; the message says how to install it.
-    TypeError, ValueError
-        For an invalid argument.
+    ImportError, TypeError, ValueError
+        For a checkpoint without transformers, or an invalid argument.
     """
 
     keeps_texts = True
@@ -154,10 +142,7 @@ class Propositions(Baseline):
         return [found[number] for number in np.argsort(-scores, kind="stable")]
 
     def result(self, query: str, text: str, cancelled: Cancelled = never) -> ScanResult:
-        """The context for a language model, as ``as_context`` says: the units, or the propositions as sentences.
-
-        With "proposition" the text of the result is that of all propositions, one a line.
-        """
+        """The context for a language model, as ``as_context`` says: the units, or all propositions, one a line."""
         if self.as_context == "proposition":
             found, scores = self._scored_propositions(query, text, cancelled)
             text = "\n".join(proposition.text for proposition in found)
@@ -261,10 +246,9 @@ def _lines(texts: Sequence[str]) -> list[Unit]:
 
 
 class DecompositionCache(dict[Source, tuple[str, ...]]):
-    """Maps passages to the propositions that the named decomposer made of them.
+    """Maps passages to the propositions of the named decomposer, read from a file and appended to it.
 
-    The file is read if it exists, and appended to. Lines of other decomposers are ignored, unreadable lines are
-    skipped and logged, and an incomplete last line, left by a killed process, is left out.
+    Unreadable lines are skipped and logged, and an incomplete last line, left by a killed process, is left out.
     """
 
     def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
@@ -329,10 +313,7 @@ def terms(text: str) -> Terms:
 
 
 def tie(statement: str, sentences: Sequence[tuple[Terms, int, int]]) -> tuple[int, int] | None:
-    """The span of the sentence with which a statement shares most terms; the last one of several.
-
-    ``sentences`` holds the terms, start and end of each sentence. None if the statement shares no term with any.
-    """
+    """The span of the last sentence, of (terms, start, end), that shares most terms with a statement, if any."""
     own = terms(statement)
     shared = [len(own & of_sentence) for of_sentence, _, _ in sentences]
     most = max(shared, default=0)

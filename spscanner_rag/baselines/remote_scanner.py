@@ -54,17 +54,13 @@ class RemoteScanner:
     retries : int, default 5
         How often a request is sent again after 429 or 503, each time after twice as long, or as long as the
         server says. Nothing else is sent again.
-    batch_characters : int, default 2,000,000
-        A call with more text is split into requests of about this size.
-    batch_texts : int, default 500
-        The same for the number of texts.
+    batch_characters, batch_texts : int
+        A call with more text, or more texts, is split into requests of about this size.
 
     Raises
     ------
-    ValueError
-        For an address that is not http or https, or a number out of range.
-    ImportError
-        Without httpx.
+    ImportError, ValueError
+        Without httpx; for an address that is not http or https, or a number out of range.
     """
 
     name = "remote"
@@ -131,7 +127,6 @@ class RemoteScanner:
 
         Parameters
         ----------
-        requests : sequence of (query, text, units)
         together : bool, default False
             Whether the texts are one collection.
         collection : CollectionIndex, optional
@@ -294,7 +289,7 @@ def _message(answer: httpx.Response) -> str:
 
 
 class _BackgroundLoop:
-    """An event loop in a thread of its own, so that blocking and asynchronous callers wait in the same way.
+    """An event loop in a thread, so that blocking and asynchronous callers wait in the same way.
 
     The first coroutine starts the thread; it ends with this object or the process.
     """

@@ -17,18 +17,7 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class ChunkSegmenter:
-    """Cuts a text into chunks of a fixed number of words, regardless of sentences.
-
-    Parameters
-    ----------
-    words : int, default 300
-        Words (separated by white space) per chunk; the last one may have fewer.
-
-    Raises
-    ------
-    ValueError
-        If ``words`` is below 1.
-    """
+    """Cuts a text into chunks of ``words`` words (at least 1) between white space, whatever the sentences."""
 
     name = "chunk"
 

@@ -44,26 +44,15 @@ class Converted(NamedTuple):
 class TextFile:
     r"""A document that was read from a file.
 
-    Attributes
-    ----------
-    path
-        As the user gave it, ``-`` for standard input.
-    text
-        What is scanned. Of a text or Markdown file, the decoded text without its byte order mark; nothing else is
-        changed, so ``\r\n`` stays. Of other files, the text that the reader made of it.
-    blocks
-        Headings, list items, fences and rows of tables, in order.
-    pages
-        Where pages begin; empty for files without pages.
-    notes
-        What of the file could not be read, a line each.
+    ``text`` is what is scanned: of a text or Markdown file, the decoded text without its byte order mark, in which
+    nothing else is changed, so ``\r\n`` stays; of other files, the text that the reader made of it.
     """
 
-    path: str
+    path: str  # as the user gave it, "-" for standard input
     text: str
-    blocks: tuple[Block, ...] = ()
-    pages: tuple[PageStart, ...] = ()
-    notes: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()  # headings, list items, fences and rows of tables, in order
+    pages: tuple[PageStart, ...] = ()  # empty for files without pages
+    notes: tuple[str, ...] = ()  # what of the file could not be read, a line each
 
     @cached_property
     def _line_starts(self) -> NDArray[np.int64]:
@@ -105,11 +94,7 @@ class TextFile:
         return page.name if page else headings[-1][:LONGEST_SECTION] if headings else ""
 
     def place(self, start: int, end: int) -> dict[str, object]:
-        """A span for JSON results.
-
-        ``start``, ``end``, and the ``line`` and ``column`` of the start; of a file with pages also ``page`` (its
-        label) and ``page_number``, and of one with headings ``headings``.
-        """
+        """A span for JSON: start, end, line and column, and page, page_number and headings where it has them."""
         line, column = self.position(start)
         found: dict[str, object] = {"start": start, "end": end, "line": line, "column": column}
         if page := self.page(start):

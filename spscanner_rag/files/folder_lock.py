@@ -25,19 +25,11 @@ class FolderInUseError(ValueError):
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[list[str]]:
-    """Hold the lock of a folder, which is created if absent; give the names of leftovers that were removed.
+    """Hold a folder's lock, ``.lock``, and give the names of the unfinished files that were removed.
 
-    The lock is a file, ``.lock``, with the number of the process. It keeps out other processes that ask for it.
-    The system ends it when the process ends, however that happens, so a file that a killed process left is no
-    obstacle. Once it is held, unfinished files of killed processes are removed; see `remove_leftovers`. A new
-    folder to which nothing is written is removed again.
-
-    Raises
-    ------
-    FolderInUseError
-        If another process, or another block of this one, holds it; names the folder and the process.
-    ValueError
-        If the folder cannot be written to.
+    The system ends the lock with the process, however that ends. A new folder to which nothing is written is
+    removed again. Raises ``FolderInUseError`` that names the other process, ``ValueError`` for an unwritable
+    folder.
     """
     is_new = not folder.exists()
     try:

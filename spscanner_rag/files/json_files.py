@@ -20,15 +20,7 @@ _APPENDING = threading.Lock()
 
 
 def parse_json(content: str | bytes) -> Any:  # noqa: ANN401 - as json.loads
-    """Parse JSON as `json.loads` does, but refuse a key that an object has twice: only the last would count.
-
-    Raises
-    ------
-    ValueError
-        Also for what is not JSON.
-    RecursionError
-        For values that are nested too deeply.
-    """
+    """`json.loads`, but ``ValueError`` for a key that an object has twice: only the last would count."""
     return json.loads(content, object_pairs_hook=_distinct)
 
 
@@ -42,11 +34,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    r"""The lines of a file with their numbers from 1; nothing if there is no file.
-
-    A last line without its ``\n`` is left out: a killed program left it, or another one is still writing it. The
-    file is not changed.
-    """
+    r"""The numbered lines of a file, if any, but not a last one without ``\n``, left by a kill or half written."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -57,11 +45,10 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
-    """Append JSON objects in one write: all of them or, for example on a full disk, none.
+    """Append JSON objects in one write, all or none, and return the byte where the first new line begins.
 
-    Half a line that a killed program left at the end is cut off. Several threads and programs may append to the
-    same file; their lines do not mix (on Windows, those of several programs may). Returns the place of the first
-    new line, in bytes from the start of the file.
+    Half a line that a killed program left is cut off. Lines of several threads and programs do not mix (on
+    Windows, those of several programs may).
     """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0
@@ -110,10 +97,7 @@ def as_json(content: Mapping[str, Any]) -> dict[str, Any]:
 def difference(
     before: Mapping[str, Any], now: Mapping[str, Any], leaving_out: Collection[tuple[str, str]] = ()
 ) -> str:
-    """The values that differ, for people; empty if none do.
-
-    None is the same as no value. ``leaving_out`` has the first two names that lead to values which may differ.
-    """
+    """The values that differ, for people; None equals no value. ``leaving_out``: first two names of paths."""
     own, others = _flat(before), _flat(as_json(now))
     differing = sorted(
         path

@@ -67,11 +67,9 @@ def read(path: str | Path) -> TextFile:
 
     Raises
     ------
-    ValueError
-        If it cannot be read, is of another kind than its ending says, is broken, encrypted, without text or too
-        large.
-    ImportError
-        If the package that reads this kind is not installed; the message says how to install it.
+    ImportError, ValueError
+        Without the package that reads this kind; for a file that cannot be read, is of another kind than its
+        ending says, is broken, encrypted, without text or too large.
     """
     path = str(path)
     return read_bytes(path, _bytes_of(path))
@@ -92,16 +90,10 @@ def read_bytes(path: str, data: bytes) -> TextFile:
 
 
 def read_all(paths: Sequence[str], warn: Callable[[str], None]) -> list[TextFile]:
-    """Read files, and the files of folders and of the folders in them.
+    """Read files, and in folders, by name, all that have a known ending and are not hidden.
 
-    Of a folder, files whose ending says that they can be read are read, in the order of their names; hidden ones
-    are left out, and so is what cannot be read. ``warn`` gets a line about each file, or part of one, that could
-    not be read.
-
-    Raises
-    ------
-    ValueError, ImportError
-        For the first file that was named and cannot be read (`read`), and for a folder of which nothing can be.
+    ``warn`` gets a line about each file of a folder, or part of a file, that could not be read. Raises as `read`
+    for the first file that was named, and ``ValueError`` for a folder of which nothing can be read.
     """
     if list(paths).count(STANDARD_INPUT) > 1:
         raise ValueError("-: got standard input more than once; expected it once: give a single -")
@@ -219,11 +211,7 @@ def named_kind(path: str) -> Kind | None:
 
 
 def kind_of(name: str, path: str, data: bytes) -> Kind:
-    """The kind of a file.
-
-    Raises ``ValueError`` for a kind that no reader takes, and for a file that is of another kind than its ending
-    says.
-    """
+    """The kind of a file; ``ValueError`` for one without a reader, or other than its ending says."""
     said, seen = named_kind(path), _seen(data)
     if seen == "HTML" and said in ("text", "Markdown"):
         return said  # to be read as it is

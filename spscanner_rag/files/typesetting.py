@@ -17,16 +17,10 @@ _LONGEST_PART = 40
 
 
 def as_written(pages: Sequence[str]) -> list[str]:
-    """The texts of the pages of a typeset document with its words as they were written.
+    """The texts of the pages of a typeset document with divided words joined on the line where they begin.
 
-    The rest of a divided word moves up to the line where the word begins, and the line ends after it. Whether the
-    hyphen stays depends on the document's other words: it goes if the joined word is among them, or if neither
-    "first-second" nor both parts as words of their own do. Before a capital letter or a digit nothing is joined.
-
-    Parameters
-    ----------
-    pages
-        Their texts, without running headers and footers.
+    The hyphen goes if the joined word is in the document, or if neither "first-second" nor both parts as words
+    of their own are. Before a capital letter or a digit nothing is joined.
     """
     spelled = [page.translate(_LIGATURES) for page in pages]
     divided = [list(_divided(page)) for page in spelled]

@@ -53,30 +53,11 @@ def run_batch(
     scanner: Scanner | None = None,
     show: Callable[[Progress], object] = lambda progress: None,
 ) -> Progress:
-    """Make the parts that a folder lacks.
+    """Make the parts that a folder lacks; those found there are kept, and their rows are not read again.
 
-    Parameters
-    ----------
-    plan, work
-    checkpoint : mapping
-        What identifies the checkpoint, as JSON.
-    out : Path
-        Folder for the parts. Those found there are kept, and their rows are not read again.
-    pool : Pool, optional
-        The actors of Ray; without it, everything is scanned in this process.
-    scanner : Scanner, optional
-        A ready one for this process; without it, one is loaded as ``work`` says.
-    show : callable, optional
-        Called after every part.
-
-    Raises
-    ------
-    OtherRunError
-        If the folder holds the parts of another run.
-    FolderInUseError
-        If another run writes to it.
-    OSError
-        If a part cannot be written, as on a full disk; the same command goes on later.
+    Without ``pool`` this process scans, with ``scanner`` or one that ``work`` describes; ``show`` is called
+    after each part. Raises ``OtherRunError`` for a folder of another run, ``FolderInUseError``, ``OSError`` as
+    on a full disk.
     """
     identity = {
         "format": _FORMAT,

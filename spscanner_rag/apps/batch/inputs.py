@@ -71,13 +71,7 @@ class Plan:
 
 
 def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_queries: bool) -> Plan:
-    """Read the inputs once and divide their rows; the same inputs always give the same chunks.
-
-    Raises
-    ------
-    ValueError
-        For an input that cannot be read or has no rows to scan, and for a table without the columns.
-    """
+    """Divide the rows of the inputs into chunks, always the same ones; ``ValueError`` for unusable inputs."""
     tables, documents = _found(inputs)
     if documents and not has_queries:
         raise ValueError(
@@ -102,10 +96,7 @@ def plan_of(inputs: Sequence[str], columns: Columns, rows_per_part: int, has_que
 
 
 class RowReader:
-    """Reads chunks of one plan; one that gets chunks in order reads each file once.
-
-    The ``queries`` are asked of each document; without them, each row has its own question.
-    """
+    """Reads chunks of one plan, in order each file once; without ``queries`` each row has its own question."""
 
     def __init__(self, columns: Columns, queries: Sequence[Query]) -> None:
         self._columns, self._queries = columns, queries
@@ -193,10 +184,7 @@ def _documents_in(folder: str) -> list[str]:
 
 
 def _files_in(folder: str, endings: tuple[str, ...]) -> list[str] | None:
-    """The files below a folder with one of these endings, in the order of their paths; None if it is no folder.
-
-    Hidden files, and those whose name begins with an underscore, are left out, as other readers of Parquet do.
-    """
+    """Files below a folder with these endings, sorted, not .hidden or _hidden; None if it is no folder."""
     if not _is_address(folder):
         root = Path(folder)
         if not root.is_dir():
@@ -316,11 +304,7 @@ def _check_column(path: str, column: str, schema: Any) -> None:  # noqa: ANN401 
 
 
 def _parquet_rows(path: str, columns: Columns) -> Iterator[tuple[Any, int]]:
-    """All rows of a file, each as a record batch of pyarrow's and the number of the row in it.
-
-    One group of rows is often as large as the file, so a reader that started again for each chunk would decode the
-    file once for each.
-    """
+    """All rows of a file, each as a record batch of pyarrow and its row there; a row group is decoded once."""
     import pyarrow.parquet as pq
 
     with _opened(path) as file:

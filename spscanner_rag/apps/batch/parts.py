@@ -22,10 +22,9 @@ Record = dict[str, Any]
 def scan_rows(
     scanner: Scanner, rows: Sequence[Row], selection: Selection, texts: bool = True
 ) -> list[Record]:
-    """A record for each row, with the texts of its sentences where asked for. Every pair is read on its own.
+    """A record for each row; rows share forward passes.
 
-    Rows share forward passes. If these fail, for example for want of memory, each row is scanned alone, and what
-    fails then gets an error.
+    If these fail, as for want of memory, each row is scanned alone, and what fails then gets an error.
     """
     errors = [row.error or _fault_of(scanner, row) for row in rows]
     pairs = [(row.query, row.document) for row, error in zip(rows, errors, strict=True) if error is None]

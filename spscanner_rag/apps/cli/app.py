@@ -56,19 +56,10 @@ def spscanner(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program.
+    """Run the program on ``arguments``, by default ``sys.argv[1:]``, and return its exit code.
 
-    Parameters
-    ----------
-    arguments
-        The command line without the program's name; default ``sys.argv[1:]``.
-
-    Returns
-    -------
-    int
-        0; 2 for bad input, after one line on standard error; 1 when the device is out of memory;
-        130 after Ctrl-C; 141 when the reader of a pipe closed it. Any other error is a bug in the program
-        and keeps its traceback.
+    0; 2 for bad input, after one line on standard error; 1 when the device is out of memory; 130 after Ctrl-C;
+    141 when the reader of a pipe closed it. Any other error is a bug in the program and keeps its traceback.
     """
     # Threads that wait for each other by spinning are several times slower than one where other programs use the
     # cores. OpenMP reads this when torch is imported, which no command has done yet.

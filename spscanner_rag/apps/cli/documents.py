@@ -73,10 +73,7 @@ class OutputOptions:
         return known
 
     def read(self, paths: Sequence[str]) -> list[TextFile]:
-        """Read files and folders, after a check that the output would not overwrite one of them.
-
-        What is left out of a folder is reported on standard error.
-        """
+        """Read files and folders whose place the output does not take; say what is left out of a folder."""
         check_output(self.out, paths)
         documents = read_all(paths, tell)
         check_output(self.out, [document.path for document in documents])
@@ -96,10 +93,7 @@ class OutputOptions:
 
 
 def _text_files(text_out: Path | None, documents: Sequence[TextFile]) -> list[Path]:
-    """The files to write texts to: the path itself for one document, else files in the folder that it names.
-
-    Raises ``ValueError`` if they cannot be written, or would overwrite a document.
-    """
+    """The files for texts, or a single one; ``ValueError`` if not writable, or one of the documents."""
     if text_out is None:
         return []
     single = len(documents) == 1 and not text_out.is_dir()

@@ -252,11 +252,8 @@ def _run_study(
 class _Answering:
     """The answers to the questions of a study, whose models are loaded before any work.
 
-    Raises
-    ------
-    ValueError, ImportError
-        For a study whose questions are not asked of single documents or have no answers, and for a model that is
-        not there.
+    ``ValueError`` or ``ImportError`` for questions that are not on single documents or have no answers, or no
+    model.
     """
 
     def __init__(self, options: AnswerOptions, study: "Study") -> None:

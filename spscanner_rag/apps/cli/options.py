@@ -27,18 +27,10 @@ def option(
     most: float | None = None,
     number: Callable[[str], float] | None = None,
 ) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option; ``...`` as the default makes it required.
+    """An option; ``...`` as the default makes it required; None and an empty text are not shown.
 
-    Parameters
-    ----------
-    default, meaning, metavar
-        As shown in the help; None and an empty text are not shown.
-    names
-        Default: two dashes and the parameter's name.
-    least, most
-        The range of a number.
-    number
-        ``int`` or ``float``, for a number that may be left out.
+    ``names``: by default two dashes and the parameter's name. ``least``, ``most``: the range of a number.
+    ``number``: ``int`` or ``float``, for a number that may be left out.
     """
     return typer.Option(
         default,
@@ -168,10 +160,10 @@ def tell(message: str) -> None:
 
 
 class SeveralValues(typer.core.TyperCommand):
-    """A command in which an option that may be repeated also takes all words up to the next option.
+    """A command in which an option that may be repeated also takes all words up to the next option, or ``--``.
 
-    A command that needs words of its own, such as FILE..., has to get some before such an option; if all stand
-    behind it, the option takes one word and the command the others. ``--`` ends the values of an option.
+    If a command needs words of its own, such as FILE..., and all stand behind such an option, the option takes
+    one.
     """
 
     argument_ending: ClassVar[str | None] = None

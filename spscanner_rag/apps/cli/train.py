@@ -127,10 +127,7 @@ def word_vectors(
 
 
 class TrainingView:
-    """Shows steps and validations on standard error; within ``with view.bar:`` a terminal has a bar.
-
-    ``steps`` is the number of steps of the whole run; only validations are shown unless ``enabled``.
-    """
+    """Shows the steps of a run if ``enabled``, and validations; a terminal has a bar within ``view.bar``."""
 
     def __init__(self, steps: int, enabled: bool) -> None:
         from spscanner_rag.apps.pages.terminal import open_console, progress_bars

@@ -69,10 +69,6 @@ def compare(
 
     Parameters
     ----------
-    query : str
-        The question.
-    text : str
-        The document.
     scorers : mapping of str to Scorer
         Retrievers by name: a `Scanner`, baselines, or anything else that scores units. At most 8.
     top_k : int or sequence of int, default 10
@@ -85,10 +81,8 @@ def compare(
     collections : mapping of str to CollectionIndex, optional
         For each retriever by name, the words of all documents that the question is asked of, as
         `scorers.words_together` counts them. Default: this document is asked alone.
-    path : str, optional
-        Where the document was read from; only shown.
-    started : callable, optional
-        Called with the name of each retriever when its turn comes.
+    path, started : optional
+        Where the document was read from, only shown; called with each retriever's name when its turn comes.
 
     Raises
     ------
@@ -121,30 +115,10 @@ def compare_together(
     collections: Mapping[str, CollectionIndex | None] | None = None,
     started: Callable[[str], None] | None = None,
 ) -> list[Comparison]:
-    """Ask several retrievers one question on several documents, with one ranking of each over all of them.
+    """As `compare`, on several documents, with one ranking of each retriever over all of them.
 
-    Parameters
-    ----------
-    documents : sequence of TextFile
-        As `spscanner_rag.files.read` returns them, at least one.
-    query, scorers, count_tokens, started
-        As for `compare`; ``started`` is called for each retriever and document.
-    top_k : int or sequence of int, default 10
-        Number of units that each retriever picks from all documents together.
-    evidence : iterable of (int, int)
-        As for `compare`; for one document only.
-    collections : mapping of str to CollectionIndex, optional
-        As for `compare`. Default: several documents are one collection.
-
-    Returns
-    -------
-    list of Comparison
-        One for each document. The ranks of its picks count those of all documents.
-
-    Raises
-    ------
-    ValueError
-        As `compare`.
+    ``top_k`` counts the picks from all documents together, and ``started`` is called for each retriever and
+    document. ``evidence`` is for one document only. By default several documents are one collection.
     """
     check_query(query)
     numbers = check_top_k(top_k, len(scorers))
@@ -182,10 +156,7 @@ def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:
 
 
 def check_evidence_spans(evidence: Iterable[tuple[int, int]], text: str) -> tuple[tuple[int, int], ...]:
-    """The spans in order, with those that overlap or touch merged.
-
-    Raises ``ValueError`` for a span that is empty, leaves the text, or holds nothing but white space.
-    """
+    """The spans in order, merged where they touch; ``ValueError`` if one is empty, blank or outside the text."""
     spans = sorted(evidence)
     for start, end in spans:
         if not 0 <= start < end <= len(text):

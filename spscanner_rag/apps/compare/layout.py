@@ -22,10 +22,7 @@ _WORD_EDGE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the document, from character ``start`` to ``end``, either ``shown`` or elided.
-
-    The stretches together make up the document; all retrievers have the same ones.
-    """
+    """Characters ``start`` to ``end`` of the document, ``shown`` or elided, the same for all retrievers."""
 
     start: int
     end: int
@@ -34,9 +31,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Layout:
-    """The stretches of a document in order; those that are shown have at most `LONGEST_ROW` characters.
+    """All stretches of a document in order, with at most `LONGEST_ROW` characters shown at a time.
 
-    Picks after ``lowest_rank`` are not shown, to keep the page small; it is None if all are.
+    Picks after ``lowest_rank`` are not shown, to keep the page small; None if all are.
     """
 
     stretches: tuple[Stretch, ...]

@@ -1,8 +1,4 @@
-"""The comparison as one HTML page, with a column for each retriever from top to bottom.
-
-It begins with the best picks of each, goes on to what only one found, and ends with the text, the same in each
-column. Its script moves from pick to pick.
-"""
+"""A comparison as one HTML page: the best picks of each retriever, what only one found, then the text."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -36,10 +32,7 @@ Pieces = list[tuple[Markup, str]]
 
 
 def render_comparisons(comparisons: Sequence[Retrievals]) -> str:
-    """The page, as a string to be written in UTF-8, of at least one comparison.
-
-    All have the same retrievers and question, and each has a document of its own.
-    """
+    """The page of comparisons of the same retrievers and question, each on a document of its own."""
     several = len(comparisons) > 1
     titles = short_names([comparison.path for comparison in comparisons])
     return render(

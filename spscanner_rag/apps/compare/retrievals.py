@@ -9,20 +9,10 @@ from spscanner_rag.files.documents import TextFile
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One unit that a retriever picked.
+    """One unit that a retriever picked: a span of characters, and the tokens of the unit by itself.
 
-    Attributes
-    ----------
-    start, end
-        Its span in the document, in characters.
-    score
-        From 0 to 1; the scores of two retrievers cannot be compared.
-    rank
-        1 is the retriever's best, of all documents that were compared together.
-    tokens
-        Tokens of the unit by itself.
-    only
-        No other retriever picked it: none of their picks shares half of the shorter of the two.
+    ``score``, from 0 to 1, cannot be compared between retrievers. ``rank`` 1 is the retriever's best, of all
+    documents compared together. ``only``: no pick of another retriever shares half of the shorter of the two.
     """
 
     start: int
@@ -35,22 +25,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The result of one retriever.
+    """The result of one retriever, which cut the document into ``units`` and ``picks`` the best, best first.
 
-    Attributes
-    ----------
-    name
-        The retriever's name, as the caller gave it.
-    units
-        Number of units that it cut the document into and scored.
-    picks
-        The best of them, best first.
-    seconds
-        Time to cut and score the document, without loading a model.
-    seconds_again
-        The same for one more question on the document: less for a retriever that keeps what it made of the text.
-    found
-        For each evidence sentence, whether at least half of it lies inside the picks.
+    ``seconds`` to cut and score the document, without loading a model; ``seconds_again`` for one more question:
+    less for a retriever that keeps what it made of the text. ``found``: for each evidence sentence, whether at
+    least half of it lies inside the picks.
     """
 
     name: str
@@ -73,22 +52,11 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class Retrievals:
-    """The picks of several retrievers for one question on one document.
+    """The picks of several retrievers, in the order given, for one question on one document.
 
-    Attributes
-    ----------
-    query, text : str
-        The question and the document.
-    retrievals : tuple of Retrieval
-        One for each retriever, in the order given.
-    evidence : tuple of (int, int)
-        Character spans of the document that answer the question, ascending and disjoint; empty if not known.
-    evidence_sentences : tuple of (int, int)
-        Spans of the sentences that overlap the evidence.
-    counted_by : str
-        Name of the scorer or encoding whose tokens are counted.
-    path : str
-        Where the document was read from; empty for a text that was not read from a file.
+    ``evidence`` has ascending, disjoint spans of characters that answer the question, ``evidence_sentences``
+    those of the sentences that overlap it. ``counted_by`` names what counted tokens. ``path`` is empty for a
+    text without a file.
     """
 
     query: str

@@ -22,10 +22,7 @@ def verdict(comparison: Retrievals, labels: Sequence[str]) -> str:
 
 
 def leaders(comparison: Retrievals) -> list[int]:
-    """Columns, from 1, of the retrievers that found the most evidence and have the best rank of those.
-
-    Empty if none found any, or all are equal.
-    """
+    """Columns, from 1, of the retrievers that found most evidence, and it earliest; empty if none or all."""
     marks = [(number, -rank) if rank is not None else (0, 0) for number, rank in _found(comparison)]
     best = max(marks, default=(0, 0))
     columns = [column for column, mark in enumerate(marks, start=1) if mark == best]

@@ -66,10 +66,7 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """Shares over evenly spaced ticks; no line joins points that were measured apart.
-
-    ``series`` has, for each setting of the page, a share for each tick, None where there is none.
-    """
+    """Shares of each setting of the page over evenly spaced ticks; None where there is none."""
 
     title: str
     x_label: str
@@ -114,20 +111,8 @@ class Chart:
 class EvaluationPage:
     """The content of the page of a result.
 
-    Attributes
-    ----------
-    settings, sources, differences
-        Of the result.
-    asked
-        The number of questions and of documents; None for a result without questions.
-    averages
-        The tables at the top: of the means over all sources, or of a single source.
-    charts, tables
-        Further ones, shown in this order.
-    by_source
-        A table for each source.
-    tests
-        The paired tests.
+    ``asked``: the numbers of questions and documents. ``averages``: the tables at the top. ``charts`` and
+    ``tables`` follow in this order, then ``by_source``, a table each, and the paired ``tests``.
     """
 
     settings: Sequence[Setting]
@@ -182,10 +167,7 @@ def looks_of(settings: Sequence[Setting]) -> list[Look]:
 
 
 def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str]) -> str:
-    """Say who is better, and whether significantly, by the first metric of each pair.
-
-    ``labels`` has the short label of each setting by its whole one.
-    """
+    """Say who is better, and whether significantly, by the first metric of each pair; ``labels`` are short."""
     if not differences:
         return "Nothing was compared: there is one retriever."
     first = str(differences[0]["first"])

@@ -22,18 +22,9 @@ def render_examples(
     summary: Mapping[str, Any],
     examples: Iterable[Mapping[str, Any]],
 ) -> str:
-    """The page of a file of examples, without a script.
+    """The page of a file of ``count`` examples, without a script.
 
-    Parameters
-    ----------
-    path, count
-        The file, and how many examples it has.
-    numbers, bars
-        Names and values of its numbers; counts with their names, by title.
-    summary
-        The run's ``summary.json``, for reasons and costs; may be empty.
-    examples
-        The lines to show: documents with their questions.
+    ``bars`` has counts with their names, by title; ``summary`` is the run's ``summary.json``, perhaps empty.
     """
     reasons = {
         "Why sub-documents were dropped": summary.get("dropped"),

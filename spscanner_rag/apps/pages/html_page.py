@@ -24,25 +24,11 @@ def render(
     more_policy: str = "",
     **content: object,
 ) -> str:
-    """A page from a template that extends ``pages/templates/layout.html``.
+    """A page from a template in ``spscanner_rag/apps`` that extends ``pages/templates/layout.html``.
 
     Text is shown on one line, with control and bidirectional characters as escapes; the filter ``lines`` keeps
-    line breaks.
-
-    Parameters
-    ----------
-    template
-        Its path in ``spscanner_rag/apps``.
-    title
-        The window's title, which is shortened.
-    style, script
-        A style sheet and a script, without a tag.
-    also_allowed
-        Further style sheets and scripts, in pairs, that the policy allows.
-    more_policy
-        Further rules of the policy, after the others.
-    content
-        What the template shows.
+    line breaks. ``also_allowed`` has pairs of style sheet and script that the policy allows beside the page's
+    own.
     """
     styles, scripts = zip((style, script), *also_allowed, strict=True)
     rules = ["default-src 'none'", _sources("style-src", styles)]

@@ -10,10 +10,7 @@ _TRAILING = re.compile(r"[/\\]+(?=$|\s\(|,\s)")
 
 
 def short_labels(names: Sequence[str]) -> list[str]:
-    """A label for each retriever: of a path or a Hub id the last folder, "dense:org/model" becomes "dense:model".
-
-    Names whose labels would be the same, such as two folders ``best`` of two runs, stay as they are.
-    """
+    """Labels such as "dense:model" for "dense:org/model"; names whose labels would be the same stay."""
     short = ["".join(map(_last_folder, _PARTS.split(name))) for name in names]
     return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
 

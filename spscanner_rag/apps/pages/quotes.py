@@ -15,10 +15,7 @@ _RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
 
 
 class Breaks:
-    """Distinguishes line breaks that only wrap a paragraph from those that end one.
-
-    A page is narrower, or wider, than the lines of a text that was wrapped at 60 to 90 characters.
-    """
+    """Tells line breaks that only wrap a paragraph, at 60 to 90 characters, from those that end one."""
 
     def __init__(self, text: str) -> None:
         self.text = text

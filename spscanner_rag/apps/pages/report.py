@@ -1,7 +1,4 @@
-"""The page of scanned documents: it opens at the best sentence, in the text of its document.
-
-Its script goes from pick to pick; without the script, its links still work.
-"""
+"""The page of scanned documents, opened at the best sentence; without its script, its links still work."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -127,10 +124,7 @@ class _Page(NamedTuple):
 
 
 def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
-    """The page for documents in the order given, as a string to be written in UTF-8.
-
-    The list of the best sentences shows their picks; ``model`` is the source of the checkpoint.
-    """
+    """The page for documents in the order given, with their picks; ``model`` is the checkpoint's source."""
     page = _Page(
         best=max(
             (float(each.result.scores.max()) for each in scanned if len(each.result.scores)), default=0.0

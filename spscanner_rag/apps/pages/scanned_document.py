@@ -18,11 +18,7 @@ COLUMNS = "rank score logit path page headings line column start end neighbour t
 
 @dataclass(frozen=True)
 class ScannedDocument:
-    """A document, its scores and its selected sentences.
-
-    ``passages`` are the selected sentences and their neighbours, unmerged, in the order asked for. ``picks`` are
-    the passages that were selected for their score, in the same order.
-    """
+    """A document and its ``passages``: selected sentences (``picks``) and neighbours, in the order asked for."""
 
     document: TextFile
     result: ScanResult

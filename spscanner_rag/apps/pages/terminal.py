@@ -35,10 +35,7 @@ def open_console(stream: TextIO) -> Console:
 
 
 def progress_bars(console: Console, *further: ProgressColumn, **options: Any) -> Progress:  # noqa: ANN401 - of Progress
-    """Bars with a description, the number done, and ``further`` columns (default: the time that remains).
-
-    The ``options`` are those of `rich.progress.Progress`.
-    """
+    """Bars with description, number done, and ``further`` columns; default: the time that remains."""
     name = TextColumn("{task.description}", markup=False)
     columns = (name, BarColumn(), MofNCompleteColumn(), *(further or (TimeRemainingColumn(),)))
     return Progress(*columns, console=console, **options)
@@ -62,9 +59,8 @@ def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]
 def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
     """The text view of scanned documents, in the colours and width of ``stream``.
 
-    Below its rank, score and position (line:column, page or heading), each selected sentence is marked ``>`` and
-    shown between its neighbours, which are dimmed. Documents without one are only counted, if there are others.
-    The last line says how many tokens were kept and read. Only a terminal gets colours and wrapped lines.
+    Documents without a selected sentence are only counted, if there are others. Only a terminal gets colours and
+    wrapped lines.
     """
     console = open_console(stream)
     found = [scanned for scanned in documents if scanned.picks] or documents
@@ -130,11 +126,7 @@ def _print_sentence(console: Console, sentence: str, is_pick: bool) -> None:
 
 @contextmanager
 def scan_progress(enabled: bool, stream: TextIO) -> Iterator[Callable[[str], TokensRead | None]]:
-    """Show a bar of tokens for each document that is scanned inside the ``with`` block.
-
-    Yields a function that takes a document's path and returns the callback for ``Scanner.scan``, or None
-    when progress is not ``enabled``.
-    """
+    """Within the block, a bar of tokens for each document: from its path to `Scanner.scan`'s ``progress``."""
     if not enabled:
         yield lambda path: None
         return

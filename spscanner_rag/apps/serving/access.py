@@ -24,16 +24,10 @@ LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
 
 
 class Access:
-    """ASGI middleware around the whole application.
+    """ASGI middleware around the whole application; clients must send ``Authorization: Bearer TOKEN``.
 
-    Parameters
-    ----------
-    app : ASGI application
-    limits : Limits
-    metrics : Metrics
-    token : str, optional
-        What a client must send as ``Authorization: Bearer TOKEN``. Without one, only requests whose ``Host`` is
-        this machine are answered, so that no page of another site can ask through a name that points here.
+    Without a token only requests whose ``Host`` is this machine are answered, so that no page of another site
+    can ask through a name that points here.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, token: str | None = None) -> None:

@@ -19,19 +19,9 @@ from spscanner_rag.scorers import ScanCancelled
 
 
 def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """Make the application of a scanner.
+    """The application of a scanner; ``ValueError`` for a token that is empty or not ASCII.
 
-    Parameters
-    ----------
-    scanner : Scanner
-    token : str, optional
-        What clients must send; without one only requests to this machine's own names are answered.
-    limits : Limits, optional
-
-    Raises
-    ------
-    ValueError
-        For a token that is empty or not ASCII.
+    Without a token, only requests to this machine's own names are answered.
     """
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise ValueError("the token is empty or has characters other than printable ASCII")

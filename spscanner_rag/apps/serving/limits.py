@@ -15,33 +15,21 @@ _ERROR_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a server accepts. Each is a whole number or a duration above 0.
+    """The most that a server accepts, each above 0, and the status of what is beyond it."""
 
-    Parameters
-    ----------
-    body_bytes : int, default 16 MiB
-        Size of a request's body; a larger one is answered with 413 before it is read to its end.
-    request_characters : int, default 8,000,000
-        Characters of all texts of a request, the question counted once for each: about 2 million tokens. 413.
-    documents : int, default 2,000
-        Texts of a request. 413.
-    waiting_requests : int, default 256
-        Requests that wait to be read; a further one is answered with 429 and ``Retry-After``.
-    waiting_characters : int, default 64,000,000
-        Characters of all requests that wait or are being read. 429.
-    seconds : float, default 120
-        Time from a request's arrival to its answer; then 504.
-    transfer_seconds : float, default 30
-        Time in which a body must arrive (408), and in which a client must take each part of an answer.
-    """
-
-    body_bytes: int = 16 * 2**20
-    request_characters: int = 8_000_000
-    documents: int = 2_000
-    waiting_requests: int = 256
-    waiting_characters: int = 64_000_000
-    seconds: float = 120.0
-    transfer_seconds: float = 30.0
+    body_bytes: int = (
+        16 * 2**20
+    )  # of a request; a larger one is answered with 413 before it is read to its end
+    request_characters: int = (
+        8_000_000  # of all texts, the question counted for each: about 2 million tokens; 413
+    )
+    documents: int = 2_000  # texts of a request; 413
+    waiting_requests: int = 256  # that nobody reads yet; a further one gets 429 and ``Retry-After``
+    waiting_characters: int = 64_000_000  # of all requests that wait or are being read; 429
+    seconds: float = 120.0  # from a request's arrival to its answer; then 504
+    transfer_seconds: float = (
+        30.0  # in which a body must arrive (408), and a client take each part of an answer
+    )
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -53,16 +41,7 @@ class Limits:
 
 
 class RefusedError(Exception):
-    """A request that gets no answer, with the HTTP status that says why.
-
-    Parameters
-    ----------
-    status : int
-    message : str
-        What was got, what was expected, and what to do. It holds none of the request's texts.
-    retry_after : int, optional
-        Seconds after which the client may ask again.
-    """
+    """A request without an answer: HTTP status, message (with no text of the request), seconds to wait."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)

@@ -53,8 +53,7 @@ def page_routes(service: Service, needs_token: bool) -> APIRouter:
 def front_page(needs_token: bool) -> str:
     """The page, with a field for the token if the server has one. It holds nothing secret.
 
-    It shows a report as a document of its own, which its policy binds too: so it allows the report's style and
-    script.
+    Its policy also binds the report that it shows, so it allows the report's style and script.
     """
     return render(
         "serving/front_page.html",

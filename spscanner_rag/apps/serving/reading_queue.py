@@ -108,11 +108,10 @@ class FairQueue:
 
 
 class Turns:
-    """Lets one thread use the model at a time.
+    """Lets one thread use the model at a time, for `SLICE_SECONDS` at least.
 
-    A thread keeps its turn for `SLICE_SECONDS` at least, then others may go first: after a turn of long work the
-    next is short work's if any waits, and the other way round, so that neither starves the other. Among threads of
-    one kind, the one that waits longest goes first.
+    Short and long work then alternate, so that neither starves the other; within one kind, who waits longest is
+    next.
     """
 
     def __init__(self) -> None:
@@ -131,10 +130,7 @@ class Turns:
             self._give(kind)
 
     def pass_on(self, kind: Kind) -> None:
-        """Let threads that wait go first, unless the turn has just begun.
-
-        The caller must hold the turn, and holds it again afterwards.
-        """
+        """Let waiting threads go first, unless the turn has just begun; the caller holds it before and after."""
         with self._lock:
             if not any(self._waiting.values()) or time.monotonic() - self._since < SLICE_SECONDS:
                 return
@@ -162,20 +158,10 @@ class Turns:
 
 
 class ReadingQueue:
-    """Reads jobs with one model, in threads of its own.
+    """Reads jobs with one model, in threads of its own; ``read`` is called with the tokens of each pass.
 
-    Jobs that fit into `PASSES_TOGETHER` forward passes are read together, as many as there are. Longer ones are
-    read one at a time in `LONG_LANES` threads, and after each of their passes a waiting batch of short ones goes
-    first. Within both kinds, clients take turns.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Of a scanner.
-    limits : Limits
-        ``waiting_requests`` and ``waiting_characters`` bound what `submit` accepts.
-    read : callable, optional
-        Called with the number of tokens after each forward pass, for metrics.
+    Jobs that fit into `PASSES_TOGETHER` forward passes are read together. Longer ones are read one at a time in
+    `LONG_LANES` threads, and a waiting batch of short ones goes first after each pass. Clients take turns.
     """
 
     def __init__(
@@ -219,10 +205,7 @@ class ReadingQueue:
         return all(thread.is_alive() for thread in self._threads)
 
     def submit(self, job: Job) -> None:
-        """Have a job read; its future gets one `Scored` for each request.
-
-        Raises ``RefusedError`` with 429 if too much is waiting, with 503 if the server is stopping.
-        """
+        """Have a job read: its future gets a `Scored` each. ``RefusedError``: 429 if full, 503 if closing."""
         with self._changed:
             if self._closing:
                 raise RefusedError(503, "the server is stopping; ask another one", retry_after=5)

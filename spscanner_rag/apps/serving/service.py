@@ -81,10 +81,7 @@ class Service:
         self._collections: OrderedDict[str, CollectionIndex] = OrderedDict()
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[ScanRequest]:
-        """Requests of one question on several texts.
-
-        Raises ``RefusedError`` with 413 beyond the limits, with 422 for an empty question or one that is too long.
-        """
+        """One question on several texts. ``RefusedError``: 413 beyond the limits, 422 for an unusable question."""
         self.check_size(texts, len(query))
         return [self.checked(query, text) for text in texts]
 
@@ -120,7 +117,7 @@ class Service:
         together: bool = True,
         progress: Progress | None = None,
     ) -> list[Scored]:
-        """Have texts read for an HTTP request, whose body must have been received.
+        """Have texts read for an HTTP request whose body was received.
 
         Raises ``RefusedError`` (429, 503, 504), ``ScanCancelled`` if the client went away.
         """
@@ -156,10 +153,9 @@ class Service:
         asking: Request,
         describe: Callable[[list[Scored]], Awaitable[dict[str, Any]]],
     ) -> StreamingResponse:
-        """Answer in lines of JSON: how far the reading is, as often as the client takes it, then the result.
+        """Answer in lines of JSON: progress as often as the client takes it, then what ``describe`` makes.
 
-        ``describe`` makes the last line of what was read. Raises ``RefusedError`` for a request that is refused
-        before it is read: it gets its status, not a line.
+        A request that is refused before it is read gets its status, not a line.
         """
         lines = self._progress(requests, asking, describe)
         return StreamingResponse(_encoded(await anext(lines), lines), media_type="application/x-ndjson")
@@ -199,10 +195,7 @@ class Service:
         ]
 
     def keep_collection(self, digest: str, content: bytes) -> None:
-        """Keep the words of a collection, as `CollectionIndex.to_arrays` in an ``.npz`` file.
-
-        Raises ``RefusedError`` with 422 if the digest is not that of the content, or the content is damaged.
-        """
+        """Keep a collection's ``.npz`` of words; ``RefusedError`` 422 if it is damaged or has another digest."""
         if sha256(content).hexdigest() != digest:
             raise RefusedError(422, "the collection's SHA-256 is not the one in its address; send it again")
         try:

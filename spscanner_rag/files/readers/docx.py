@@ -1,8 +1,7 @@
-"""DOCX to text: headings by the styles' names, lists with their numbers, rows of tables, notes at the end.
+"""DOCX to text: headings by the styles' names, numbered lists, rows of tables, notes at the end.
 
-The parts are XML in a ZIP archive, which lxml reads in one pass without a tree. Changes count as accepted:
-inserted text is read, deleted text is not. Pictures, comments, headers and footers are left out, and no other file
-is opened.
+lxml reads the XML parts in one pass without a tree. Changes count as accepted: inserted text is read, deleted
+text is not. Pictures, comments, headers and footers are left out, and no other file is opened.
 """
 
 import io
@@ -38,11 +37,7 @@ _MOST_PARENTS = 20
 
 
 def read_docx(name: str, data: bytes) -> Converted:
-    """Read a Word document.
-
-    Raises ``ValueError`` for a broken one and for one whose parts unpack to more than `MOST_XML_BYTES`,
-    ``ImportError`` without lxml.
-    """
+    """Read a Word document; ``ValueError`` if broken or beyond `MOST_XML_BYTES`, ``ImportError`` without lxml."""
     try:
         from lxml import etree
     except ImportError as error:

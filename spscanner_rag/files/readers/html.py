@@ -42,11 +42,7 @@ _SPACE = re.compile(r"[\s\xa0]+")
 
 
 def read_html(name: str, data: bytes) -> Converted:
-    """Read a page.
-
-    Raises ``ValueError`` for binary data and for elements that are nested absurdly deep, ``ImportError`` without
-    lxml.
-    """
+    """Read a page; ``ValueError`` for binary data or absurd nesting, ``ImportError`` without lxml."""
     try:
         from lxml import etree
     except ImportError as error:

@@ -22,10 +22,7 @@ logging.getLogger("pypdf").addHandler(logging.NullHandler())
 
 
 def read_pdf(name: str, data: bytes) -> Converted:
-    """Read a PDF.
-
-    Raises ``ValueError`` for one that is broken, encrypted or has no text, ``ImportError`` without pypdf.
-    """
+    """Read a PDF; ``ValueError`` if broken, encrypted or without text, ``ImportError`` without pypdf."""
     try:
         from pypdf import PdfReader
     except ImportError as error:
