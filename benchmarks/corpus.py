@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.report import Commands
 from benchmarks.texts import Asked, synthetic_corpus
 from spscanner_rag.retrieval import JoinedText, Piece, join_pieces
 from spscanner_rag.retrieval.corpus import Corpus
@@ -27,9 +28,7 @@ MOST_SECONDS = {"count": 120.0, "load": 2.0, "question": 10.0}
 """For 1,000 documents of 20,000 characters on 2 cores."""
 
 
-def add_commands(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> list[argparse.ArgumentParser]:
+def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `corpus`."""
     command = commands.add_parser(
         "corpus", help="seconds of a question over many documents, and of its index"

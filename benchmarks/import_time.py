@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+from benchmarks.report import Commands
+
 STATEMENTS = (
     "import spscanner_rag",
     "from spscanner_rag import ScanResult",
@@ -14,9 +16,7 @@ STATEMENTS = (
 )
 
 
-def add_commands(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> list[argparse.ArgumentParser]:
+def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `import`."""
     command = commands.add_parser("import", help="import time in seconds")
     command.add_argument("--repeats", type=int, default=7, help="interpreters for each statement")

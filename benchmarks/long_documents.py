@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.report import Commands
 from benchmarks.texts import QUESTION, example_text
 
 SHORT, MIDDLE, LONG = 30_000, 300_000, 3_000_000
@@ -18,9 +19,7 @@ ALLOWED_GROWTH_MB = 300.0
 ALLOWED_TIME_RATIO = 10.5
 
 
-def add_commands(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> list[argparse.ArgumentParser]:
+def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `memory` and `linear`."""
     memory = commands.add_parser("memory", help=f"peak memory of {LONG:,} against {SHORT:,} characters")
     memory.set_defaults(measure=measure_memory)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
+from benchmarks.report import Commands
 from benchmarks.texts import QUESTION, example_text, short_texts
 
 REQUIRED_SHARE = 0.9
@@ -23,9 +24,7 @@ MOST_SHARES = 3.0
 _WAITED = "longest wait of a short request beside the long one, in shares"
 
 
-def add_commands(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> list[argparse.ArgumentParser]:
+def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `serve`."""
     command = commands.add_parser("serve", help="`spscanner serve` under load")
     command.add_argument("--clients", type=int, default=64)

@@ -5,6 +5,8 @@ import ast
 import subprocess
 from pathlib import Path
 
+from benchmarks.report import Commands
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 LIMITS = {
     "lines, spscanner_rag and integrations": 34_000,
@@ -16,9 +18,7 @@ LIMITS = {
 }
 
 
-def add_commands(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> list[argparse.ArgumentParser]:
+def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `size`."""
     command = commands.add_parser("size", help="lines of code and tests, words of docs, against their bounds")
     command.set_defaults(measure=measure_size)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.long_documents import allow_no_more_than_is_free
-from benchmarks.report import Row, median_seconds, seconds_of, too_long
+from benchmarks.report import Commands, Row, median_seconds, seconds_of, too_long
 from benchmarks.texts import QUESTION, QUESTIONS, short_texts, text_of_tokens
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ TOKENS_PER_UNIT = 25
 
 _WIDTH = {"cuda": 8192, "cpu": 2048}  # rows and columns of the large product
 _COPY_BYTES = {"cuda": 2**31, "cpu": 2**28}
-_WARM_UP = {
-    "cuda": 10**9,
-    "cpu": 1024,
-}  # tokens; on CUDA all, because kernels are tuned and memory taken once
+_WARM_UP = {"cuda": 10**9, "cpu": 1024}  # tokens; on CUDA all: kernels are tuned and memory taken once
 _NO_MEMORY = "out of memory"
 
 Forward = Callable[["torch.Tensor"], object]
@@ -58,9 +55,7 @@ class NotMeasuredError(Exception):
     """Something cannot be measured here; the message says why."""
 
 
-def add_commands(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> list[argparse.ArgumentParser]:
+def add_commands(commands: Commands) -> list[argparse.ArgumentParser]:
     """Add `speed`."""
     command = commands.add_parser("speed", help="speed, memory, share of the machine's limit; other programs")
     add = command.add_argument

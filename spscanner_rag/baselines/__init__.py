@@ -16,31 +16,14 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
     from spscanner_rag.baselines.remote_scanner import RemoteScanner
 
 _MODULES = {
-    "BM25": "bm25",
-    "Baseline": "base",
-    "Cascade": "cascade",
-    "CrossEncoder": "cross_encoder",
-    "Dense": "dense",
-    "Hybrid": "hybrid",
-    "LateInteraction": "multi_vector",
-    "MambaReranker": "mamba_reranker",
-    "Propositions": "propositions",
-    "RPRS": "multi_vector",
-    "RemoteScanner": "remote_scanner",
-}
+    "BM25": "bm25", "Baseline": "base", "Cascade": "cascade", "CrossEncoder": "cross_encoder", "Dense": "dense",
+    "Hybrid": "hybrid", "LateInteraction": "multi_vector", "MambaReranker": "mamba_reranker",
+    "Propositions": "propositions", "RPRS": "multi_vector", "RemoteScanner": "remote_scanner",
+}  # fmt: skip
 __all__ = [
-    "BM25",
-    "RPRS",
-    "Baseline",
-    "Cascade",
-    "CrossEncoder",
-    "Dense",
-    "Hybrid",
-    "LateInteraction",
-    "MambaReranker",
-    "Propositions",
-    "RemoteScanner",
-]
+    "BM25", "RPRS", "Baseline", "Cascade", "CrossEncoder", "Dense", "Hybrid", "LateInteraction", "MambaReranker",
+    "Propositions", "RemoteScanner",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

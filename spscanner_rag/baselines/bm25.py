@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import CollectionBaseline, TextCache, log_odds, optional
+from spscanner_rag.baselines.base import CollectionBaseline, Scores, TextCache, log_odds, optional
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.collection_index import CollectionIndex
 from spscanner_rag.lexical.languages import CJK, ENGLISH, STOP_WORDS_OF
@@ -81,18 +81,18 @@ class BM25(CollectionBaseline):
         self._counted: TextCache[tuple[list[Counter[str]], str]] = TextCache(keep_texts)
         self._collections: dict[str, _CollectionWords] = {}  # by language
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """BM25 scores, 0 and above: (units,)."""
         index, language = self._indexes.get(text, units, lambda: self._index(text, units))
         words = self._words([query], language)[0]
         if index is None or not words:
             return np.zeros(len(units), np.float32)
-        scores: NDArray[np.float32] = index.get_scores(words).astype(np.float32)
+        scores: Scores = index.get_scores(words).astype(np.float32)
         return scores
 
     def raw_scores_among(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[Scores]:
         """BM25 scores, 0 and above, with the words of a collection as the corpus: (units,) for each text."""
         scored = []
         for query, text, units in requests:
@@ -100,9 +100,7 @@ class BM25(CollectionBaseline):
             scored.append(self._among(query, text, units, collection))
         return scored
 
-    def _among(
-        self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex
-    ) -> NDArray[np.float32]:
+    def _among(self, query: str, text: str, units: Sequence[Unit], collection: CollectionIndex) -> Scores:
         """Raw scores with the statistics of a collection: (units,)."""
         counted, language = self._counted.get(text, units, lambda: self._count(text, units))
         known = self._collections.get(language)
@@ -133,7 +131,7 @@ class BM25(CollectionBaseline):
         """The stem of each word as `_words` makes them; None for those that it leaves out."""
         return [found[0] if found else None for found in self._words(words, language)]
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, raw: Scores) -> Scores:
         """The logit of s / (1 + s) is log(s)."""
         return log_odds(raw / (1 + raw))
 

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, CollectionBaseline, Combined, log_odds, name_of
+from spscanner_rag.baselines.base import Baseline, CollectionBaseline, Combined, Scores, log_odds, name_of
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lexical.bm25 import standardized
 from spscanner_rag.lexical.collection_index import CollectionIndex
@@ -65,7 +65,7 @@ class Hybrid(Combined):
         self.weights: NDArray[np.float64] = shares / shares.sum()
         self.name = "hybrid:" + "+".join(map(name_of, scorers))
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The weighted mean of standardized scores, or of reciprocal ranks: (units,)."""
         return self._fused([_own_scores(scorer, query, text, units) for scorer in self.scorers])
 
@@ -76,7 +76,7 @@ class Hybrid(Combined):
 
     def raw_scores_among(
         self, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[Scores]:
         """Scores or ranks among the units of all these texts, fused: (units,) for each text."""
         parts = []
         for scorer in self.scorers:
@@ -84,14 +84,11 @@ class Hybrid(Combined):
             parts.append(np.concatenate([np.zeros(0, np.float32), *scored]))
         return np.split(self._fused(parts), np.cumsum([len(units) for _, _, units in requests])[:-1])
 
-    def _fused(self, parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _fused(self, parts: Sequence[Scores]) -> Scores:
         fuse = standardized if self.fusion == "scores" else reciprocal_ranks
-        fused: NDArray[np.float32] = (self.weights @ np.stack([fuse(part) for part in parts])).astype(
-            np.float32
-        )
-        return fused
+        return np.asarray(self.weights @ np.stack([fuse(part) for part in parts]), np.float32)
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, raw: Scores) -> Scores:
         """A standardized score is the logit; a reciprocal rank becomes a share of the highest one, 1 / 61."""
         return raw if self.fusion == "scores" else log_odds(raw * (RANK_CONSTANT + 1))
 
@@ -110,7 +107,7 @@ def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(1.0 / (RANK_CONSTANT + ranks), np.float64)
 
 
-def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) -> Scores:
     # The logits of a baseline are a nonlinear function of its raw scores, and fusion needs the raw ones.
     score = scorer.raw_scores if isinstance(scorer, Baseline) else scorer.score_units
     return score(query, text, units)
@@ -118,7 +115,7 @@ def _own_scores(scorer: Scorer, query: str, text: str, units: Sequence[Unit]) ->
 
 def _own_scores_among(
     scorer: Scorer, requests: Sequence[Request], cancelled: Cancelled, collection: CollectionIndex
-) -> Iterable[NDArray[np.float32]]:
+) -> Iterable[Scores]:
     if isinstance(scorer, CollectionBaseline) and scorer.uses_collection:
         return scorer.raw_scores_among(requests, cancelled, collection)
     if isinstance(scorer, Baseline):

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, TextCache, check_whole, load, log_odds, optional
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole, load, log_odds, optional
 from spscanner_rag.baselines.dense import MINILM, embed_checked, encoder_of, packaged_minilm
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.mamba2.forks import compute_in_forks
@@ -20,8 +19,6 @@ from spscanner_rag.text.units import Segmenter, Unit, readable
 
 _KEPT_QUERIES = 64
 _LATE_TYPES = ("MultiVectorEncoder", "ColBERT")  # the classes of sentence-transformers and of PyLate
-
-Scores = NDArray[np.float32]
 
 
 class LateInteraction(Baseline):

@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from spscanner_rag.baselines.base import Baseline, TextCache, check_whole
+from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole
 from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
@@ -24,7 +23,7 @@ from spscanner_rag.text.units import Segmenter, Unit
 NO_PROPOSITION_LOGIT = -17.0
 """The logit of all units of a text without propositions: lower than any that `log_odds` returns."""
 
-ScoreTexts = Callable[[str, list[str]], NDArray[np.float32]]
+ScoreTexts = Callable[[str, list[str]], Scores]
 Headings = Callable[[str, int], tuple[str, str]] | Mapping[str, str]
 
 PASSAGE_WORDS = 100
@@ -155,13 +154,13 @@ class Propositions(Baseline):
 
     def _scored_propositions(
         self, query: str, text: str, cancelled: Cancelled
-    ) -> tuple[tuple[Proposition, ...], NDArray[np.float32]]:
+    ) -> tuple[tuple[Proposition, ...], Scores]:
         check_query(query)
         found = self.propositions(text, cancelled)
         scores = self._scores(query, [own.text for own in found]) if found else np.zeros(0, np.float32)
         return found, scores
 
-    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[NDArray[np.float32]]:
+    def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
         for query, text, units in requests:
             stop_if(cancelled)
             if units and not self.propositions(text, cancelled):
@@ -169,7 +168,7 @@ class Propositions(Baseline):
             else:
                 yield from super()._scored([(query, text, units)], cancelled)
 
-    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
+    def raw_scores(self, query: str, text: str, units: Sequence[Unit]) -> Scores:
         """The score of the best proposition tied to each unit: (units,). All 0 if the text has no proposition."""
         found = self.propositions(text)
         if not found:
@@ -184,11 +183,11 @@ class Propositions(Baseline):
             raw[first:stop] = np.maximum(raw[first:stop], score)
         return raw
 
-    def logits(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, raw: Scores) -> Scores:
         """The scorer's logits; a function already returns logits."""
         return self.scorer.logits(raw) if isinstance(self.scorer, Baseline) else raw
 
-    def _scores(self, query: str, texts: list[str]) -> NDArray[np.float32]:
+    def _scores(self, query: str, texts: list[str]) -> Scores:
         if isinstance(self.scorer, Baseline):  # as units of one text, so that the scorer caches their vectors
             return self.scorer.raw_scores(query, "\n".join(texts), _lines(texts))
         scores = np.asarray(self.scorer(query, texts), np.float32)

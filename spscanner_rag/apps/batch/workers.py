@@ -29,17 +29,14 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The task of every worker.
+    """The task of every worker."""
 
-    ``scanner`` has the arguments of `Scanner.from_pretrained`; ``texts``: records have the texts of sentences.
-    """
-
-    scanner: dict[str, Any]
+    scanner: dict[str, Any]  # arguments of `Scanner.from_pretrained`
     columns: Columns
     queries: Sequence[Query]
     selection: Selection
     form: Form
-    texts: bool = True
+    texts: bool = True  # records have the texts of sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,8 @@ def serve(
     from spscanner_rag.apps.serving.access import access_log
 
     scanner = computes.scanner(model)
-    scanner.scan(
-        "Is it ready?", "Kernels are compiled when they first run."
-    )  # and not in the first client's time
+    # not in the first client's time
+    scanner.scan("Is it ready?", "Kernels are compiled when they first run.")
     app = create_app(scanner, token=token, limits=limits)
     # Python's garbage collector would look at the libraries' objects again and again, for 100 ms each time.
     gc.collect()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from spscanner_rag.apps.compare.retrievals import Retrieval, Retrievals
+from spscanner_rag.apps.pages.labels import listed
 
 _THE_ONE = "the evidence sentence"
 
@@ -43,16 +44,16 @@ def _on_evidence(comparison: Retrievals, labels: Sequence[str]) -> str:
         if number == most and rank is not None
     ]
     winners.sort(key=lambda winner: winner[0])  # of equal ranks, in the order of the retrievals
-    who = _listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
+    who = listed([label for _, label in winners]) + (" each" if len(winners) > 1 else "")
     ranks_of = [f"{rank}" for rank, _ in winners]
-    at = f"at rank {ranks_of[0]}" if len(set(ranks_of)) == 1 else f"at ranks {_listed(ranks_of)}"
+    at = f"at rank {ranks_of[0]}" if len(set(ranks_of)) == 1 else f"at ranks {listed(ranks_of)}"
     where = f"{', the first' if most > 1 else ''} {at}"
     others = [
         f"{label} found {number or 'none'}"
         for label, (number, _) in zip(labels, found, strict=True)
         if number < most
     ]
-    return f"{who} found {all_of}{where}{f'; {_listed(others)}' if others else ''}."
+    return f"{who} found {all_of}{where}{f'; {listed(others)}' if others else ''}."
 
 
 def _found(comparison: Retrievals) -> list[tuple[int, int | None]]:
@@ -68,7 +69,3 @@ def _first_rank(retrieval: Retrieval, sentences: Sequence[tuple[int, int]]) -> i
     spans = [span for span, found in zip(sentences, retrieval.found, strict=True) if found]
     ranks = [pick.rank for pick in retrieval.picks if any(pick.start < e and s < pick.end for s, e in spans)]
     return min(ranks, default=None)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

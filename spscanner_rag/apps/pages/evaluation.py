@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spscanner_rag.apps.pages.html_page import page_style, render
-from spscanner_rag.apps.pages.labels import short_labels
+from spscanner_rag.apps.pages.labels import listed, short_labels
 
 CHANCE = 0.05
 """A difference with a smaller p is significant."""
@@ -186,11 +186,6 @@ def first_sentence(differences: Sequence[Difference], labels: Mapping[str, str])
         opening = "Between" if sentences else "No clear winner: between"
         sentences.append(f"{opening} {name} and {listed(groups['even'])}, the difference may be chance.")
     return " ".join(sentences)
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence: "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _first_tests(differences: Sequence[Difference]) -> dict[str, Difference]:

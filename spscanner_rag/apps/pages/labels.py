@@ -32,3 +32,8 @@ def short_names(paths: Sequence[str]) -> list[str]:
 def _last_folder(name: str) -> str:
     kind, colon, model = _TRAILING.sub("", name).partition(":")
     return kind + colon + re.split(r"[/\\]", model)[-1]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in a sentence: "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

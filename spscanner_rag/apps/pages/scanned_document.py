@@ -24,9 +24,7 @@ class ScannedDocument:
     result: ScanResult
     passages: tuple[Passage, ...]
     picks: tuple[Passage, ...]
-    ranks_of_all: Mapping[int, int] | None = (
-        None  # of each pick by its start, among the picks of all documents
-    )
+    ranks_of_all: Mapping[int, int] | None = None  # of picks by their start, among those of all documents
 
     def number(self, passage: Passage) -> int:
         """The number of the sentence, from 0, that an unmerged passage is."""

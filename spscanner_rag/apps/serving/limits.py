@@ -17,19 +17,13 @@ _ERROR_TYPES = {
 class Limits:
     """The most that a server accepts, each above 0, and the status of what is beyond it."""
 
-    body_bytes: int = (
-        16 * 2**20
-    )  # of a request; a larger one is answered with 413 before it is read to its end
-    request_characters: int = (
-        8_000_000  # of all texts, the question counted for each: about 2 million tokens; 413
-    )
+    body_bytes: int = 16 * 2**20  # of a request; a larger one gets 413 before it is read to its end
+    request_characters: int = 8_000_000  # of all texts, the question with each: about 2 million tokens; 413
     documents: int = 2_000  # texts of a request; 413
     waiting_requests: int = 256  # that nobody reads yet; a further one gets 429 and ``Retry-After``
     waiting_characters: int = 64_000_000  # of all requests that wait or are being read; 429
     seconds: float = 120.0  # from a request's arrival to its answer; then 504
-    transfer_seconds: float = (
-        30.0  # in which a body must arrive (408), and a client take each part of an answer
-    )
+    transfer_seconds: float = 30.0  # in which a body arrives (408), and a client takes each part of an answer
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -83,7 +83,7 @@ class TextBuilder:
         """Add text that is no prose."""
         self._blocks.append(Block(*self._append(text, BETWEEN_PARAGRAPHS), "fence"))
 
-    def row(self, table: "Table", cells: Sequence[str], *, is_header: bool = False) -> None:
+    def row(self, table: Table, cells: Sequence[str], *, is_header: bool = False) -> None:
         """Add a row of a table; cells of one that is no row of data are paragraphs."""
         text = BETWEEN_CELLS.join(cells)
         if sum(map(bool, cells)) < 2 or len(text) > LONGEST_ROW:
@@ -97,6 +97,6 @@ class TextBuilder:
         table.header = span if is_header else table.header
         table.rows += 1
 
-    def converted(self, notes: tuple[str, ...] = ()) -> Converted:
+    def converted(self) -> Converted:
         """The text and its blocks."""
-        return Converted(readable("".join(self._parts)), tuple(self._blocks), notes=notes)
+        return Converted(readable("".join(self._parts)), tuple(self._blocks))
