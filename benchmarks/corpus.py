@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from spscanner_rag.scanner import Scanner
 
 READ_DOCUMENTS = (5, 10, 20, 50)
-SUBSET = 20
-"""Documents that are read where all should be; the time for all is proportional."""
+SUBSET = 20  # documents that are read where all should be; the time for all is proportional
 MOST_SECONDS = {"count": 120.0, "load": 2.0, "question": 10.0}
 """For 1,000 documents of 20,000 characters on 2 cores."""
 

@@ -20,11 +20,8 @@ PACKAGES = ("spscanner-rag", "torch", "transformers", "tokenizers", "numpy")
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-Row = dict[str, float] | str
-"""A row of a report: numbers by column, or the reason why there are none."""
-
-LONG_ENOUGH = 90.0
-"""Seconds of measuring after which no call is repeated."""
+Row = dict[str, float] | str  # a row of a report: numbers by column, or the reason why there are none
+LONG_ENOUGH = 90.0  # seconds of measuring after which no call is repeated
 
 
 def too_long(seconds: float) -> str:

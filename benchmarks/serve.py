@@ -16,8 +16,7 @@ from typing import Any
 from benchmarks.report import Commands
 from benchmarks.texts import QUESTION, example_text, short_texts
 
-REQUIRED_SHARE = 0.9
-"""Tokens per second of many clients, as a share of one call of `Scanner.scan_many`."""
+REQUIRED_SHARE = 0.9  # tokens per second of many clients, as a share of one call of `Scanner.scan_many`
 MOST_SHARES = 3.0
 """The longest wait of a short request beside a long one, in shares: twice its time without the long one."""
 

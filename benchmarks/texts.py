@@ -24,9 +24,7 @@ QUESTIONS = (
     "Why does Mrs Clay stay in Bath?",
 )
 QUESTION = QUESTIONS[0]
-CHARACTERS_PER_TOKEN = 3.72
-"""For the bundled tokenizer, in this novel."""
-
+CHARACTERS_PER_TOKEN = 3.72  # for the bundled tokenizer, in this novel
 _WORD = re.compile(r"\b[a-z]{7,}\b")
 _SYLLABLES = (
     "ba be bi bo bra cal cor da del dor en far fen gal gor ha hel is ka lan lor ma mer na nor os pel ri ro sa sel "

@@ -21,9 +21,7 @@ from spscanner_rag.text.units import Segmenter, Unit, readable
 
 T = TypeVar("T")
 
-PAIRS_AT_ONCE = 4096
-"""Number of pairs that are tokenized and sorted by length together."""
-
+PAIRS_AT_ONCE = 4096  # number of pairs that are tokenized and sorted by length together
 Pair = tuple[str, str]
 Scores = NDArray[np.float32]
 

@@ -17,8 +17,7 @@ from spscanner_rag.scorers import Cancelled, Request, Scorer, never, score_batch
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
 
-UNREAD_LOGIT = -17.0
-"""Units that the second stage did not read score below this; no `log_odds` is as low."""
+UNREAD_LOGIT = -17.0  # units that the second stage did not read score below this; no `log_odds` is as low
 
 
 class Staged(Combined):

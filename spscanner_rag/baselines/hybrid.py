@@ -15,8 +15,7 @@ from spscanner_rag.text.units import Segmenter, Unit
 
 Fusion = Literal["scores", "ranks"]
 
-RANK_CONSTANT = 60
-"""The constant of reciprocal-rank fusion (Cormack et al., 2009)."""
+RANK_CONSTANT = 60  # the constant of reciprocal-rank fusion (Cormack et al., 2009)
 
 
 class Hybrid(Combined):

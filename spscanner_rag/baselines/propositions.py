@@ -26,9 +26,7 @@ NO_PROPOSITION_LOGIT = -17.0
 ScoreTexts = Callable[[str, list[str]], Scores]
 Headings = Callable[[str, int], tuple[str, str]] | Mapping[str, str]
 
-PASSAGE_WORDS = 100
-"""Maximum length of a passage in words, as in "Dense X Retrieval"."""
-
+PASSAGE_WORDS = 100  # maximum length of a passage in words, as in "Dense X Retrieval"
 Terms = frozenset[str | tuple[str, str]]
 
 # Chinese and Japanese are written without spaces, so each of their characters counts as a word.

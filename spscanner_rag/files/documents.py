@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from spscanner_rag.text.blocks import Block
 
 STANDARD_INPUT = "-"
-LONGEST_SECTION = 80
-"""Characters of a heading that are shown beside a position."""
-
+LONGEST_SECTION = 80  # characters of a heading that are shown beside a position
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 

@@ -15,8 +15,7 @@ else:
 
 LOCK_FILE = ".lock"
 _WINDOWS_BYTE = 2**20  # behind the number of the process, which others read
-_held: set[int] = set()
-"""Descriptors of the locks of this process."""
+_held: set[int] = set()  # descriptors of the locks of this process
 
 
 class FolderInUseError(ValueError):

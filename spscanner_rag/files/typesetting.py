@@ -12,8 +12,7 @@ _BREAK = re.compile(rf"[-\u2010{_SOFT_HYPHEN}][ \t]*\n[ \t]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _REST = re.compile(r"(\S*)[ \t]*")
-_LONGEST_PART = 40
-"""A longer part of a divided word, in characters, is no part of a word."""
+_LONGEST_PART = 40  # a longer part of a divided word, in characters, is no part of a word
 
 
 def as_written(pages: Sequence[str]) -> list[str]:

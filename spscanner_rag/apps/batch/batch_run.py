@@ -14,9 +14,7 @@ from spscanner_rag.files.folder_lock import folder_lock
 from spscanner_rag.files.json_files import difference, parse_json
 from spscanner_rag.scanner import Scanner
 
-IDENTITY = "_batch.json"
-"""Readers of Parquet folders leave out names that begin with an underscore."""
-
+IDENTITY = "_batch.json"  # readers of Parquet folders leave out names that begin with an underscore
 _FORMAT = 1
 
 

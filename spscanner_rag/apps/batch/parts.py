@@ -15,8 +15,7 @@ from spscanner_rag.text.units import readable
 
 Form = Literal["parquet", "jsonl"]
 
-Record = dict[str, Any]
-"""One line of a part; `schema` lists its columns."""
+Record = dict[str, Any]  # one line of a part; `schema` lists its columns
 
 
 def scan_rows(

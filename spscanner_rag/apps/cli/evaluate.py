@@ -44,8 +44,7 @@ models replies.jsonl, with --answers answers.json, answers.jsonl and answer-repl
 an interrupted run. Exit code: 0, or 3 if --max-requests or the provider ended the answers early.
 """
 
-ENDED_EARLY = 3
-"""Exit code of a run whose model may not be asked more."""
+ENDED_EARLY = 3  # exit code of a run whose model may not be asked more
 
 
 @grouped

@@ -23,12 +23,8 @@ from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.token_counts import CountTokens, check_counter, resolve_counter
 from spscanner_rag.text.units import Unit
 
-MOST_PICKS = 500
-"""The most picks of one retriever, so that a comparison stays readable."""
-
-MOST_RETRIEVERS = 8
-"""The most retrievers side by side."""
-
+MOST_PICKS = 500  # the most picks of one retriever, so that a comparison stays readable
+MOST_RETRIEVERS = 8  # the most retrievers side by side
 WARM_UP = "This sentence is read before the clock starts."
 
 

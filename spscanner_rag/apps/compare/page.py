@@ -18,15 +18,9 @@ from spscanner_rag.files.documents import name_of
 STRIP_WIDTH, STRIP_HEIGHT, EVIDENCE_HEIGHT = 1000, 20, 5
 THINNEST, REACH = 5, 20  # least widths of a tick and of its clickable area, in the strip's units
 
-BEST = 3
-"""Picks of each retriever that the page begins with."""
-
-MOST_ONLY = 10
-"""Picks that no other found, of each retriever."""
-
-QUOTE, LONG_QUOTE = 240, 600
-"""Characters of a pick in the lists, and among the best."""
-
+BEST = 3  # picks of each retriever that the page begins with
+MOST_ONLY = 10  # picks that no other found, of each retriever
+QUOTE, LONG_QUOTE = 240, 600  # characters of a pick in the lists, and among the best
 Pieces = list[tuple[Markup, str]]
 """Text, with "hit" for evidence that was found, "miss" for evidence that was not, else nothing."""
 

@@ -8,15 +8,9 @@ from typing import Any, NamedTuple
 from spscanner_rag.apps.pages.html_page import page_style, render
 from spscanner_rag.apps.pages.labels import listed, short_labels
 
-CHANCE = 0.05
-"""A difference with a smaller p is significant."""
-
-FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30
-"""Fewer are called few."""
-
-COLOURS = 8
-"""Classes c1 to c8 of page.css."""
-
+CHANCE = 0.05  # a difference with a smaller p is significant
+FEW_DOCUMENTS, FEW_QUESTIONS = 5, 30  # fewer are called few
+COLOURS = 8  # classes c1 to c8 of page.css
 METRICS = {
     "recall@10": "recall@10",
     "ndcg@10": "nDCG@10",
@@ -36,8 +30,7 @@ SHAPES = {
 Share = Mapping[str, Any]
 """A "value" from 0 to 1 with "ci_low" and "ci_high", which are None where there is no interval."""
 
-Difference = Mapping[str, object]
-"""A row of ``differences.json``."""
+Difference = Mapping[str, object]  # a row of ``differences.json``
 
 
 Table = Any

@@ -6,9 +6,7 @@ from typing import Any
 
 from spscanner_rag.apps.pages.html_page import page_style, render
 
-_AROUND = 400
-"""Characters shown on either side of a context."""
-
+_AROUND = 400  # characters shown on either side of a context
 _FACTS = ("strategy", "distance", "similarity", "size", "tokens", "model", "mode")
 
 Numbers = Sequence[tuple[str, int]]

@@ -10,8 +10,7 @@ from spscanner_rag.text.escaping import escaped
 _BEGINS = re.compile(r"\s|[-*+•\u2013\u2014#|>]|\(?(?:\d{1,3}|[A-Za-z])[.)]\s")
 """The beginning of a paragraph or of an item of a list."""
 
-_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")
-"""The line between the head of a Markdown table and its body."""
+_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")  # the line between the head of a Markdown table and its body
 
 
 class Breaks:

@@ -13,9 +13,7 @@ from spscanner_rag.apps.pages.scanned_document import ScannedDocument, compressi
 from spscanner_rag.files.documents import name_of
 from spscanner_rag.results import Passage
 
-LEVELS = 8
-"""Strengths of a highlight."""
-
+LEVELS = 8  # strengths of a highlight
 STRIP_WIDTH, STRIP_HEIGHT, STRIP_PARTS = 1000, 40, 500
 THINNEST, REACH = 4, 22  # least widths of a tick and of its clickable area, in the strip's units
 

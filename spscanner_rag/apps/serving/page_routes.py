@@ -20,8 +20,7 @@ from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.scorers import segment
 
 PASTED = "pasted text"
-_CONVERSIONS = 2
-"""Files that are converted at the same time; the others wait."""
+_CONVERSIONS = 2  # files that are converted at the same time; the others wait
 
 
 def page_routes(service: Service, needs_token: bool) -> APIRouter:

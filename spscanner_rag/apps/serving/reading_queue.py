@@ -18,9 +18,7 @@ _log = logging.getLogger(__name__)
 
 Kind = Literal["short", "long"]
 
-CHARACTERS_PER_TOKEN = 4
-"""Of English text; only sizes of batches depend on it."""
-
+CHARACTERS_PER_TOKEN = 4  # of English text; only sizes of batches depend on it
 PASSES_TOGETHER = 4
 """Short jobs are read together up to this many forward passes; a job of more is long, and read alone."""
 
@@ -28,12 +26,8 @@ LONG_PASSES = 2
 """On a CPU, a long job is read in so many times shorter passes: a short one waits for the end of the pass that
 is being computed, and smaller products cost little there."""
 
-LONG_LANES = 3
-"""Long jobs that are read at the same time, a forward pass of each in turn."""
-
-WAIT_SECONDS = 0.003
-"""Time that the first short job waits for others to share its pass."""
-
+LONG_LANES = 3  # long jobs that are read at the same time, a forward pass of each in turn
+WAIT_SECONDS = 0.003  # time that the first short job waits for others to share its pass
 _FIRST_RATE = 40_000.0  # characters a second, until something has been measured
 _RATE_SHARE = 0.2  # of the newest measurement in the running mean
 

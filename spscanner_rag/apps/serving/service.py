@@ -24,9 +24,7 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
 
-COLLECTIONS = 8
-"""Uploaded collections that are kept; the one used longest ago is dropped first."""
-
+COLLECTIONS = 8  # uploaded collections that are kept; the one used longest ago is dropped first
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 

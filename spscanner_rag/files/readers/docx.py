@@ -17,9 +17,7 @@ from typing import Any
 from spscanner_rag.files.documents import Converted
 from spscanner_rag.files.readers.text_builder import Table, TextBuilder
 
-MOST_XML_BYTES = 32 * 2**20
-"""Size of the unpacked parts; a page of text is about 10,000 bytes of them."""
-
+MOST_XML_BYTES = 32 * 2**20  # size of the unpacked parts; a page of text is about 10,000 bytes of them
 _FEED = 2**16
 
 # The namespaces of Word's elements, of the usual and of the strict form.
@@ -32,8 +30,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 
 _UNREAD = {"del", "moveFrom", "instrText", "delText"}
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_MOST_PARENTS = 20
-"""Styles that are based on each other; a circle ends here."""
+_MOST_PARENTS = 20  # styles that are based on each other; a circle ends here
 
 
 def read_docx(name: str, data: bytes) -> Converted:

@@ -19,9 +19,7 @@ _ENCODING = re.compile(
     re.IGNORECASE,
 )
 _WINDOWS = re.compile(r"iso-8859-1|latin-?1|(us-)?ascii|windows-1252", re.IGNORECASE)
-_FEED = 2**14
-"""Characters read at a time: the parser notices after each piece that it was stopped."""
-
+_FEED = 2**14  # characters read at a time: the parser notices after each piece that it was stopped
 DEEPEST = 4_000
 """Elements within each other; browsers stop at some hundreds. The parser's time grows with depth times size."""
 
@@ -35,9 +33,7 @@ _PARAGRAPHS = set(
     "body center dialog".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NO_CELL = {"table", "ul", "ol", "pre", *_HEADINGS}
-"""A table with one of these in a cell lays out a page."""
-
+_NO_CELL = {"table", "ul", "ol", "pre", *_HEADINGS}  # a table with one of these in a cell lays out a page
 _SPACE = re.compile(r"[\s\xa0]+")
 
 

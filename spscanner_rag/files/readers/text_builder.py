@@ -8,12 +8,8 @@ from spscanner_rag.files.documents import Converted
 from spscanner_rag.text.blocks import Block, BlockKind
 
 BETWEEN_PARAGRAPHS, BETWEEN_ROWS, BETWEEN_CELLS = "\n\n", "\n", " | "
-LONGEST_TITLE = 300
-"""A longer heading, in characters, is a paragraph in large letters."""
-
-LONGEST_ROW = 2_000
-"""A longer row, in characters, lays out a page; its cells are paragraphs."""
-
+LONGEST_TITLE = 300  # a longer heading, in characters, is a paragraph in large letters
+LONGEST_ROW = 2_000  # a longer row, in characters, lays out a page; its cells are paragraphs
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
