@@ -60,10 +60,9 @@ class Asked(NamedTuple):
 
 
 def synthetic_corpus(documents: int, characters: int, questions: int) -> tuple[list[str], list[Asked]]:
-    """Texts of drawn sentences of the novel in `examples/data`, and questions on some of them.
+    """Texts of ``characters`` characters, drawn from the novel's sentences, and questions on some of them.
 
-    In each text of about ``characters`` characters some of the longer words are its own, so that the vocabulary
-    grows.
+    Some of the longer words of each text are its own, so that the vocabulary grows.
     """
     sentences = [part.strip() for part in re.split(r"(?<=[.!?])\s+", example_text(600_000)) if len(part) > 20]
     long_words = sorted(set(_WORD.findall(" ".join(sentences))))

@@ -64,8 +64,7 @@ class Baseline(ABC):
     def score_units_many(self, requests: Sequence[Request], *, cancelled: Cancelled = never) -> list[Scores]:
         """Logits of the units of several texts, in order: (units,) each.
 
-        ``ValueError`` for an empty query, before anything is read; ``ScanCancelled`` if ``cancelled`` returned
-        True.
+        ``ValueError`` for an empty query, before any work; ``ScanCancelled`` if ``cancelled`` returned True.
         """
         for query, _, _ in requests:
             check_query(query)

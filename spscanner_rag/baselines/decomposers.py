@@ -55,8 +55,7 @@ _LENIENT = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 def read_reply(reply: str) -> tuple[tuple[str, ...], bool]:
     """Propositions of a reply, without repetitions, and whether it was a JSON list of strings.
 
-    In any other reply, the complete strings after the first bracket count, or else lines with a bullet or
-    number.
+    In any other reply, complete strings after the first bracket count, or else lines with a bullet or number.
     """
     start = reply.find("[")
     try:

@@ -224,6 +224,10 @@ def _is_late(path: str) -> bool:
     """True if a folder or a Hub id says that its model was made for late interaction."""
     if _stated(path, "config_sentence_transformers.json").get("model_type") in _LATE_TYPES:
         return True
+    return _is_stanford(path)
+
+
+def _is_stanford(path: str) -> bool:
     architectures = _stated(path, "config.json").get("architectures") or []
     return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
 
@@ -231,13 +235,11 @@ def _is_late(path: str) -> bool:
 def _projects(model: Any, path: str) -> bool:  # noqa: ANN401 - an optional package's class
     """True if a model's projection is its own: sentence-transformers makes a random one if there is none.
 
-    A model that sentence-transformers itself saved for late interaction is as it was trained, with one or
+    A model for late interaction that sentence-transformers itself saved is as it was trained, with one or
     without.
     """
     own = _stated(path, "config_sentence_transformers.json").get("model_type") == "MultiVectorEncoder"
-    saved = _stated(path, "config.json").get("architectures") or []
-    is_stanford = "HF_ColBERT" in saved or any(name.endswith("ForRetrieval") for name in saved)
-    return own or is_stanford or "Dense" in str(_stated(path, "modules.json"))
+    return own or _is_stanford(path) or "Dense" in str(_stated(path, "modules.json"))
 
 
 def _stated(path: str, file: str) -> dict[str, Any]:

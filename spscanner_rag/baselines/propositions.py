@@ -288,13 +288,13 @@ class DecompositionCache(dict[Source, tuple[str, ...]]):
             )  # fmt: skip
 
 
-def passages_of(text: str, most_words: int = PASSAGE_WORDS) -> Iterator[list[Unit]]:
-    """Split a text into passages of whole sentences, each of at most ``most_words`` or of one sentence."""
+def passages_of(text: str) -> Iterator[list[Unit]]:
+    """Split a text into passages of whole sentences, each of at most `PASSAGE_WORDS` words or one sentence."""
     passage: list[Unit] = []
     count = 0
     for unit in SentenceSegmenter().segment(text):
         length = len(text[unit.start : unit.end].split())
-        if passage and count + length > most_words:
+        if passage and count + length > PASSAGE_WORDS:
             yield passage
             passage, count = [], 0
         passage.append(unit)

@@ -104,11 +104,7 @@ class TextFile:
     def page_texts(self) -> list[tuple[PageStart, str]]:
         """Each page and its text, for frameworks that take a document page by page; empty without pages."""
         stops = [page.start for page in self.pages[1:]] + [len(self.text)]
-        return (
-            [(page, self.text[page.start : stop]) for page, stop in zip(self.pages, stops, strict=True)]
-            if self.pages
-            else []
-        )
+        return [(page, self.text[page.start : stop]) for page, stop in zip(self.pages, stops, strict=False)]
 
 
 def name_of(path: str) -> str:

@@ -26,8 +26,8 @@ class FolderInUseError(ValueError):
 def folder_lock(folder: Path) -> Iterator[list[str]]:
     """Hold a folder's lock, ``.lock``, and give the names of the unfinished files that were removed.
 
-    The system ends the lock with the process, however that ends. A new folder to which nothing is written is
-    removed again. Raises ``FolderInUseError`` that names the other process, ``ValueError`` for an unwritable
+    The system ends the lock with the process, however that ends. A new folder stays only if something was
+    written to it. Raises ``FolderInUseError`` that names the other process, ``ValueError`` for an unwritable
     folder.
     """
     is_new = not folder.exists()

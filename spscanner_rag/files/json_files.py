@@ -47,8 +47,8 @@ def complete_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def append_records(path: Path, records: Iterable[Mapping[str, object]]) -> int:
     """Append JSON objects in one write, all or none, and return the byte where the first new line begins.
 
-    Half a line that a killed program left is cut off. Lines of several threads and programs do not mix (on
-    Windows, those of several programs may).
+    Half a line that a killed program left is cut off. Lines of several threads do not mix,
+    nor do those of several programs, except on Windows.
     """
     lines = memoryview("".join(json.dumps(record) + "\n" for record in records).encode("ascii"))
     written = 0

@@ -9,6 +9,11 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from spscanner_rag.files.documents import STANDARD_INPUT, Converted, TextFile, name_of
+from spscanner_rag.files.readers.docx import read_docx
+from spscanner_rag.files.readers.html import read_html
+from spscanner_rag.files.readers.markdown import read_markdown
+from spscanner_rag.files.readers.pdf import read_pdf
+from spscanner_rag.files.readers.text_builder import read_text
 
 Kind = Literal["text", "Markdown", "HTML", "PDF", "DOCX"]
 
@@ -33,6 +38,14 @@ MOST_BYTES: dict[Kind, int] = {
     "DOCX": 256 * 2**20,
 }
 """The largest files that are read."""
+
+_READERS: dict[Kind, Callable[[str, bytes], Converted]] = {  # each imports its library when it is first used
+    "text": read_text,
+    "Markdown": read_markdown,
+    "HTML": read_html,
+    "PDF": read_pdf,
+    "DOCX": read_docx,
+}
 
 _BEGINNINGS = {
     b"\xd0\xcf\x11\xe0": "an old or an encrypted Office file",
@@ -83,7 +96,7 @@ def read_bytes(path: str, data: bytes) -> TextFile:
         raise _too_large(name, len(data), kind)
     if not data or data.isspace():
         raise _empty(name, bool(data), "text")
-    made = _convert(kind, name, data)
+    made = _READERS[kind](name, data)
     if not made.text or made.text.isspace():
         raise _empty(name, bool(made.text), kind)
     return TextFile(path, made.text, made.blocks, made.pages, made.notes)
@@ -164,31 +177,6 @@ def _bytes_of(path: str) -> bytes:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(f"{path}: cannot be read ({reason}); expected a readable file") from None
-
-
-def _convert(kind: Kind, name: str, data: bytes) -> Converted:
-    """Call the reader, which imports its library when it is first used."""
-    match kind:
-        case "Markdown":
-            from spscanner_rag.files.readers.markdown import read_markdown
-
-            return read_markdown(name, data)
-        case "HTML":
-            from spscanner_rag.files.readers.html import read_html
-
-            return read_html(name, data)
-        case "PDF":
-            from spscanner_rag.files.readers.pdf import read_pdf
-
-            return read_pdf(name, data)
-        case "DOCX":
-            from spscanner_rag.files.readers.docx import read_docx
-
-            return read_docx(name, data)
-        case "text":
-            from spscanner_rag.files.readers.text_builder import decoded
-
-            return Converted(decoded(name, data))
 
 
 def _too_large(name: str, size: int, kind: Kind) -> ValueError:

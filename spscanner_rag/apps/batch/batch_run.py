@@ -54,8 +54,7 @@ def run_batch(
     """Make the parts that a folder lacks; those found there are kept, and their rows are not read again.
 
     Without ``pool`` this process scans, with ``scanner`` or one that ``work`` describes; ``show`` is called
-    after each part. Raises ``OtherRunError`` for a folder of another run, ``FolderInUseError``, ``OSError`` as
-    on a full disk.
+    after each part. Raises ``OtherRunError``, ``FolderInUseError``, and ``OSError`` as on a full disk.
     """
     identity = {
         "format": _FORMAT,

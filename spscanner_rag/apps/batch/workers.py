@@ -87,10 +87,9 @@ class _Actor:
 
 
 def finished_by_ray(chunks: Sequence[Chunk], work: Work, pool: Pool) -> Iterator[Finished]:
-    """Scan chunks with a pool of actors, and give them as they are done.
+    """Scan chunks with a pool of actors, which read their own rows, and give them as they are done.
 
-    An actor reads its rows itself, so no reading task waits for a processor. One that dies is started again; a
-    chunk that has killed four is not returned.
+    An actor that dies is started again; a chunk that has killed four is not returned.
     """
     # as an error, Ray logs that an actor has arguments, which this process holds as long as the actor lives
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")

@@ -27,10 +27,9 @@ def option(
     most: float | None = None,
     number: Callable[[str], float] | None = None,
 ) -> Any:  # noqa: ANN401 - as typer.Option
-    """An option; ``...`` as the default makes it required; None and an empty text are not shown.
+    """An option, required if the default is ``...``; the help leaves out None and an empty text.
 
-    ``names``: by default two dashes and the parameter's name. ``least``, ``most``: the range of a number.
-    ``number``: ``int`` or ``float``, for a number that may be left out.
+    ``least`` and ``most`` bound a number; ``number``, int or float, is the kind of one that may be left out.
     """
     return typer.Option(
         default,

@@ -27,8 +27,7 @@ def render(
     """A page from a template in ``spscanner_rag/apps`` that extends ``pages/templates/layout.html``.
 
     Text is shown on one line, with control and bidirectional characters as escapes; the filter ``lines`` keeps
-    line breaks. ``also_allowed`` has pairs of style sheet and script that the policy allows beside the page's
-    own.
+    line breaks. ``also_allowed`` has further pairs of style sheet and script that the policy allows.
     """
     styles, scripts = zip((style, script), *also_allowed, strict=True)
     rules = ["default-src 'none'", _sources("style-src", styles)]

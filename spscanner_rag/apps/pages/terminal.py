@@ -57,10 +57,9 @@ def captured(console: Console, documents: Iterable[T], show: Callable[[T], None]
 
 
 def render_documents(documents: Sequence[ScannedDocument], context: int, stream: TextIO) -> str:
-    """The text view of scanned documents, in the colours and width of ``stream``.
+    """The text view of scanned documents, in the colours and width of ``stream``; only terminals get them.
 
-    Documents without a selected sentence are only counted, if there are others. Only a terminal gets colours and
-    wrapped lines.
+    Documents without a selected sentence are only counted, if there are others.
     """
     console = open_console(stream)
     found = [scanned for scanned in documents if scanned.picks] or documents

@@ -104,8 +104,8 @@ class FairQueue:
 class Turns:
     """Lets one thread use the model at a time, for `SLICE_SECONDS` at least.
 
-    Short and long work then alternate, so that neither starves the other; within one kind, who waits longest is
-    next.
+    Short and long work then alternate, so that neither starves the other; within one kind, the longest wait is
+    first.
     """
 
     def __init__(self) -> None:

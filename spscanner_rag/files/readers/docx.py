@@ -28,6 +28,9 @@ _WORD = (
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """A second form of a text box, for older programs."""
 
+# KeyError for a part that is not there, RuntimeError for one with a password
+_BROKEN = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError, EOFError, OSError)
+
 _UNREAD = {"del", "moveFrom", "instrText", "delText"}
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _MOST_PARENTS = 20  # styles that are based on each other; a circle ends here
@@ -46,17 +49,7 @@ def read_docx(name: str, data: bytes) -> Converted:
             unpacked = sum(part.file_size for part in archive.infolist() if _is_xml(part.filename))
             if unpacked <= MOST_XML_BYTES:
                 return _read(archive)
-    except (
-        zipfile.BadZipFile,
-        etree.XMLSyntaxError,
-        KeyError,  # a part that is not there
-        ValueError,
-        RuntimeError,  # a part with a password
-        NotImplementedError,
-        EOFError,
-        OSError,
-        zlib.error,
-    ) as error:
+    except (etree.XMLSyntaxError, *_BROKEN) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise ValueError(
             f"{name}: got a DOCX that cannot be read ({reason}); expected a whole Word document: open it in a "

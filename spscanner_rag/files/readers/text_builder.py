@@ -36,6 +36,11 @@ def decoded(name: str, data: bytes) -> str:
         ) from None
 
 
+def read_text(name: str, data: bytes) -> Converted:
+    """Read plain text; ``ValueError`` if it is not UTF-8."""
+    return Converted(decoded(name, data))
+
+
 @dataclass
 class Table:
     """A table whose rows are added one by one."""
