@@ -43,6 +43,7 @@ class DocumentHost(Host[Document]):
     document_key: str | None
 
     framework = "langchain"
+    items_name = "Documents"
 
     @override
     def key(self, item: Document) -> str:
@@ -73,11 +74,10 @@ class DocumentHost(Host[Document]):
 
     @override
     def check_found(self, found: object) -> Sequence[Document]:
-        if not isinstance(found, Sequence) or isinstance(found, str):
-            raise TypeError(f"the first stage returned {type(found).__name__}; expected a list of Documents")
-        for document in found:
+        documents = super().check_found(found)
+        for document in documents:
             require_document(document, "the first stage's documents")
-        return found
+        return documents
 
     @override
     def score(self, found: Sequence[Document]) -> float | None:

@@ -43,9 +43,8 @@ class SPScannerDocumentIndex(DocumentIndex):
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
         if ids is None:
             raise ValueError("ids: got None; expected the ids of the documents to delete")
-        gone = [
-            str(document.id) for document in self.retriever.get_by_ids(ids)
-        ]  # an unknown id is no failure
+        # An unknown id is no failure.
+        gone = [str(document.id) for document in self.retriever.get_by_ids(ids)]
         self.retriever.delete(gone)
         return DeleteResponse(succeeded=gone, num_deleted=len(gone), failed=[], num_failed=0)
 

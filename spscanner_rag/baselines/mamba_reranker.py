@@ -13,8 +13,18 @@ from tokenizers import Tokenizer
 
 from spscanner_rag.baselines.base import Pair, Pointwise, check_whole
 from spscanner_rag.baselines.units import UnitKind
-from spscanner_rag.checkpoint.hub import HubOptions
-from spscanner_rag.checkpoint.load import load_classifier
+from spscanner_rag.checkpoint.config import (
+    HEAD_TENSORS,
+    PUBLISHED_VOCAB_SIZE,
+    ScannerSettings,
+    canonical_name,
+)
+from spscanner_rag.checkpoint.file_access import CONFIG, SAFETENSORS, CheckpointError
+from spscanner_rag.checkpoint.hub import HubOptions, locate
+from spscanner_rag.checkpoint.load import model_of, read_settings
+from spscanner_rag.checkpoint.tensor_files import read_headers
+from spscanner_rag.checkpoint.tokenizer_file import find_tokenizer, refuse_small_vocabulary
+from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 from spscanner_rag.scan.devices import choose, default_segment_tokens
@@ -174,3 +184,51 @@ class MambaReranker(Pointwise):
         for query, document in pairs:
             stop_if(cancelled)
             yield self._pairs.sequence(query, document)
+
+
+def load_classifier(
+    name: str | Path,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    tokenizer: Tokenizer | str | Path | None = None,
+    **hub: Unpack[HubOptions],
+) -> tuple[ScannerModel, Tokenizer]:
+    """Load a sequence classifier with one label, such as a reranker: its model and tokenizer.
+
+    The head is ``binary_head`` (our layout) or ``score`` (transformers', backbone under ``backbone.`` or
+    ``model.``). As `load_checkpoint`, but it refuses a model without a head, with several labels, or with a
+    lexical channel.
+    """
+    folder = current_files(locate(name, **hub))
+    config, settings, _, digests = read_settings(folder)
+    published = config.vocab_size == PUBLISHED_VOCAB_SIZE
+    with digests.checking(folder / SAFETENSORS) as check:
+        found = find_tokenizer(tokenizer, folder, published, check=check, **hub)
+        refuse_small_vocabulary(config, found, folder / CONFIG)
+        headers = read_headers(folder, _name_in_classifier)
+        weight, bias = HEAD_TENSORS
+        if weight not in headers:
+            raise CheckpointError(
+                f"{folder}: neither {weight} nor score.weight is there; expected a trained reranker"
+            )
+        labels = headers[weight].shape[:1]
+        if labels != (1,):
+            raise CheckpointError(
+                f"{headers[weight].file}: tensor {headers[weight].stored_name} is a head with {labels[0]} labels;"
+                " expected one relevance score"
+            )
+        if settings.lexical_names:
+            raise CheckpointError(
+                f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
+            )
+        absent = {} if bias in headers else {bias: torch.zeros(1)}
+        model = model_of(headers, folder, config, ScannerSettings(), device, dtype, absent=absent)
+    return model, found
+
+
+def _name_in_classifier(name: str) -> str:
+    """Our name of a tensor of a sequence classifier."""
+    if name.startswith("score."):
+        return name.replace("score.", "binary_head.", 1)
+    return canonical_name(name.removeprefix("model."))

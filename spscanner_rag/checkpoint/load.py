@@ -120,7 +120,7 @@ def load_checkpoint(
     """
     folder = locate(name, progress=progress, **hub)
     files = current_files(folder)
-    config, settings, published, digests = _read_settings(files)
+    config, settings, published, digests = read_settings(files)
     with digests.checking(files / SAFETENSORS) as check:
         found = find_tokenizer(tokenizer, files, published, check=check, progress=progress, **hub)
         refuse_small_vocabulary(config, found, files / CONFIG)
@@ -161,50 +161,9 @@ def load_model(
         For torch.int8 on a device that cannot compute in it.
     """
     folder = current_files(Path(folder))
-    config, settings, _, digests = _read_settings(folder)
+    config, settings, _, digests = read_settings(folder)
     with digests.checking(folder / SAFETENSORS):
         return _load_weights(folder, config, settings, device, dtype, require_head)[0]
-
-
-def load_classifier(
-    name: str | Path,
-    *,
-    device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float32,
-    tokenizer: Tokenizer | str | Path | None = None,
-    **hub: Unpack[HubOptions],
-) -> tuple[ScannerModel, Tokenizer]:
-    """Load a sequence classifier with one label, such as a reranker: its model and tokenizer.
-
-    The head is ``binary_head`` (our layout) or ``score`` (transformers', backbone under ``backbone.`` or
-    ``model.``). As `load_checkpoint`, but it refuses a model without a head, with several labels, or with a
-    lexical channel.
-    """
-    folder = current_files(locate(name, **hub))
-    config, settings, _, digests = _read_settings(folder)
-    published = config.vocab_size == PUBLISHED_VOCAB_SIZE
-    with digests.checking(folder / SAFETENSORS) as check:
-        found = find_tokenizer(tokenizer, folder, published, check=check, **hub)
-        refuse_small_vocabulary(config, found, folder / CONFIG)
-        headers = read_headers(folder, _name_in_classifier)
-        weight, bias = HEAD_TENSORS
-        if weight not in headers:
-            raise CheckpointError(
-                f"{folder}: neither {weight} nor score.weight is there; expected a trained reranker"
-            )
-        labels = headers[weight].shape[:1]
-        if labels != (1,):
-            raise CheckpointError(
-                f"{headers[weight].file}: tensor {headers[weight].stored_name} is a head with {labels[0]} labels;"
-                " expected one relevance score"
-            )
-        if settings.lexical_names:
-            raise CheckpointError(
-                f"{folder}: reads with a lexical channel, so it is a scanner; expected a reranker, which has none"
-            )
-        absent = {} if bias in headers else {bias: torch.zeros(1)}
-        model = _model_of(headers, folder, config, ScannerSettings(), device, dtype, absent=absent)
-    return model, found
 
 
 def new_model(config: Mamba2Config, settings: ScannerSettings, *, head: bool = True) -> ScannerModel:
@@ -230,7 +189,7 @@ def tensor_shapes(model: ScannerModel) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
-def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
+def read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, Digests]:
     """Read ``config.json``: model, settings, whether it is a published scanner, and the digests of its files."""
     path = folder / CONFIG
     with faults_of(path):
@@ -248,13 +207,6 @@ def _read_settings(folder: Path) -> tuple[Mamba2Config, ScannerSettings, bool, D
     if config.vocab_size == PUBLISHED_VOCAB_SIZE:
         return config, ScannerSettings("reference", window_tokens=PUBLISHED_WINDOW_TOKENS), True, Digests()
     return config, ScannerSettings(), False, Digests()
-
-
-def _name_in_classifier(name: str) -> str:
-    """Our name of a tensor of a sequence classifier."""
-    if name.startswith("score."):
-        return name.replace("score.", "binary_head.", 1)
-    return canonical_name(name.removeprefix("model."))
 
 
 def _load_weights(
@@ -280,10 +232,10 @@ def _load_weights(
             " expected a scanner: train one with it as --base"
         )
     absent = {} if has_head else _new_head(config)
-    return _model_of(headers, folder, config, settings, device, dtype, absent=absent), has_head
+    return model_of(headers, folder, config, settings, device, dtype, absent=absent), has_head
 
 
-def _model_of(
+def model_of(
     headers: Mapping[str, TensorHeader],
     folder: Path,
     config: Mamba2Config,

@@ -1,9 +1,21 @@
-"""Save a checkpoint: a folder that appears, or changes, as a whole."""
+"""Save a checkpoint: a folder that appears, or changes, as a whole.
+
+The files of a checkpoint cannot be replaced together. Whole folders could be exchanged, but a folder may also hold
+files that others write, or be a program's working folder or a mount point. So a complete new checkpoint first gets
+its place within the folder, by one rename; from then on `current_files` finds it there. Its files then replace the
+old ones, and the place is removed. A killed program leaves the place behind, and the next save completes what it
+had begun.
+"""
 
 import json
+import os
 import shutil
-import uuid
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+from uuid import uuid4
 
 import torch
 from safetensors import SafetensorError
@@ -24,10 +36,15 @@ from spscanner_rag.checkpoint.file_access import (
 from spscanner_rag.checkpoint.load import tensor_shapes, unloaded_model
 from spscanner_rag.checkpoint.tensor_files import refuse_absurd, stored_dtype
 from spscanner_rag.checkpoint.tokenizer_file import refuse_small_vocabulary, without_limits
-from spscanner_rag.checkpoint.whole_file import fsync_file, replace_files
+from spscanner_rag.checkpoint.whole_file import PLACE, fsync_file, sync_folder
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.int8_linear import projection_dtype
 from spscanner_rag.mamba2.model import ScannerModel
+
+if sys.platform != "win32":
+    import fcntl
+
+_CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS)
 
 
 def save_checkpoint(
@@ -76,7 +93,7 @@ def save_checkpoint(
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"settings.training: {error}; expected what JSON can hold") from None
     inside = folder.is_dir()
-    staging = (folder if inside else folder.parent) / f".{folder.name}-{uuid.uuid4().hex}.partial"
+    staging = (folder if inside else folder.parent) / f".{folder.name}-{uuid4().hex}.partial"
     try:
         staging.mkdir(parents=True)
         if tokenizer is not None:
@@ -101,7 +118,7 @@ def save_checkpoint(
 def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
     """Move complete files to the checkpoint's folder."""
     if inside:
-        replace_files(staging, folder)
+        _replace_files(staging, folder)
         return
     for path in staging.iterdir():
         fsync_file(path)
@@ -110,7 +127,7 @@ def _publish(staging: Path, folder: Path, *, inside: bool) -> None:
     except OSError:
         if not folder.is_dir():
             raise
-        replace_files(staging.rename(folder / staging.name), folder)  # another program was first
+        _replace_files(staging.rename(folder / staging.name), folder)  # another program was first
 
 
 def _tensors_to_save(
@@ -133,3 +150,63 @@ def _tensors_to_save(
         name: tensor.detach().to("cpu", stored_dtype(name, dtype or tensor.dtype)).contiguous()
         for name, tensor in stored.items()
     }
+
+
+def _replace_files(complete: Path, folder: Path) -> None:
+    """Replace the checkpoint's files in ``folder`` by those of another folder within it, which disappears.
+
+    Programs that save to one folder wait for each other. After an ``OSError`` the old or the new checkpoint loads.
+    """
+    with _one_at_a_time(folder):
+        _finish(folder)
+        for path in complete.iterdir():
+            fsync_file(path)
+        for name in _CHECKPOINT_FILES:  # one that the new checkpoint does not replace stays, as the tokenizer
+            if not (complete / name).exists() and (folder / name).is_file():
+                _link(folder / name, complete / name)
+        sync_folder(complete)
+        complete.rename(folder / PLACE)
+        sync_folder(folder)
+        _finish(folder)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other program replaces files in the folder, where the system has such locks."""
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _finish(folder: Path) -> None:
+    """Let the files of a complete new checkpoint replace the old ones, if there are any."""
+    place = folder / PLACE
+    if not place.is_dir():
+        return
+    for name in _CHECKPOINT_FILES:
+        if (place / name).exists():
+            second = place / f"{name}.part"
+            second.unlink(missing_ok=True)
+            _link(place / name, second)
+            second.replace(folder / name)
+    sync_folder(folder)
+    done = folder / f"{PLACE}-{uuid4().hex}.partial"
+    place.rename(done)
+    shutil.rmtree(done, ignore_errors=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the system has no hard links."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        shutil.copyfile(source, target)
+        fsync_file(target)
+        shutil.copymode(source, target)

@@ -1,17 +1,9 @@
-"""Files written whole or not at all: a temporary file replaces the target once it is complete.
-
-The files of a checkpoint cannot be replaced together. Whole folders could be exchanged, but a folder may also hold
-files that others write, or be a program's working folder or a mount point. So a complete new checkpoint first gets
-its place within the folder, by one rename; from then on `current_files` finds it there. Its files then replace the
-old ones, and the place is removed. A killed program leaves the place behind, and the next save completes what it
-had begun.
-"""
+"""Files written whole or not at all: a temporary file replaces the target once it is complete."""
 
 import errno
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,13 +11,9 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from spscanner_rag.checkpoint.file_access import CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS
+from spscanner_rag.checkpoint.file_access import CONFIG
 
-if sys.platform != "win32":
-    import fcntl
-
-_CHECKPOINT_FILES: Final = (CONFIG, SAFETENSORS, TOKENIZER, WORD_VECTORS)
-_PLACE: Final = ".new-checkpoint"
+PLACE: Final = ".new-checkpoint"
 _LEFTOVER = re.compile(r"\..+[.-][0-9a-f]{32}\.part(ial)?")
 """Unfinished files, and folders of checkpoints, that have a name of their own."""
 
@@ -136,73 +124,11 @@ def sync_folder(folder: Path) -> None:
 
 def current_files(folder: Path) -> Path:
     """Return the folder that a checkpoint is read from: the given one, unless a save into it was interrupted."""
-    place = folder / _PLACE
+    place = folder / PLACE
     return place if (place / CONFIG).is_file() else folder
-
-
-def replace_files(complete: Path, folder: Path) -> None:
-    """Replace the checkpoint's files in ``folder`` by those of another folder within it, which disappears.
-
-    Programs that save to one folder wait for each other. After an ``OSError`` the old or the new checkpoint loads.
-    """
-    with _one_at_a_time(folder):
-        _finish(folder)
-        for path in complete.iterdir():
-            fsync_file(path)
-        for name in (
-            _CHECKPOINT_FILES
-        ):  # a file that the new checkpoint does not replace stays, for example the tokenizer
-            if not (complete / name).exists() and (folder / name).is_file():
-                _link(folder / name, complete / name)
-        sync_folder(complete)
-        complete.rename(folder / _PLACE)
-        sync_folder(folder)
-        _finish(folder)
 
 
 def fsync_file(path: Path) -> None:
     """Let a file's content reach the disk before a rename makes the file count."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until no other program replaces files in the folder, where the system has such locks."""
-    if sys.platform == "win32":
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _finish(folder: Path) -> None:
-    """Let the files of a complete new checkpoint replace the old ones, if there are any."""
-    place = folder / _PLACE
-    if not place.is_dir():
-        return
-    for name in _CHECKPOINT_FILES:
-        if (place / name).exists():
-            second = place / f"{name}.part"
-            second.unlink(missing_ok=True)
-            _link(place / name, second)
-            second.replace(folder / name)
-    sync_folder(folder)
-    done = folder / f"{_PLACE}-{uuid4().hex}.partial"
-    place.rename(done)
-    shutil.rmtree(done, ignore_errors=True)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the system has no hard links."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        shutil.copyfile(source, target)
-        fsync_file(target)
-        shutil.copymode(source, target)

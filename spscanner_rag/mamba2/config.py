@@ -56,9 +56,7 @@ class Mamba2Config:
     headdim: int = 64  # channels per head
     ngroups: int = 1  # groups of heads that share B and C, and of channels of the gated RMS norm
     D_has_hdim: bool = False  # one skip weight per channel instead of one per head
-    rmsnorm: bool = (
-        True  # gated RMS norm after the state space; else the output is only multiplied by the gate
-    )
+    rmsnorm: bool = True  # gated RMS norm after the state space; else the gate only multiplies the output
     norm_before_gate: bool = False  # normalize first and gate then, instead of the other way round
     dt_limit: tuple[float, float] = (0.0, math.inf)  # the time step is clamped to this after its softplus
     bias: bool = False  # in `in_proj` and `out_proj`

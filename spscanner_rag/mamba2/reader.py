@@ -163,9 +163,7 @@ def _read_step(
     sequence_index = None
     if batch.numbers is not None:
         numbers = batch.numbers[start:stop]
-        numbers = numbers - (
-            numbers[0] if state is None else batch.numbers[start - 1]
-        )  # 0: the state's sequence
+        numbers = numbers - (numbers[0] if state is None else batch.numbers[start - 1])  # 0: the state's
         sequence_index = _on_device(numbers[None], model.device) if numbers[-1] else None  # (1, tokens)
     tokens = np.s_[:, start:stop]
     hidden, state = model(

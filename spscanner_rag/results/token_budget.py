@@ -130,9 +130,7 @@ class TokenBudget:
             ]
             if not reach:
                 return
-            _, nearest, found = min(
-                reach, key=lambda candidate: candidate[0]
-            )  # if equally near, the one before
+            _, nearest, found = min(reach, key=lambda side: side[0])  # if equally near, the one before
             open_sides = [side for _, side, _ in reach if side is not nearest or self._take(found)]
 
 

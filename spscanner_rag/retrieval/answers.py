@@ -125,24 +125,12 @@ class Answer(ABC, Generic[Item, Result]):
 
 @dataclass
 class KeptPiece:
-    """A piece in which selected sentences stand.
+    """A piece in which selected sentences are."""
 
-    Attributes
-    ----------
-    joined
-        Index of the text that contains it.
-    piece
-        Index of the piece, in the order given.
-    best
-        Its best sentence.
-    spans
-        The spans of the joined text that it is cut down to, in order.
-    """
-
-    joined: int
-    piece: int
-    best: Hit
-    spans: list[Span] = field(default_factory=list)
+    joined: int  # index of the text that contains it
+    piece: int  # its own index, in the order given
+    best: Hit  # its best sentence
+    spans: list[Span] = field(default_factory=list)  # of the joined text that it is cut down to, in order
 
 
 def kept_pieces(texts: Sequence[JoinedText], hits: Sequence[Hit]) -> list[KeptPiece]:

@@ -21,9 +21,8 @@ GRAM = 16
 LARGEST_OVERLAPS_TRIED = 256
 """Limit for chunks that repeat one line over and over; their overlap may be missed."""
 
-_IS_SPACE = np.array(
-    [chr(code).isspace() for code in range(0x3002)]
-)  # no white space has a higher code point
+# No white space has a higher code point.
+_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 class Location(NamedTuple):
@@ -162,14 +161,10 @@ class _Chains:
         self.following[number] = after
         self._head[tail], self._tail[head] = head, tail
 
-    def heads(self) -> list[int]:
-        """The texts that begin a chain, in the order given."""
-        return sorted(self._tail)
-
     def order(self) -> list[int]:
-        """All texts, chain by chain."""
+        """All texts, chain by chain, in the order of their heads."""
         order: list[int] = []
-        for head in self.heads():
+        for head in sorted(self._tail):
             link: int | None = head
             while link is not None:
                 order.append(link)

@@ -28,12 +28,7 @@ def check_own_first_stage(name: str) -> OwnFirstStage:
 class ReadBounds:
     """How much is read for one question after a first stage: integers of at least 1, else ``ValueError``.
 
-    Attributes
-    ----------
-    read_documents : int, optional
-        Maximum number of texts; None for no bound.
-    read_tokens : int, optional
-        Maximum of `estimated_tokens`; None for no bound. A text beyond it is left out, except the first.
+    None is no bound. A text that would exceed ``read_tokens`` (`estimated_tokens`) is left out, except the first.
     """
 
     read_documents: int | None = 10
@@ -63,21 +58,11 @@ class ReadBounds:
 
 @dataclass(frozen=True, slots=True)
 class ReadText(Generic[Item]):
-    """A text to read, and where its pieces come from.
-
-    Attributes
-    ----------
-    joined
-        The text.
-    items
-        The framework's object of each piece, by the piece's number.
-    score
-        The first stage's score of the text; None without one.
-    """
+    """A text to read, and where its pieces come from."""
 
     joined: JoinedText
-    items: Sequence[Item]
-    score: float | None = None
+    items: Sequence[Item]  # the framework's object of each piece, by the piece's number
+    score: float | None = None  # the first stage's score of the text; None without one
 
 
 class Host(ABC, Generic[Item]):
@@ -85,6 +70,9 @@ class Host(ABC, Generic[Item]):
 
     framework: ClassVar[str]
     """Written to the folder of a persisted corpus."""
+
+    items_name: ClassVar[str]
+    """What a first stage returns a list of."""
 
     @abstractmethod
     def key(self, item: Item) -> str:
@@ -106,9 +94,13 @@ class Host(ABC, Generic[Item]):
     def read(self, found: Sequence[Item]) -> list[ReadText[Item]]:
         """Join found items that no held text contains."""
 
-    @abstractmethod
     def check_found(self, found: object) -> Sequence[Item]:
         """Return what a first stage found; raise ``TypeError`` unless it is a sequence of items."""
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise TypeError(
+                f"the first stage returned {type(found).__name__}; expected a list of {self.items_name}"
+            )
+        return found
 
     @abstractmethod
     def score(self, found: Sequence[Item]) -> float | None:

@@ -50,9 +50,7 @@ class Placed(NamedTuple):
     number: int  # index of the piece, in the order given
     exact: bool = True  # False if the white space there differs from the piece's
     anchored: bool = True  # False if the place in the source was guessed
-    offset: int = (
-        0  # characters of the piece before the span, which were left out; white space counts if exact
-    )
+    offset: int = 0  # characters left out of the piece before the span; white space counts if exact
 
     def holds(self, start: int, end: int) -> bool:
         """Whether the piece contains the whole span."""
@@ -74,21 +72,13 @@ class Place(NamedTuple):
 class JoinedText:
     """Pieces of one group as one text.
 
-    Attributes
-    ----------
-    text
-        What is scanned.
-    runs
-        Its contiguous stretches, in order, with ``RUN_SEPARATOR`` between them, or ``CONTINUED`` before one that
-        continues the one before.
-    placed
-        Spans of the pieces, sorted by start. They cover the runs, except where the whole text of a source was
-        given: it is read between the pieces as well.
+    Between its runs is ``RUN_SEPARATOR``, or ``CONTINUED`` before one that continues the one before. The spans of
+    the pieces cover the runs, except where the whole text of a source was given and is read between them as well.
     """
 
-    text: str
-    runs: tuple[Run, ...]
-    placed: tuple[Placed, ...]
+    text: str  # what is scanned
+    runs: tuple[Run, ...]  # its contiguous stretches, in order
+    placed: tuple[Placed, ...]  # the spans of the pieces, sorted by start
 
     def touches(self, start: int, end: int) -> bool:
         """Whether any piece overlaps the span."""

@@ -27,39 +27,21 @@ _NUMBER = re.compile(r"\s*\d+(\.\d+)?\s*")
 class Piece:
     """A stretch of a source document.
 
-    Attributes
-    ----------
-    text
-        Its text.
-    key
-        Identifies the piece; ``previous`` and ``next`` of other pieces refer to it.
-    source
-        The document that ``start`` is an offset in.
-    start
-        Offset of ``text`` in the source, in characters. None or a negative number, such as LangChain's -1, if
-        unknown.
-    group
-        Sources of one group are read as one text, for instance the pages of a file. None: the source alone.
-    position
-        Position of the source in its group, such as a page number. None: as given.
-    previous, next
-        Keys of the pieces before and after it in the source, if known.
-    page
-        Whether the source is a page of the group's document.
-    last
-        Whether nothing of the source follows the piece, as far as is known.
+    ``start`` is its offset in the source, in characters; None, or a negative number such as LangChain's -1, if
+    unknown. Sources of one ``group`` are read as one text, such as the pages of a file, by their ``position``, a
+    page number for instance, or as given; without a group, the source is read alone.
     """
 
     text: str
-    key: str
-    source: Hashable
+    key: str  # ``previous`` and ``next`` of other pieces refer to it
+    source: Hashable  # the document that ``start`` is an offset in
     start: int | None = None
     group: Hashable | None = None
     position: float | None = None
-    previous: str | None = None
+    previous: str | None = None  # the key of the piece before it in the source, if known
     next: str | None = None
-    page: bool = False
-    last: bool = False
+    page: bool = False  # whether the source is a page of the group's document
+    last: bool = False  # whether nothing of the source follows the piece, as far as is known
 
     def __post_init__(self) -> None:
         if self.start is not None:

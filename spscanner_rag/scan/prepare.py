@@ -72,9 +72,7 @@ class QueryOnText:
     prior: NDArray[np.float32] | None = None  # (units, lexical scores)
     match_features: NDArray[np.float32] | None = None  # (text tokens, 4)
     question_features: NDArray[np.float32] | None = None  # (question tokens, 4)
-    offset: float = (
-        0.0  # added to every logit: what the text as a whole loses to the best one of its collection
-    )
+    offset: float = 0.0  # added to every logit: what the whole text loses to the best of its collection
 
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.

@@ -1,7 +1,7 @@
 """Escape text for every kind of output: what cannot be seen as Python escapes, markup and formulas as plain text.
 
 Everything that writes text of a document, or a name from a file or a command line, uses one of these: `one_line`
-or `unbroken` for a terminal, `escaped` or `escaped_line` for HTML, `markdown_text` or `markdown_code`, `csv_cell`.
+or `unbroken` for a terminal, `escaped` for HTML, `markdown_text` or `markdown_code`, `csv_cell`.
 JSON is written in ASCII by ``json.dumps``. A test calls every writer with hostile names.
 """
 
@@ -69,11 +69,6 @@ def csv_cell(value: object) -> object:
         return value
     shown = one_line(value)
     return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
-
-
-def escaped_line(text: str) -> str:
-    """Text as HTML on one line, also for an attribute."""
-    return html.escape(one_line(text))
 
 
 def encodable(text: str, encoding: str) -> str:

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
+from spscanner_rag.baselines.mamba_reranker import load_classifier
 from spscanner_rag.checkpoint import (
     CheckpointError,
     digests,
@@ -20,7 +21,6 @@ from spscanner_rag.checkpoint import (
     save_checkpoint,
 )
 from spscanner_rag.checkpoint.digests import Digests, fingerprint
-from spscanner_rag.checkpoint.load import load_classifier
 from spscanner_rag.lexical.word_vectors import WordVectors
 from spscanner_rag.mamba2.model import ScannerModel
 from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests

@@ -9,7 +9,6 @@ from spscanner_rag.text.escaping import (
     csv_cell,
     encodable,
     escaped,
-    escaped_line,
     markdown_code,
     markdown_text,
     one_line,
@@ -74,7 +73,6 @@ def test_markup_stays_text() -> None:
     assert escaped("<b>&\"'") == "&lt;b&gt;&amp;&quot;&#x27;"
     assert escaped("a\u202eb\x1b[31m\ud800").count("<code>") == 3
     assert "\u202e" not in escaped("\u202e")
-    assert escaped_line('a\n\x1b"<b>') == "a \\x1b&quot;&lt;b&gt;"
 
 
 def test_what_an_output_cannot_hold_is_written_out() -> None:

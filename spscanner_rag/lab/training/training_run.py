@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spscanner_rag.checkpoint import Checkpoint, save_checkpoint
+from spscanner_rag.checkpoint import Checkpoint
+from spscanner_rag.checkpoint.save import save_checkpoint
 from spscanner_rag.lab.training import Notify
 from spscanner_rag.lab.training.data.teacher import short_name
 from spscanner_rag.lab.training.devices import Workers

@@ -41,6 +41,7 @@ class NodeHost(Host[NodeWithScore]):
     document_key: str | None
 
     framework = "llama-index"
+    items_name = "nodes with scores"
 
     @classmethod
     def of(
@@ -82,14 +83,6 @@ class NodeHost(Host[NodeWithScore]):
         filled = [scored for scored in found if text_of(scored.node)]
         sources = source_texts(map(self.document, filled), None, self.docstore)
         return read_nodes(filled, sources, document_key=self.document_key)
-
-    @override
-    def check_found(self, found: object) -> Sequence[NodeWithScore]:
-        if not isinstance(found, Sequence) or isinstance(found, str):
-            raise TypeError(
-                f"the first stage returned {type(found).__name__}; expected a list of nodes with scores"
-            )
-        return found
 
     @override
     def score(self, found: Sequence[NodeWithScore]) -> float | None:
