@@ -52,9 +52,7 @@ class Answer(Reply):
 class Verdict:
     """The decision of the judge."""
 
-    correct: (
-        bool | None
-    )  # True if any reply says YES, False if all say NO; None if one is missing or unreadable
+    correct: bool | None  # True if any reply says YES, False if all say NO, else None
     replies: tuple[str | None, ...]  # one for each reference; None for a missing one
     unparsable: int = 0  # replies without a clear decision
     errors: tuple[str, ...] = ()  # of the missing replies
@@ -196,7 +194,9 @@ def retrieved_context(
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
-    if getattr(scorer, "as_context", None) == "proposition":  # its propositions, and not what they stand in
+    if (
+        getattr(scorer, "as_context", None) == "proposition"
+    ):  # its propositions, and not the sentences around them
         found: ScanResult = scorer.result(question, text)  # type: ignore[attr-defined]
         count_tokens = "o200k_base" if count_tokens is None else count_tokens
         return found.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)

@@ -11,25 +11,24 @@ from spscanner_rag.scanner import Scanner
 from spscanner_rag.scorers import Cancelled, Scorer, never
 from spscanner_rag.text.units import Unit
 
-CONTEXT_TOKENS = 1024
-"""The paper's short context."""
+CONTEXT_TOKENS = 1024  # the paper's short context
 
 ALONE = Setting("scanner", variants=("sentence alone",))
 CHUNKS = Setting("scanner", variants=("chunk of 1,024 tokens alone",))
 WINDOWS = Setting("scanner", variants=("1,024 tokens",))
 
 
-def ablated(device: str = "auto", dtype: str = "auto", model: str | None = None) -> dict[Setting, Scorer]:
+def ablated(device: str, dtype: str) -> dict[Setting, Scorer]:
     """The scanner with three shorter contexts; see `Scanner.from_pretrained` for the arguments.
 
     `ALONE` reads single sentences. `CHUNKS` reads independent chunks, as the paper does. `WINDOWS` reads
     half-overlapping windows and averages their logits; its lexical channel knows the whole document.
     """
-    scanner = shared_scanner(model, device=device, dtype=dtype)
+    scanner = shared_scanner(device=device, dtype=dtype)
     return {
         ALONE: Chunked(scanner),
         CHUNKS: Chunked(scanner, CONTEXT_TOKENS),
-        WINDOWS: shared_scanner(model, device=device, dtype=dtype, window_tokens=CONTEXT_TOKENS),
+        WINDOWS: shared_scanner(device=device, dtype=dtype, window_tokens=CONTEXT_TOKENS),
     }
 
 

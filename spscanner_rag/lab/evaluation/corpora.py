@@ -244,9 +244,7 @@ class Reading:
     their surroundings), or a retriever, by its best chunk of each document, as in a vector store.
     """
 
-    among: int | None = (
-        None  # the right document and the hardest others, this many; None for the whole corpus
-    )
+    among: int | None = None  # this many, the right document and the hardest others; None for all
     first_stage: Scorer | str | None = None
     documents: int = 10  # that are read after a first stage, at most
 

@@ -174,9 +174,9 @@ def flops_per_unit(config: Mamba2Config) -> Flops:
     return _after_mixing(config) + ends
 
 
-def scan_flops(config: Mamba2Config, tokens: int, units: int, chunk_tokens: int = CHUNK_TOKENS) -> Flops:
+def scan_flops(config: Mamba2Config, tokens: int, units: int) -> Flops:
     """Operations of a scan: ``tokens``, repeated questions and padding included, and the units' logits."""
-    return flops_per_token(config, chunk_tokens) * tokens + flops_per_unit(config) * units
+    return flops_per_token(config) * tokens + flops_per_unit(config) * units
 
 
 def encoder_flops(shape: EncoderShape, lengths: Sequence[int] | NDArray[np.integer]) -> Flops:

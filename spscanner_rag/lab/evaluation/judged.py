@@ -33,12 +33,10 @@ from spscanner_rag.results.document_score import Aggregation, best_first, docume
 from spscanner_rag.scorers import Progress, Scorer
 from spscanner_rag.text.token_counts import CountTokens
 
-Qrels = dict[str, dict[str, int]]
-"""The grade of each judged document, by query and document."""
+Qrels = dict[str, dict[str, int]]  # the grade of each judged document, by query and document
 
 RANKINGS = "rankings.jsonl"
-MOST_RANKED = 1000
-"""Documents of a ranking that are kept for a query, as in TREC's runs."""
+MOST_RANKED = 1000  # documents of a ranking that are kept for a query, as in TREC's runs
 
 TESTED = ("ndcg@10", "map")
 _COSTS = {"documents_read": 0, "tokens_read": 0, "seconds": 3, "index_megabytes": 2}
@@ -254,8 +252,8 @@ def rankings_table(
     for setting in settings:
         found = [find(setting, *column, judged.name) for column in columns]
         costs = [(find(setting, name, None, judged.name), digits) for name, digits in _COSTS.items()]
-        told = ["-" if row is None else f"{row['value']:,.{digits}f}" for row, digits in costs]
-        body.append([setting.label, shown(found[0]), *map(percent, found[1:]), *told])
+        costs_shown = ["-" if row is None else f"{row['value']:,.{digits}f}" for row, digits in costs]
+        body.append([setting.label, shown(found[0]), *map(percent, found[1:]), *costs_shown])
     left = f", {judged.left_out:,} queries without a relevant one left out" if judged.left_out else ""
     return Table(
         "The ranking of documents",

@@ -120,11 +120,10 @@ def check_arguments(folder: Path, arguments: Mapping[str, Any]) -> dict[str, Any
         return {}
     known, asked = before.get(_RETRIEVERS, {}), arguments.get(_RETRIEVERS, {})
     added = {(_RETRIEVERS, name) for name in (*known, *asked) if name not in known or name not in asked}
-    told = difference(before, arguments, added)
-    if told:
+    if changed := difference(before, arguments, added):
         raise RunMismatchError(
             f"{folder} holds the results of a run with other arguments, questions, texts or models "
-            f"({told}); give the same again, or another --out"
+            f"({changed}); give the same again, or another --out"
         )
     return dict(known)
 

@@ -14,8 +14,7 @@ from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table, number, percent, points, shown, to_markdown
 from spscanner_rag.lab.evidence.metrics import CUTOFFS
 
-Column = tuple[str, int | None]
-"""A metric and its k."""
+Column = tuple[str, int | None]  # a metric and its k
 
 _OF_CORPORA = {
     "MRR": ("document_mrr", None),

@@ -21,14 +21,8 @@ _CHECKPOINT_FILES = (
     "model.safetensors.index.json",
     "pytorch_model.bin",
 )
-_MODEL_FILES = (
-    "*.json",
-    "*.safetensors",
-    "*.bin",
-    "*.model",
-    "*.txt",
-    "*.py",
-)  # not the weights of other runtimes
+# not the weights of other runtimes
+_MODEL_FILES = ("*.json", "*.safetensors", "*.bin", "*.model", "*.txt", "*.py")
 _ROUNDING_ONLY = frozenset({"batch_size", "segment_tokens"})
 _TRANSFER_ONLY = frozenset({"timeout", "retries", "batch_characters", "batch_texts"})  # of a remote scanner
 _SERVED = ("id", "sha256", "segmenter", "uses_collection", "window_tokens", "dtype")
@@ -47,9 +41,7 @@ def identity_of(name: str, scorer: Scorer) -> dict[str, Any]:
         own = zip(parts, scorer.scorers, strict=True)
         return identity | {"parts": [{"name": part, **identity_of(part, one)} for part, one in own]}
     if isinstance(scorer, Scanner):
-        tokenizer = (
-            scorer.checkpoint.tokenizer.to_str()
-        )  # some published checkpoints have none in their folder
+        tokenizer = scorer.checkpoint.tokenizer.to_str()  # some published checkpoints have no file of it
         files = _digests([scorer.checkpoint.files], _CHECKPOINT_FILES)
         return identity | {"files": files, "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()}
     match kind:

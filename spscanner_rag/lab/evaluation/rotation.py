@@ -25,11 +25,9 @@ from spscanner_rag.text.units import Unit, units_of
 JOINER = "\n\n"
 """Between the end of the document and its beginning, so that their sentences do not run together."""
 
-PARTS = 10
-"""Evidence is moved into the first or the last of this many equal parts of the text."""
+PARTS = 10  # evidence is moved into the first or the last of this many equal parts of the text
 
-TENTHS = ("first tenth", "last tenth")
-"""The variants of a setting."""
+TENTHS = ("first tenth", "last tenth")  # the variants of a setting
 
 METRIC, RATIO, LEFT_OUT = "recall@10", "recall_last_over_first", "left_out"
 

@@ -14,8 +14,7 @@ from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Estimate, Sample, estimate, paired_test
 from spscanner_rag.text.escaping import csv_cell
 
-TESTED = ("recall@10", "ndcg@10")
-"""Metrics of the paired tests of retrievers of the same unit."""
+TESTED = ("recall@10", "ndcg@10")  # metrics of the paired tests of retrievers of the same unit
 
 TESTED_ACROSS = ("recall_at_tokens@1000", "recall_at_tokens@2000")
 """Metrics of the paired tests across units: ten chunks are many times ten sentences."""
@@ -65,11 +64,9 @@ class Difference(TypedDict):
     questions: int
 
 
-Value = Callable[[Record], Any]
-"""A number of a record."""
+Value = Callable[[Record], Any]  # a number of a record
 
-Find = Callable[[Setting, str, int | None, str], Row | None]
-"""The row of a setting, metric, k and source."""
+Find = Callable[[Setting, str, int | None, str], Row | None]  # the row of a setting, metric, k and source
 
 
 def finder(rows: Iterable[Row]) -> Find:

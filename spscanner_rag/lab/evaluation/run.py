@@ -42,11 +42,9 @@ from spscanner_rag.text.token_counts import CountTokens
 POSITION_CUTOFFS = {"sentence": (10, 50), "chunk": (5,)}
 """Ranks at which recall by place in the document is recorded; the last of each is the paper's setting."""
 
-POSITION_BINS = 10
-"""Equal parts of a document."""
+POSITION_BINS = 10  # equal parts of a document
 
-DOCUMENT_CUTOFFS = (1, 5, 10)
-"""Ranks at which the right document of a corpus is looked for."""
+DOCUMENT_CUTOFFS = (1, 5, 10)  # ranks at which the right document of a corpus is looked for
 
 Corpora = Callable[[], Iterable[Corpus]]
 """Gives the corpora of a run; those of single documents are made one by one, so that few are held."""

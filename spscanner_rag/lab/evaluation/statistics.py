@@ -90,8 +90,6 @@ def paired_test(
     average: Average = "macro",
     *,
     flips: int = 10_000,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
     seed: int = 0,
 ) -> PairedTest:
     """Compare two retrievers on the same questions, in the same order, by a sign-flip permutation test.
@@ -104,7 +102,7 @@ def paired_test(
     differences = {
         name: Sample(sample.values - second[name].values, sample.documents) for name, sample in first.items()
     }
-    difference = estimate(differences, average, resamples=resamples, level=level, seed=seed)
+    difference = estimate(differences, average, seed=seed)
     parts = np.concatenate([share * sums for share, sums in _shares(differences, average)])
     return PairedTest(difference, sign_flip_p(parts, flips, seed))
 
@@ -115,7 +113,6 @@ def paired_ratio(
     average: Average = "macro",
     *,
     resamples: int = RESAMPLES,
-    level: float = LEVEL,
     seed: int = 0,
 ) -> Estimate | None:
     """The mean of the second divided by that of the first, on the same questions; None if the first is 0.
@@ -124,16 +121,14 @@ def paired_ratio(
     both retrievers alike do not widen the interval. There is no interval if a resample's first mean is 0.
     """
     _check_paired(first, second)
-    below, above = (
-        estimate(samples, average, resamples=resamples, level=level, seed=seed) for samples in (first, second)
-    )
+    below, above = (estimate(samples, average, resamples=resamples, seed=seed) for samples in (first, second))
     if not below.value:
         return None
     low = high = None
     if below.low is not None:
         means = _resampled_means([first, second], average, resamples, seed)
         if means[0].all():
-            low, high = _interval(means[1] / means[0], level)
+            low, high = _interval(means[1] / means[0], LEVEL)
     return replace(above, value=above.value / below.value, low=low, high=high)
 
 

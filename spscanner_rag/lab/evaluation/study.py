@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -21,18 +21,13 @@ from spscanner_rag.lab.evidence.questions import Document, QuestionPlaces, docum
 from spscanner_rag.lab.evidence.sampling import Asked, sample_questions
 from spscanner_rag.results.document_score import Aggregation
 
-Questions = Mapping[str, Sequence[Asked]]
-"""By source, from `sample_questions`."""
+Questions = Mapping[str, Sequence[Asked]]  # by source, from `sample_questions`
 
 NO_STAGE, WORDS = "none", "bm25"
 """First stages that are no retriever: all documents are read; those that the index of words ranks first are."""
 
 DOCUMENT_TESTED = ("document_mrr", "recall@10"), ("document_mrr", "recall_at_tokens@1000")
 """Metrics of the paired tests on corpora, between retrievers of the same unit and across units."""
-
-
-def _unchanged(result: Result, records: Sequence[Record]) -> Result:
-    return result
 
 
 @dataclass(frozen=True)
@@ -46,15 +41,10 @@ class Study:
     asks: Sequence[Ask]
     arguments: Mapping[str, object]  # what must not change before the run resumes
     pairs: Sequence[tuple[Setting, Setting]]  # that are compared
-    tested: tuple[Sequence[str], Sequence[str]] = (
-        TESTED,
-        TESTED_ACROSS,
-    )  # metrics, of the same unit and across
+    tested: tuple[Sequence[str], Sequence[str]] = (TESTED, TESTED_ACROSS)  # metrics, of one unit and across
     cutoffs: Sequence[int] = CUTOFFS  # numbers of units for the metrics of evidence
     stages: Sequence[Setting] = ()  # whose scorers are first stages
-    completed: Callable[[Result, Sequence[Record]], Result] = field(
-        default=_unchanged
-    )  # adds tables and files
+    completed: Callable[[Result, Sequence[Record]], Result] = lambda result, records: result  # adds tables
 
     def result(self, records: Sequence[Record]) -> Result:
         """Tables of metrics, paired tests, and what the kind of the study adds."""

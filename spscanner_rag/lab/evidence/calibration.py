@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from spscanner_rag.results.selection import sigmoid
 
 BINS = 15
-THRESHOLD = 0.5
-"""A document answers a question if the probability of one of its sentences is at least this."""
+THRESHOLD = 0.5  # a document answers a question if the probability of one of its sentences is at least this
 
 _NEWTON_STEPS = 100
 
@@ -62,9 +61,9 @@ class Bins:
         ]
 
     @classmethod
-    def from_filled(cls, filled: Sequence[Sequence[float]], bins: int = BINS) -> "Bins":
+    def from_filled(cls, filled: Sequence[Sequence[float]]) -> "Bins":
         """The inverse of `filled`."""
-        table = np.zeros((bins, 3))
+        table = np.zeros((BINS, 3))
         for number, *values in filled:
             table[int(number)] = values
         return cls(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])

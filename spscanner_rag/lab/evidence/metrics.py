@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from spscanner_rag.lab.answers.scores import normalized
 from spscanner_rag.results.coverage import NEVER, Spans, check_evidence, evidence_ranks
 
-CUTOFFS = (1, 5, 10, 50)
-"""The paper's cut-offs (Table 5)."""
+CUTOFFS = (1, 5, 10, 50)  # the paper's cut-offs (Table 5)
 
 BUDGETS = (250, 500, 1000, 2000)
 """Tokens. The paper's settings, 5 chunks of 300 words and 50 sentences, come to 1,500 to 2,000."""

@@ -13,15 +13,14 @@ import hashlib
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from spscanner_rag.files.json_files import parse_json
 
-MOST_CHOICES = 26
-"""Options of a multiple-choice question, which are named by letters."""
+MOST_CHOICES = 26  # options of a multiple-choice question, which are named by letters
 
 MEANS = frozenset({"macro", "micro"})
 """Results give means over sources these names, so no source may have one."""
@@ -62,19 +61,19 @@ class Document:
 
 def document_digest(document: Document) -> str:
     """Identifies what a retriever may read of a document, and the names under which its results are kept."""
-    told = [document.source, document.doc_id, document.split, document.title, document.text]
-    return hashlib.sha256(json.dumps(told).encode("ascii")).hexdigest()  # escapes lone surrogates
+    content = [document.source, document.doc_id, document.split, document.title, document.text]
+    return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()  # escapes lone surrogates
 
 
 class Repeated(NamedTuple):
-    """A question that stands twice."""
+    """A question that occurs twice."""
 
     name: str  # of the question, with its document and its source
-    first: str  # the place where it stands first
+    first: str  # its first place
 
 
 class QuestionPlaces:
-    """Where each question stands, by source, document and question id, under which its results are kept."""
+    """The place of each question by source, document and question id, under which its results are kept."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, str, str], str] = {}
@@ -129,10 +128,10 @@ def read_documents(
                 on_bad(error)
 
 
-def refuse_names_of_means(sources: Iterable[str], where: str, means: Collection[str] = MEANS) -> None:
+def refuse_names_of_means(sources: Iterable[str], where: str) -> None:
     """Raise `DataError` for a source that has the name of a mean over sources; ``where`` starts the message."""
     for source in sources:
-        if source in means:
+        if source in MEANS:
             raise DataError(
                 f"{where}: got the source {source!r}, the name of a mean over sources in results; expected "
                 "another name: rename the source"

@@ -13,8 +13,7 @@ from spscanner_rag.text.units import readable
 
 DIGITS: Final = 4
 MOST_DOCUMENTS: Final = 10**DIGITS
-DOCUMENT_TOKENS: Final = 300
-"""Tokens of a document, its codes included; the positions of a query begin here."""
+DOCUMENT_TOKENS: Final = 300  # tokens of a document, its codes included; the positions of a query begin here
 
 INSTRUCTION: Final = "Given a web search query, retrieve relevant passages that answer the query"
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,22 +17,12 @@ from spscanner_rag.lab.in_context.block_search import search
 from spscanner_rag.lab.in_context.layout import draw_codes
 from spscanner_rag.lab.in_context.losses import Batch, Weights, batch_losses
 from spscanner_rag.lab.in_context.model import BlockSearchModel
-from spscanner_rag.lab.training.data.columns import PassageColumn
+from spscanner_rag.lab.training.data.columns import PassageColumn, PassageDraw
 from spscanner_rag.lab.training.data.questions import bm25_scores
 from spscanner_rag.lab.training.state_file import read_tensors, write_tensors
 from spscanner_rag.lexical.words import index_words
 
 STATE_FILE = "block_search_state.pt"
-
-
-class ColumnSupply(Protocol):
-    """Has columns, such as a `PassageDraw`."""
-
-    def column(self, number: int) -> PassageColumn:
-        """Column ``number``, the same whenever it is asked for."""
-
-
-TeacherOf = Callable[[PassageColumn], Sequence[float]]
 
 
 def word_scores(column: PassageColumn) -> Sequence[float]:
@@ -42,9 +32,7 @@ def word_scores(column: PassageColumn) -> Sequence[float]:
     return [float(score) for score in scores]
 
 
-def batch_of(
-    columns: Sequence[PassageColumn], draw: random.Random, teacher: TeacherOf = word_scores
-) -> Batch:
+def batch_of(columns: Sequence[PassageColumn], draw: random.Random) -> Batch:
     """Make a batch whose codes are drawn anew; a passage of several columns is one document."""
     texts = list(dict.fromkeys(text for column in columns for text in column.passages))
     draw.shuffle(texts)
@@ -54,7 +42,7 @@ def batch_of(
         draw_codes(len(texts), draw),
         [column.question for column in columns],
         [[place[text] for text in column.passages] for column in columns],
-        [teacher(column) for column in columns],
+        [word_scores(column) for column in columns],
     )
 
 
@@ -109,12 +97,7 @@ class Step:
 
 
 def train(
-    model: BlockSearchModel,
-    passages: ColumnSupply,
-    recipe: InContextRecipe,
-    out: Path,
-    *,
-    teacher: TeacherOf = word_scores,
+    model: BlockSearchModel, passages: PassageDraw, recipe: InContextRecipe, out: Path
 ) -> Iterator[Step]:
     """Train a model in place, reporting each step; ``out`` holds the state, from which a run resumes.
 
@@ -134,7 +117,7 @@ def train(
         draw = random.Random(f"{recipe.seed}-{number}")
         torch.manual_seed(draw.getrandbits(31))  # for the sampled digits
         first = number * recipe.queries
-        batch = batch_of([passages.column(first + n) for n in range(recipe.queries)], draw, teacher)
+        batch = batch_of([passages.column(first + n) for n in range(recipe.queries)], draw)
         rising = recipe.auxiliary_weight * number / recipe.steps
         weights = Weights(rising, recipe.routing_weight, recipe.copying_weight, recipe.temperature)
         for group in optimizer.param_groups:

@@ -20,8 +20,7 @@ from spscanner_rag.text.units import readable
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-BLANK = "the reply is blank"
-"""The error of a model that replied without a word."""
+BLANK = "the reply is blank"  # the error of a model that replied without a word
 
 _ERROR_CHARACTERS = 500
 _FIRST_REPLY_TOKENS = 500  # what a reply is taken to cost before any has come

@@ -15,8 +15,7 @@ from spscanner_rag.lab.llm.prompts import fenced_prompt, without_thoughts
 from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 from spscanner_rag.text.units import Segmenter, Unit
 
-NOT_NAMED = -20.0
-"""The logit of a unit that the model did not name."""
+NOT_NAMED = -20.0  # the logit of a unit that the model did not name
 
 _ROOM = 1_000
 _NUMBERS = re.compile(r"\bSENTENCES\b[*_`]*\s*:[*_`]*\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)

@@ -40,8 +40,7 @@ Mode = Literal["windows", "selection"]
 Span = tuple[int, int]
 
 WINDOW, WIDE_WINDOW, STRIDE = 20, 200, 100
-_SAME_F1 = 0.9
-"""Answers that share so many of their words are the same; for others the second model is asked."""
+_SAME_F1 = 0.9  # answers that share so many of their words are the same; for others the second model is asked
 
 
 class AnnotationModels(NamedTuple):

@@ -31,8 +31,7 @@ class DroppedError(Exception):
     """No example comes of this sub-document; the message is one of a few reasons, by which these are counted."""
 
 
-Ask = Callable[[LanguageModel, str], str]
-"""Return the reply of a model to a prompt, as `Asker.ask_one` does."""
+Ask = Callable[[LanguageModel, str], str]  # return the reply of a model to a prompt, as `Asker.ask_one` does
 
 
 @dataclass(frozen=True, slots=True)

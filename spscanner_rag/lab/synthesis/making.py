@@ -68,8 +68,7 @@ from spscanner_rag.text.token_counts import CountTokens, resolve_counter
 MOST_FAILURES = 20
 """A run ends after so many sub-documents in a row without a reply: the provider is not there."""
 
-PRICED_ENCODING = "o200k_base"
-"""Tokens are counted with this encoding where a reply does not report them."""
+PRICED_ENCODING = "o200k_base"  # tokens are counted with this encoding where a reply does not report them
 
 REPLY_TOKENS = 60
 """Tokens that an estimate takes a reply to have at least; a list of links is longer, and counts as scripted."""

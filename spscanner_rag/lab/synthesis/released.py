@@ -19,9 +19,7 @@ from spscanner_rag.lab.synthesis.sources import json_objects
 KEYS = ("input_ids", "full_text_sentences", "sentence_indices", "sentence_labels")
 
 
-def read_released(
-    paths: Sequence[Path], tokenizer: Tokenizer, source: str = "released"
-) -> Iterator[dict[str, Any]]:
+def read_released(paths: Sequence[Path], tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
     """Yield the records of released files as lines of a question file.
 
     ``tokenizer`` is the one that made ``input_ids``: that of EleutherAI/gpt-neox-20b. `DataError` for a record
@@ -34,11 +32,11 @@ def read_released(
     )
     for count, (where, record) in enumerate(records):
         text, question, evidence = _read(record, tokenizer, where)
-        name = f"{source}-{count}"
+        name = f"released-{count}"
         asked = {"qid": f"{name}-0", "question": question, "evidence": evidence, "answerable": bool(evidence)}
         yield {
             "doc_id": name,
-            "source": source,
+            "source": "released",
             "split": "train",
             "title": "",
             "text": text,

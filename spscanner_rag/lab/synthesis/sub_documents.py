@@ -16,8 +16,7 @@ from spscanner_rag.text.token_counts import CountTokens
 from spscanner_rag.text.units import readable
 
 _SAMPLE_CHARACTERS = 4_000
-_LEAST_SHARE = 0.5
-"""A document may have this share of the smallest size; a shorter one is left out."""
+_LEAST_SHARE = 0.5  # a document may have this share of the smallest size; a shorter one is left out
 _PART_CHARACTERS = 1_500
 _BOILERPLATE_SHARE = 0.15
 _MISTAKEN = 0.5

@@ -2,5 +2,4 @@
 
 from collections.abc import Callable
 
-Notify = Callable[[str], object]
-"""Called with messages about lengthy work before the first step."""
+Notify = Callable[[str], object]  # called with messages about lengthy work before the first step

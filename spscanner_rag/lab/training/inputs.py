@@ -22,8 +22,7 @@ from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.lab.training.data.documents import TEXT_SUFFIXES, source_of
 from spscanner_rag.lab.training.start import RunFiles
 
-Inputs = dict[str, dict[str, str]]
-"""SHA-256 in hexadecimal, by option and by file of that option."""
+Inputs = dict[str, dict[str, str]]  # SHA-256 in hexadecimal, by option and by file of that option
 
 
 def inputs_of(files: RunFiles) -> Inputs:

@@ -36,11 +36,9 @@ from spscanner_rag.mamba2.model import ScannerModel
 from spscanner_rag.mamba2.reader import keep_freed_memory
 
 LOG_FILE = "log.jsonl"
-BETAS = (0.9, 0.95)
-"""AdamW's, as in the paper."""
+BETAS = (0.9, 0.95)  # AdamW's, as in the paper
 
-STEPS_AHEAD = 4
-"""Steps that each process draws in advance."""
+STEPS_AHEAD = 4  # steps that each process draws in advance
 
 
 @dataclass(frozen=True, slots=True)

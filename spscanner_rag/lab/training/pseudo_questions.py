@@ -27,14 +27,11 @@ from spscanner_rag.lab.training.data.documents import content_key, read_text_doc
 from spscanner_rag.lexical.languages import STOP_WORDS
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
-HEADINGS, PHRASES, MASKED, NEGATIVES = 3, 3, 6, 2
-"""Most questions of each kind for a document."""
+HEADINGS, PHRASES, MASKED, NEGATIVES = 3, 3, 6, 2  # most questions of each kind for a document
 
-MOST_CHARACTERS = 30_000
-"""Longest document that plain texts are cut into, at ends of paragraphs."""
+MOST_CHARACTERS = 30_000  # longest document that plain texts are cut into, at ends of paragraphs
 
-LEAST_SENTENCES = 8
-"""Shorter documents get no questions."""
+LEAST_SENTENCES = 8  # shorter documents get no questions
 
 SECTION_SENTENCES = 12
 """Sentences at the start of a section that are evidence of its heading: later ones stray from it."""

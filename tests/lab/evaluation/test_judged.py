@@ -31,7 +31,7 @@ ANIMALS = "otter heron badger fox raven adder toad mole".split()
 
 def folder_of(path: Path, **changes: object) -> Path:
     """A small folder in BEIR's layout; the grades are those of nearness in the list of animals."""
-    told = {
+    content = {
         "corpus": [
             {"_id": f"d{i}", "title": name, "text": f"The {name} lives here. It rests. {ANIMALS[i - 1]} too."}
             for i, name in enumerate(ANIMALS)
@@ -46,8 +46,8 @@ def folder_of(path: Path, **changes: object) -> Path:
     }
     (path / "qrels").mkdir(parents=True)
     for name in ("corpus", "queries"):
-        (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told[name]))
-    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, line)) for line in told["qrels"])]
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in content[name]))
+    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, line)) for line in content["qrels"])]
     (path / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
     return path
 

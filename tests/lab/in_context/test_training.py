@@ -275,10 +275,7 @@ def test_a_model_that_knows_nothing_is_no_better_than_chance(model: BlockSearchM
 
 @pytest.mark.parametrize(("right_is_last", "above"), [(False, 0.0), (True, 1.0)])
 def test_the_place_of_the_right_document(
-    model: BlockSearchModel,
-    monkeypatch: pytest.MonkeyPatch,
-    right_is_last: bool,
-    above: float,
+    model: BlockSearchModel, monkeypatch: pytest.MonkeyPatch, right_is_last: bool, above: float
 ) -> None:
     given = batches()
     right = {q: c[0] for batch in given for q, c in zip(batch.questions, batch.columns, strict=True)}

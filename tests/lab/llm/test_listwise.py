@@ -126,13 +126,13 @@ def test_a_model_without_replies_is_told_and_loses_nothing(
 def test_replies_are_read_as_far_as_they_go(numbers: list[int], n: int) -> None:
     faults = Faults()
     order = order_in(" > ".join(f"[{number}]" for number in numbers), n, faults)
-    told = [number - 1 for number in numbers if number >= 0]
-    own = [number for number in told if 0 <= number < n]
+    named = [number - 1 for number in numbers if number >= 0]
+    own = [number for number in named if 0 <= number < n]
     assert sorted(order) == list(range(n))
     assert order[: len(set(own))] == list(dict.fromkeys(own))
     rest = order[len(set(own)) :]
     assert rest == sorted(rest)
-    assert faults == Faults(0, n - len(set(own)), len(own) - len(set(own)), len(told) - len(own))
+    assert faults == Faults(0, n - len(set(own)), len(own) - len(set(own)), len(named) - len(own))
 
 
 def test_forms_of_replies() -> None:

@@ -263,11 +263,7 @@ def test_documents_and_models_of_both_frameworks(tmp_path: Path) -> None:
     [
         ("link_question.txt", "Ask.\n===\nWrite.", "expected a first line 'version: NAME'"),
         ("link_question.txt", "version: 1\n\nAsk.", "a line ===, and a closing"),
-        (
-            "mine.txt",
-            "version: 1\n\nAsk.\n===\nWrite.",
-            "no prompt has this name",
-        ),
+        ("mine.txt", "version: 1\n\nAsk.\n===\nWrite.", "no prompt has this name"),
     ],
 )
 def test_prompts_that_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:

@@ -86,9 +86,9 @@ def test_any_text_is_read_or_refused(reply: str, form: Form) -> None:
 
 
 def test_the_schema_is_what_the_prompt_says() -> None:
-    told = schema(LINKS, "links")
-    assert told["required"] == ["links"]
-    json.dumps(told)
+    found = schema(LINKS, "links")
+    assert found["required"] == ["links"]
+    json.dumps(found)
     assert '"links": a list of objects' in stated(LINKS, "json")
     assert "LINKS and a number" in stated(LINKS, "keywords")
 

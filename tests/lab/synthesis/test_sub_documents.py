@@ -120,8 +120,8 @@ def test_a_decontaminated_supply() -> None:
     supply = Supply(SETTINGS, words, finder=SharedTextFinder([document(1)]))
     list(supply.of([document(1), document(2)]))
     assert supply.left_out == {"shares text with a test document": 1}
-    (told,) = supply.contaminated
-    assert told.startswith("d1: 100.0% of its sentences, most with d1: In year 1 of ")
+    (message,) = supply.contaminated
+    assert message.startswith("d1: 100.0% of its sentences, most with d1: In year 1 of ")
 
 
 @settings(max_examples=50)

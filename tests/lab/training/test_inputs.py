@@ -74,13 +74,13 @@ def test_other_content_is_told_by_option(files: RunFiles, tmp_path: Path, name: 
 
 def test_more_fewer_and_exchanged_files(files: RunFiles, tmp_path: Path) -> None:
     before, data = inputs_of(files), list(files.data)
-    for other, told in (
+    for other, named in (
         (data[:1], "--data: got nothing as file 2, the state was made with SHA-256"),
         (data[::-1], "as file 1, the"),
         ([*data, data[0]], "as file 3, the state was made with nothing"),
     ):
         now = before | {"--data": inputs_of(RunFiles(other, [], files.out, None, None, files.out))["--data"]}
-        assert told in str(input_difference(before, now))
+        assert named in str(input_difference(before, now))
 
 
 def test_the_name_of_a_plain_text_is_an_input(files: RunFiles, tmp_path: Path) -> None:

@@ -22,8 +22,7 @@ from spscanner_rag.results.coverage import relevant_units
 from spscanner_rag.scan.prepare import Reading
 from spscanner_rag.text.units import Segmenter, Unit
 
-HARD_CHOICE = 4
-"""Negatives are drawn from the nearest passages, this many times as many as are wanted."""
+HARD_CHOICE = 4  # negatives are drawn from the nearest passages, this many times as many as are wanted
 
 _READ_CHOICE = 4  # passages that are looked at, times HARD_CHOICE, before random ones are taken
 

@@ -30,9 +30,7 @@ class SharedDocument:
 
     doc_id: str
     source: str
-    share: (
-        float  # of its long sentences that occur in any held-out document; 1 if the whole text is that of one
-    )
+    share: float  # of its long sentences, in any held-out document; 1 if the whole text is that of one
     held_out_doc_id: str  # the held-out document that it shares most sentences with, the first of several
     held_out_share: float  # the largest share of one held-out document's long sentences that it has
     example: str  # a shared sentence as the training document has it

@@ -25,9 +25,8 @@ class DocumentStore:
             folder.mkdir(parents=True, exist_ok=True)
         self._texts = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the store
         weakref.finalize(self, self._texts.close)
-        self._entries: list[
-            tuple[Document, int, int]
-        ] = []  # without text; its first byte, its length in bytes
+        # without text; its first byte, its length in bytes
+        self._entries: list[tuple[Document, int, int]] = []
         position = 0
         with telling_of_full_disks(folder or Path(tempfile.gettempdir())):
             for document in documents:
@@ -59,8 +58,7 @@ class DocumentStore:
         return replace(document, text=text)
 
 
-SEPARATOR = "\x1e"
-"""On a line of its own, between two documents."""
+SEPARATOR = "\x1e"  # on a line of its own, between two documents
 
 TEXT_SUFFIXES = (".txt", ".txt.gz", ".txt.xz")
 QUESTION_SUFFIXES = (".jsonl", ".jsonl.gz")

@@ -151,12 +151,10 @@ def _taught(documents: DocumentStore, recipe: Recipe) -> frozenset[int]:
     return frozenset(taught)
 
 
-LEAST_COSINE = 0.65
-"""Words are exchanged only for words that are at least so near."""
+LEAST_COSINE = 0.65  # words are exchanged only for words that are at least so near
 
 MOST_CHOICES = 3
-WORD_SHARE = 0.4
-"""The share of a question's words that are exchanged, where they can be."""
+WORD_SHARE = 0.4  # the share of a question's words that are exchanged, where they can be
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LEAST_LETTERS = 3

@@ -37,8 +37,7 @@ it has more documents of the source, any number up to all, so that the model lea
 MOST_STRETCHES = 4
 """A group has at most this many times ``group_documents`` stretches, however short they are."""
 
-_HARD_CHOICE = 4
-"""Hard documents are drawn from the nearest, this many times as many as are wanted."""
+_HARD_CHOICE = 4  # hard documents are drawn from the nearest, this many times as many as are wanted
 
 _TOKEN_CHARACTERS = 5  # more than a token has in most texts
 

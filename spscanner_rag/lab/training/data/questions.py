@@ -20,8 +20,7 @@ MOST_REPEATED = 0.1
 """Groups are not drawn from a source, unless the recipe names it, where more than this share of the questions have
 the same words as another document's: its questions say too little about the document that they mean."""
 
-SMOOTHING = 0.7
-"""A source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``."""
+SMOOTHING = 0.7  # a source with n questions is drawn with weight ``min(1, n / source_cap) ** SMOOTHING``
 
 LABEL_SHARE = 0.05
 """An answer to questions about more than this share of a source's documents, and more than two, is a label such as

@@ -19,8 +19,7 @@ from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.scan.devices import choose
 from spscanner_rag.text.units import Unit
 
-CROSS_ENCODER = "cross-encoder:"
-"""Prefix of a cross-encoder's name."""
+CROSS_ENCODER = "cross-encoder:"  # prefix of a cross-encoder's name
 
 EMBEDDED_TOKENS = 128
 """Tokens of a sentence that an embedding model reads (all-MiniLM-L6-v2 was trained on 128)."""

@@ -152,9 +152,8 @@ class _Scan(Function):
         batch, tokens, heads, headdim = x.shape
         shares = parts(heads, 1)
         dx, d_state = torch.empty(batch, tokens, heads, headdim, dtype=x.dtype), torch.empty(d_after.shape)
-        dB, dC = (
-            torch.zeros(len(shares), *B.shape) for _ in range(2)
-        )  # a group may have heads of two threads
+        # by thread: a group may have heads of two threads
+        dB, dC = (torch.zeros(len(shares), *B.shape) for _ in range(2))
         d_dt, d_log_decay = torch.empty(dt.shape), torch.empty(dt.shape)
         d_skip = torch.zeros(batch, heads, headdim)
         times, factors, keeping = dt.contiguous().numpy(), decay.contiguous().numpy(), kept.numpy()

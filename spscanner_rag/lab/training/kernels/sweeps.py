@@ -47,11 +47,9 @@ from spscanner_rag.mamba2.kernels.numba.vectors import (
     vector,
 )
 
-KEPT_TOKENS = 64
-"""Tokens between the states that the forward pass keeps for the backward pass."""
+KEPT_TOKENS = 64  # tokens between the states that the forward pass keeps for the backward pass
 
-SMALLEST_DECAY = np.float32(1e-14)
-"""A run of tokens ends before the product of its decays becomes smaller."""
+SMALLEST_DECAY = np.float32(1e-14)  # a run of tokens ends before the product of its decays becomes smaller
 
 _FORGOTTEN = np.float32(1e-8)  # after smaller decays the gradient of their logarithm is below rounding errors
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)

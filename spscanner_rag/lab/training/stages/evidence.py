@@ -29,11 +29,9 @@ from spscanner_rag.lab.training.stages.loss import EvidenceObjective
 from spscanner_rag.lab.training.start import RunFiles, start_checkpoint
 from spscanner_rag.scanner import Scanner
 
-CHOICE_CUTOFF = 10
-"""Weights are chosen by macro recall at this many sentences."""
+CHOICE_CUTOFF = 10  # weights are chosen by macro recall at this many sentences
 
-_SHIFT_STEPS = 3
-"""Steps whose examples decide the shift of a base's logits in the loss."""
+_SHIFT_STEPS = 3  # steps whose examples decide the shift of a base's logits in the loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ class Validation:
 class EvidenceStage:
     """Trains a scanner on questions of ``--data`` and on pseudo-questions of ``--text``."""
 
-    measured = "validation_recall"
-    """The key of the validation's measures in the checkpoint's training record."""
+    measured = "validation_recall"  # the key of the validation's measures in the checkpoint's training record
 
     def __init__(self, files: RunFiles, recipe: Recipe, device: torch.device, notify: Notify) -> None:
         self._files, self._recipe, self._device, self._notify = files, recipe, device, notify

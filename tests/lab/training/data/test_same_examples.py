@@ -24,10 +24,7 @@ BUNDLED = REPOSITORY / "spscanner_rag" / "checkpoint" / "bundled"
 NOVEL = REPOSITORY / "examples" / "data" / "questions.jsonl"
 
 QUESTIONS = {"persuasion-steps", "persuasion-engagement", "persuasion-property"}  # those that it ever drew
-DIGESTS = {
-    "plain": "768187e0ae89de53",
-    "mixed": "c7d7f452f4c280fb",
-}
+DIGESTS = {"plain": "768187e0ae89de53", "mixed": "c7d7f452f4c280fb"}
 
 
 def chapters() -> list[Document]:

@@ -33,7 +33,7 @@ SHAPES = [
 
 @pytest.fixture(params=[1, 3])
 def threads(request: pytest.FixtureRequest) -> int:
-    """With as many threads as torch is told to use."""
+    """With as many threads as torch is set to use."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param

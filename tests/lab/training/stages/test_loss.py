@@ -16,11 +16,7 @@ from spscanner_rag.lab.training.data.examples import ExampleSource
 from spscanner_rag.lab.training.data.stretches import Example
 from spscanner_rag.lab.training.passes import Pass
 from spscanner_rag.lab.training.recipe import PositiveWeight, Recipe
-from spscanner_rag.lab.training.stages.loss import (
-    EvidenceObjective,
-    listwise_divergence,
-    weight_of_positives,
-)
+from spscanner_rag.lab.training.stages.loss import EvidenceObjective, listwise_divergence, weight_of_positives
 from spscanner_rag.mamba2.reader import TokenSequence, read_logits
 
 RECIPE = Recipe(dtype="float32", positive_weight=3.0, sequences_per_step=2)
