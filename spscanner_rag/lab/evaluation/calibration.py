@@ -40,8 +40,7 @@ def calibration_rows(
 ) -> list[CalibrationRow]:
     """All rows of the calibration: sources in alphabetical order, then "macro", then "micro", of each setting.
 
-    The mean rates and AUROC are over the sources with both answerable and unanswerable questions, if there are
-    any.
+    The mean rates and AUROC are over the sources with both answerable and unanswerable questions, if any.
     """
     rows = []
     calibrated = (record for record in records if record.highest is not None)

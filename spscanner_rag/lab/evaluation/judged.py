@@ -220,8 +220,7 @@ def document_ranking_metrics(
 ) -> dict[str, float]:
     """Metrics such as "ndcg@10", "recall@100", "map" and "mrr" of ids, best first, as trec_eval defines them.
 
-    Relevant documents that are not in the ranking count as missed; a grade below 0 counts as 0, and one must be
-    above.
+    Relevant documents that are not in the ranking count as missed; a grade below 0 counts as 0.
     """
     gains = np.array([max(grades.get(document, 0), 0) for document in ranking], np.float64)
     ranked = set(ranking)

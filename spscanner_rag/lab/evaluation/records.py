@@ -87,8 +87,7 @@ class Record:
 class RecordFile:
     """The records of a run in a folder, which is created if it does not exist.
 
-    A run resumes only with the same arguments, see `check_arguments`. ``ValueError`` for a damaged record, with
-    file and line.
+    A run resumes only with the same arguments (`check_arguments`). ``ValueError`` names a damaged record's line.
     """
 
     def __init__(self, folder: Path, arguments: Mapping[str, Any]) -> None:

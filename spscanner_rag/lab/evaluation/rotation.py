@@ -138,8 +138,7 @@ def rotation_rows(
 ) -> list[Row]:
     """The ratios of recall@10, and the shares of the questions left out.
 
-    There is no ratio where recall in the first tenth is 0. ``asked`` and ``kept`` are the questions by source
-    before and after `rotatable`.
+    There is no ratio where recall in the first tenth is 0. ``kept`` are the questions of `rotatable`.
     """
     rows: list[Row] = []
     for setting in settings:

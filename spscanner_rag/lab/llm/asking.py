@@ -188,33 +188,26 @@ class Asker:
 
     Attributes
     ----------
-    replies : ReplyFile or None
+    replies
         Keeps prompts and replies. Default: none are kept, and every prompt is asked.
-    budget : Budget
+    budget
         Limits of requests and cost, for all models together. Default: none.
-    count_tokens : callable
-        Counts the tokens of prompts, and of replies that do not report their usage. Default: a token for every
-        four characters.
-    workers : int, default 8
-        Number of prompts asked at the same time by `ask`, at least 1.
-    retries : int, default 2
-        How often a prompt is asked again after a failure, at least 0. A blank reply is a failure. The time limit
-        of a call is a setting of the model itself. Nothing is asked again, nor any further prompt, after a failure
-        that lasts: no quota, a wrong key, no such model.
-    pause : float, default 1.0
+    count_tokens
+        Counts prompts, and replies that do not report their usage. Default: a token for every four characters.
+    workers
+        Prompts asked at the same time by `ask`, at least 1.
+    retries
+        How often a prompt is asked again after a failure or a blank reply, at least 0. The time limit of a call is
+        a setting of the model itself. A failure that lasts (no quota, a wrong key, no such model) ends everything.
+    pause
         Seconds before the first retry. Each further pause is twice as long, and up to a quarter longer at random,
         so that several threads do not come back at once; a longer wait that the provider names is kept.
-    progress : callable, optional
+    progress
         Called with the number of prompts done in this call of `ask`, in the thread that calls it.
-    stop : threading.Event, optional
+    stop
         Once set, `ask_one` asks no further prompt, and its pauses end.
-    asked : dict
+    asked
         What `ask` has asked each model.
-
-    Raises
-    ------
-    ValueError
-        For a number out of its range.
     """
 
     replies: ReplyFile | None = None
@@ -277,8 +270,7 @@ class Asker:
     def ask_one(self, model: LanguageModel, prompt: str) -> str:
         """Return the reply to a prompt: the one that is kept, or the model's.
 
-        `NoReplyError` if the model failed as often as it may be asked; `RunEndedError` if nothing more may be
-        asked.
+        `NoReplyError` if the model failed as often as it may; `RunEndedError` if nothing more may be asked.
         """
         prompt = readable(prompt)
         return self._reply(model, prompt, digest_of(model.name, prompt), self.stop or threading.Event())

@@ -58,9 +58,8 @@ class BatchCollector:
 def read_batch(requests: Path, results: Path, model: str, replies: ReplyFile) -> tuple[int, int]:
     """Take a provider's results into the file of replies, and return how many came and failed.
 
-    ``requests`` is the batch file that was sent, which has the prompts; ``results`` have the form of OpenAI or
-    of Anthropic. Replies that are there already are left. `DataError` for a result whose request is not in the
-    file.
+    ``requests`` is the batch file that was sent; ``results`` have the form of OpenAI or of Anthropic. Replies
+    that are there already are left. `DataError` for a result whose request is not in the file.
     """
     prompts = {}
     for _, _, record in json_objects(requests, _EXPECTED):

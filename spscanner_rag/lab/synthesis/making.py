@@ -106,9 +106,8 @@ class _Outcome:
 class SynthesisRun:
     """A run in a folder, whose lock the caller holds; a context manager, which closes the file of replies.
 
-    A run found in the folder goes on, and ``outcomes`` and ``budget`` include those before. After `run`,
-    ``stopped`` says why it ended early, if it did, and ``pending`` how many sub-documents wait for the replies
-    of a batch.
+    A run found in the folder goes on; ``outcomes`` and ``budget`` include those before. After `run`, ``stopped``
+    says why it ended early, if it did, and ``pending`` how many sub-documents wait for a batch.
     """
 
     def __init__(
@@ -153,8 +152,7 @@ class SynthesisRun:
 
         A budget that is spent, a provider without quota and one that does not reply end the run early.
         Everything finished before is kept, and so is every reply. With ``write_batch`` nothing is asked: what
-        would be is written to this file. ``shown`` gives a function that is called with the run after each
-        outcome.
+        would be is written to this file. ``shown`` gives a function to call with the run after each outcome.
         """
         if batch_format not in BATCH_FORMATS:
             raise ValueError(

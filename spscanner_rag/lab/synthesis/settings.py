@@ -15,8 +15,7 @@ class SynthesisSettings:
     """Settings of a run; a folder of results holds those of one set. ``ValueError`` for a value out of its range.
 
     The strategy "link" is a question that needs two far-apart parts of a document, which a language model
-    connects; "chunk" one on consecutive sentences; "pair" one on two chunks that an embedding model finds
-    similar.
+    connects; "chunk" one on consecutive sentences; "pair" one on two chunks with similar embeddings.
     """
 
     strategy: Strategy = "link"

@@ -119,8 +119,7 @@ class EvidenceObjective:
 def weight_of_positives(positive_weight: PositiveWeight, relevant: NDArray[np.bool_]) -> float:
     """The weight of a relevant sentence in the binary loss; irrelevant ones have 1.
 
-    "balanced", as in the official train.py, is n-/n+ of the step's batch, so that both kinds contribute
-    equally; 1 without relevant ones.
+    "balanced", as in the official train.py, is n-/n+ of the step's batch, so that both kinds weigh the same.
     """
     if positive_weight != "balanced":
         return positive_weight
