@@ -182,8 +182,7 @@ class Scanner:
     ) -> None:
         """Raise the errors of `from_pretrained` that are found without loading anything.
 
-        Neither the network nor a device is asked: a model that may be on the Hub passes, and so does "cuda" where
-        there is none.
+        Neither the network nor a device is asked: what may be on the Hub passes, and "cuda" where there is none.
         """
         check_names(device, dtype, int8=True)
         check_backend(backend)
@@ -213,8 +212,7 @@ class Scanner:
         progress : callable, optional
             Called with (tokens done, tokens prepared so far) after every forward pass.
         cancelled : callable, optional
-            Called before a text is prepared, between pieces of a long one, and after every forward pass; True ends
-            the scan.
+            Called before and while a text is prepared and after every forward pass; True ends the scan.
 
         Returns
         -------

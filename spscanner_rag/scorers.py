@@ -62,8 +62,7 @@ class Scorer(Protocol):
     ``uses_collection``, and takes these words as ``score_units_many(..., collection=...)``. Its scores then
     compare between texts; without a collection, each text is one of its own.
 
-    A scorer that keeps what it made of a text, so that one more question on it takes less time, has a true
-    ``keeps_texts``.
+    A scorer that keeps what it made of a text, for further questions on it, has a true ``keeps_texts``.
     """
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -120,8 +119,7 @@ def score_batch(
 ) -> Iterator[NDArray[np.float32]]:
     """Logits of the units of several texts; ``collection``, their words, is for a scorer that uses collections.
 
-    Raises ``ValueError`` unless there is one finite number for each unit, `ScanCancelled` if ``cancelled`` is
-    true.
+    Raises ``ValueError`` unless each unit has one finite number, `ScanCancelled` if ``cancelled`` is true.
     """
     filled = [request for request in requests if request[2]]  # a scorer may refuse a text without units
     many: Callable[..., Sequence[NDArray[np.float32]]] | None = getattr(scorer, "score_units_many", None)

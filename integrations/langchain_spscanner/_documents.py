@@ -153,8 +153,7 @@ def read(
     A document with an integer ``start_index`` in its metadata is a chunk, and so are several with equal metadata
     and a value under ``document_key``; any other is whole. What ``wholes`` has of a chunk's document is read
     instead. ``complete``: documents without ``start_index`` are whole, so that pages may continue each other. The
-    second part of a piece's source is the name of the document that its offsets refer to: itself, or the one it
-    was cut from.
+    second part of a piece's source names the document that its offsets refer to: itself, or what it was cut from.
     """
     for document in documents:
         require_document(document, "documents")

@@ -22,9 +22,8 @@ def require_query(query: object) -> str:
 class DocumentFields(ScanFields):
     """Which model scores, which sentences are selected, and what is returned.
 
-    Scores are metadata of the results: ``relevance_score`` and ``spscanner_logit``, with ``keep_retrieval_score``
-    ``spscanner_retrieval_score``, with ``keep_compression`` ``spscanner_tokens_kept`` and
-    ``spscanner_tokens_read``.
+    Scores are metadata of the results: ``relevance_score``, ``spscanner_logit`` and, on request,
+    ``spscanner_retrieval_score``, ``spscanner_tokens_kept`` and ``spscanner_tokens_read``.
     """
 
     limits: ClassVar = ("k", "k_per_document")

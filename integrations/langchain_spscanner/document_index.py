@@ -29,8 +29,7 @@ class DocumentHolder(Protocol):
 class SPScannerDocumentIndex(DocumentIndex):
     """The documents of a `SPScannerRetriever` as a LangChain ``DocumentIndex``, which adds and deletes them there.
 
-    Give it to ``langchain_core.indexing.index(loader, record_manager, ...)``. Asked a question, it answers as the
-    retriever does.
+    Give it to ``langchain_core.indexing.index(loader, record_manager, ...)``. It answers as the retriever does.
     """
 
     retriever: SkipValidation[DocumentHolder]

@@ -51,8 +51,7 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
     `persist` first counts those that changed.
 
     ``invoke``, ``ainvoke``, ``batch`` and ``abatch`` also accept ``k``, ``threshold``, ``max_tokens`` and
-    ``filter``. The first call loads the model, once in a process. Further parameters: see the fields of
-    `DocumentFields`.
+    ``filter``. The first call loads the model, once in a process. Further parameters: those of `DocumentFields`.
 
     Parameters
     ----------
@@ -65,13 +64,10 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         retriever, or another runnable from a string to documents.
     retriever : Runnable, optional
         Another name of ``first_stage`` for a runnable.
-    read_documents : int, optional
-        Maximum number of documents to read for a question after a first stage, default 10; None for no bound.
-        Documents that are read as one (``document_key``) count once.
-    read_tokens : int, optional
-        Maximum number of their tokens, default 200,000; None for no bound. Tokens are estimated: four ASCII
-        characters, or one byte in UTF-8 of any other character, count as one. A document that would exceed the
-        bound is left out, except the best one.
+    read_documents, read_tokens : int, optional
+        The most documents (those that are read as one count once) and tokens that are read for a question after a
+        first stage, default 10 and 200,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any
+        other, count as a token. A document that would exceed the bound is left out, except the best one.
     filter : callable or dict, optional
         Only documents for which the callable returns true, or whose metadata have all of these values, give
         results. Scores remain relative to all documents. If it leaves none, the result is empty.

@@ -1,7 +1,6 @@
 """The content of ``config.json``: the shape of the model, and how a scanner reads (the object "spscanner").
 
-All other modules use the keys and tensor names of ``mamba_ssm``; those of transformers (``model_type: mamba2``)
-are translated here.
+Keys and tensor names of transformers (``model_type: mamba2``) become those of ``mamba_ssm`` here, for all modules.
 """
 
 from collections.abc import Iterator, Mapping

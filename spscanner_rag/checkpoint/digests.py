@@ -103,8 +103,7 @@ class Digests:
         """Check a large file in other threads while the body reads it; raise `CheckpointError` after the body.
 
         The body calls what it gets with the path and the content of every other file before it parses it: a wrong
-        digest is a `CheckpointError`. An error in the body stops the check of ``path`` and is the one that is
-        raised.
+        digest is a `CheckpointError`. An error in the body stops the check of ``path`` and is the one raised.
         """
         if path.name not in self.files:
             yield self._check_content

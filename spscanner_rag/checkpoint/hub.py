@@ -65,8 +65,7 @@ def download(
 ) -> Path:
     """Return the cached folder of a repository, named by its commit, after downloading missing files.
 
-    Patterns that the repository lacks are skipped. `CheckpointError` says what was asked, why it failed, what to
-    do.
+    Patterns that the repository lacks are skipped. `CheckpointError` says what was asked, why not, what to do.
     """
     from huggingface_hub import snapshot_download
 

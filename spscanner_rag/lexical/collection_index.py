@@ -32,8 +32,7 @@ _AROUND = MatchOptions(surroundings=True)
 class TextRanking(NamedTuple):
     """The texts of a collection that share a word with a query, best first; each scores as its best unit.
 
-    A unit's score is the sum of `N_SCORES` z-scores: those of its BM25 and of that of its surroundings, by
-    `REACH`.
+    A unit's score is the sum of `N_SCORES` z-scores: of its BM25, and of that of its surroundings, by `REACH`.
     """
 
     texts: NDArray[np.int64]  # (matching texts,) their numbers; among equal scores in increasing order

@@ -19,9 +19,7 @@ class Postings(NamedTuple):
     units: NDArray[np.int32]  # (postings,) increasing for each word
     times: NDArray[np.uint16]  # (postings,) how often the unit contains the word, at most 65,535
     words_per_unit: NDArray[np.int32]  # (units,)
-    text_stops: NDArray[
-        np.int64
-    ]  # (texts + 1,): units text_stops[i] to text_stops[i + 1] are those of text i
+    text_stops: NDArray[np.int64]  # (texts + 1,): text i has the units text_stops[i] to text_stops[i + 1]
 
     @property
     def n_units(self) -> int:

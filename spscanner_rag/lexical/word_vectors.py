@@ -27,9 +27,8 @@ class WordVectors:
     """A table of words and their vectors of unit length: the row of ``vectors`` times its scale.
 
     ``words`` are in lower case, ``vectors`` (words, dimensions), int8, at most `MOST_DIMENSIONS`, ``scales``
-    (words,); ``source`` names what they were made with, and its licence. Raises ``ValueError`` if the arrays have
-    other types or counts, a word is empty or given twice, or a row lacks unit length: NaN, infinity or another
-    table's scales.
+    (words,); ``source`` names what they were made with, and its licence. Raises ``ValueError`` for other types or
+    counts, a word that is empty or given twice, or a row without unit length: NaN, or another table's scales.
     """
 
     def __init__(

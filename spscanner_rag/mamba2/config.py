@@ -119,9 +119,8 @@ class Mamba2Config:
     def from_dict(cls, config: Mapping[str, Any]) -> "Mamba2Config":
         """Read the parsed object of a ``config.json``; keys that change no number are ignored.
 
-        Raises ``ValueError``, by name, for what would give other numbers than the original: Mamba-1 (which a
-        missing ``ssm_cfg.layer`` means), attention layers, ``d_intermediate`` above 0, ``d_ssm``, layer norm,
-        unknown keys.
+        Raises ``ValueError``, by name, for what would give other numbers than the original: Mamba-1 (a missing
+        ``ssm_cfg.layer``), attention layers, ``d_intermediate`` above 0, ``d_ssm``, layer norm, unknown keys.
         """
         for key in ("d_model", "n_layer", "vocab_size"):
             if key not in config:

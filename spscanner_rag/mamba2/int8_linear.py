@@ -2,8 +2,7 @@
 
 Weights are rounded once, with one scale per output channel; inputs are rounded in the forward pass, with one scale
 per token. So a token's products do not depend on other tokens, and segments and padding change the results as
-little as in float32. (Dettmers et al. 2022, section 3.1: vector-wise quantization, without their separate path for
-outliers.)
+little as in float32. (Dettmers et al. 2022, section 3.1: vector-wise quantization, without a path for outliers.)
 """
 
 from collections.abc import Iterable, Iterator

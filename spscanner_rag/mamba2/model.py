@@ -109,9 +109,8 @@ class ScannerModel(nn.Module):
         follow. With ``at``, two arrays of (units,), int64, only their hidden states, (units, d_model): the last
         layer skips most of its work for all others. ``match_classes``, (batch, tokens), and ``match_features``,
         (batch, tokens, `SOFT_FEATURES`), are needed exactly when the model has a match embedding and a soft
-        channel, else ``ValueError``. ``sequence_index``, (batch, tokens), int32, for kernels that pack, is the
-        number of a token's sequence in its row, not decreasing: sequence 0 continues from ``state``, the others
-        start from zeros.
+        channel, else ``ValueError``. ``sequence_index``, (batch, tokens), int32, for kernels that pack, numbers
+        the sequences of a row, not decreasing: 0 continues from ``state``, the others start from zeros.
         """
         if sequence_index is not None and not self.kernels.packs:
             raise ValueError(

@@ -54,8 +54,7 @@ def diverse(
 
     The next of ``candidates``, numbers of texts, best first, has the highest diversity * score - (1 - diversity) *
     max over the picks so far of the cosine of `Redundancy`; among equal ones the first. ``owners``, (texts,), has
-    the document of each text, of which at most ``most_per_owner`` are picked. The time grows with picks times
-    texts.
+    the document of each text, of which at most ``most_per_owner`` are picked. Time: picks times texts.
     """
     redundancy = Redundancy(texts)
     values = diversity * scores[candidates]

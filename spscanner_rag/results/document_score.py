@@ -25,8 +25,7 @@ def document_score(logits: NDArray[np.floating], aggregation: Aggregation = "max
     sentence (FirstP); "long": that of the document, which is read as one unit (LongP); "mean_top": the mean of the
     ``top`` best logits; "sum": of the scores, ``sigmoid(logit)``, the expected number of relevant sentences (a sum
     of logits, most of them negative, would put the longest document last); "logsumexp": between the best logit and
-    a count. Without sentences it is ``-inf`` (0 for "sum"). Anything else, or a logit that is not finite, is a
-    ``ValueError``.
+    a count. Without sentences it is ``-inf`` (0 for "sum"). Raises ``ValueError`` for a logit that is not finite.
     """
     check_aggregation(aggregation)
     if type(top) is not int or top < 1:

@@ -269,8 +269,7 @@ class ScanResult:
         """Count the tokens of :meth:`context` with the same arguments, and those of the document.
 
         The document's are ``tokens_read``; with ``count_tokens``, or where the scan did not count, its text is
-        counted as the selection is. The errors are those of :meth:`select`, and ``ValueError`` if nothing counts
-        tokens.
+        counted as the selection is. Errors are those of :meth:`select`, and ``ValueError`` without a counter.
         """
         check_counter(count_tokens)
         counter = self.count_tokens if count_tokens is None else count_tokens

@@ -44,8 +44,7 @@ class SentenceSearch:
         ``options`` holds, by name, the fields of `ScorerChoice`, those of `Selection` (with ``context`` as
         ``context_sentences``, ``merge`` as ``merge_adjacent``, and the other two as given here), ``batch_size``,
         ``return_nodes``, ``keep_retrieval_score`` and ``keep_compression``. Raises ``ValueError`` for one out of
-        range, several scorers, or nothing that counts tokens, and ``TypeError`` for a scanner or scorer that
-        cannot score.
+        range, several scorers, or a missing token counter, and ``TypeError`` for what cannot score.
         """
         batch_size = options["batch_size"]
         if type(batch_size) is not int or batch_size < 1:

@@ -53,8 +53,7 @@ def choose(
     """Resolve "auto", or check that the given device and dtype are known and available (else ``ValueError``).
 
     "auto" takes CUDA (which ROCm also answers to), then MPS, then the CPU; and bfloat16 where the hardware
-    multiplies it natively and, on a CPU, faster than float32 (`product_rates`). ``int8`` also allows "int8", for
-    CPUs.
+    multiplies it natively and, on a CPU, faster than float32 (`product_rates`). ``int8`` also allows "int8".
     """
     found, device_reason = _device(device)
     asked = _named_dtype(dtype, int8)
@@ -139,8 +138,7 @@ def product_rates(*dtypes: torch.dtype) -> tuple[float, ...]:
     """GFLOP per second of a matrix product in each dtype, measured once in a process, in some 20 ms.
 
     A processor's flags do not say whether its native product is faster: with AVX-512 BF16 but without AMX,
-    bfloat16 may take twice as long. The dtypes take turns and the fastest of `_REPEATS` counts, to be disturbed
-    little.
+    bfloat16 may take twice as long. The dtypes take turns, the fastest of `_REPEATS` counts, against disturbance.
     """
     operands = [
         (torch.ones(_TOKENS, _INPUTS, dtype=dtype), torch.ones(_INPUTS, _OUTPUTS, dtype=dtype))

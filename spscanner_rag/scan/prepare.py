@@ -77,8 +77,7 @@ class QueryOnText:
     def sequence(self, first: int = 0, last: int | None = None) -> TokenSequence:
         """Put the question before the tokens of units ``first`` to ``last``, inclusive; by default, all units.
 
-        Tokens after the last unit's end are left out; one that the first unit shares with the unit before is
-        included.
+        Tokens after the last unit's end are left out; one that the first unit shares with the unit before is not.
         """
         text, n_units = self.text, len(self.text.unit_ends)
         last = n_units - 1 if last is None else last

@@ -2,8 +2,7 @@
 
 One call of a tokenizer on 3,000,000 characters takes hundreds of megabytes, or gigabytes if they are emoji. So a
 long text is tokenized in pieces, cut where a check shows that the cut changes nothing. Only where `LONGEST_PIECE`
-characters have no such place, it is cut between any two tokens, and the tokens near the cut may be others than in
-one call.
+characters have no such place, it is cut between any two tokens, and tokens near the cut may differ.
 """
 
 import re
@@ -113,8 +112,7 @@ def tokenize_units(
 
     ``end_rule`` gives a unit's last token. ``"contained"`` (published scanners): the last token that ends at or
     before the unit's end in the joined string, or the previous unit's if there is no later one.
-    ``"last_character"`` (ours): the token that holds the unit's last character that is not white space. Two units
-    may share a token.
+    ``"last_character"`` (ours): the token that holds its last character that is not white space; two may share it.
     """
     _require_plain(tokenizer)
     if piece_characters < 1:
@@ -232,8 +230,7 @@ def _tokens_before(
     ``encoding`` begins between two words; ``rest`` is its text after ``place``. Words (the pre-tokenizer's pieces
     and the added tokens) are tokenized one by one. So a cut is safe between two words, if the rest alone gives the
     same tokens with the same offsets. Only the first token's offsets may differ, since some tokenizers treat white
-    space before the first word of a text differently; the encoding must extend past that word, so that it is
-    final.
+    space before the first word of a text differently; the encoding must extend past that word.
     """
     after = encode(tokenizer, rest)
     count = len(encoding.ids) - len(after.ids)

@@ -26,8 +26,7 @@ _TEMPLATES = ("metadata_template", "metadata_separator", "text_template")
 class ScannedNode(NodeWithScore):
     """A node with the scores that it got for one question.
 
-    The node itself does not depend on the question, so that retrievers that fuse several results recognize it by
-    its ``hash`` or its id.
+    The node itself does not depend on the question: retrievers that fuse results know it by its ``hash`` or id.
 
     Attributes
     ----------

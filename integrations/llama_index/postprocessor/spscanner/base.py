@@ -83,8 +83,7 @@ class SPScannerPostprocessor(ScanFields, BaseNodePostprocessor):
 
     document_key: str | None = AUTO
     """Metadata key. Documents with the same value are read as one text, sorted by page number. "auto": those with
-    a ``page_label`` or ``page``, and with the same ``file_path`` or else ``file_name``. None: each is read by
-    itself."""
+    a ``page_label`` or ``page``, and the same ``file_path`` or else ``file_name``. None: each is read alone."""
 
     documents: SkipJsonSchema[Sequence[BaseNode] | None] = Field(default=None, exclude=True, repr=False)
     """Whole documents that the nodes were cut from. They are read instead of their nodes, so that every sentence

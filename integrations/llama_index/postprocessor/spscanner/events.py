@@ -22,8 +22,7 @@ def reranking(
 ) -> Iterator[list[NodeWithScore]]:
     """Send start and end events of instrumentation and callbacks; the body fills the list of nodes that it gets.
 
-    After an error or a cancellation, they have no nodes; the dropped span and the callback's payload hold the
-    error.
+    After an error or a cancellation, they have no nodes; the dropped span and the callback's payload have it.
     """
     found: list[NodeWithScore] = []
     dispatcher.event(ReRankStartEvent(query=query, nodes=list(nodes), top_n=top_n, model_name=model_name))

@@ -65,7 +65,7 @@ class SPScannerRetriever(BaseRetriever):
         Document store in which such documents are looked up by id.
     similarity_top_k : int, float or str, default 50
         Sentences to select: a number of at least 1, a share below 1 (at least 10 sentences), "elbow" or
-        "elbow:5-30" for as many as stand above the steepest fall of the scores, or None for all.
+        "elbow:5-30" for as many as are above the steepest fall of the scores, or None for all.
     top_k_per_document : int, optional
         Maximum number of sentences of each document, neighbours not counted.
     first_stage : "bm25", "none" or BaseRetriever, default "bm25"
@@ -74,13 +74,10 @@ class SPScannerRetriever(BaseRetriever):
         retriever: the documents of the nodes that it finds are read, or a node itself if its document is unknown.
     retriever : BaseRetriever, optional
         Another name of ``first_stage`` for a retriever.
-    read_documents : int, optional
-        Maximum number of documents to read for a question after a first stage, default 10; None for no bound.
-        Documents that are read as one (``document_key``) count once.
-    read_tokens : int, optional
-        Maximum number of their tokens, default 200,000; None for no bound. Tokens are estimated: four ASCII
-        characters, or one byte in UTF-8 of any other character, count as one. A document that would exceed the
-        bound is left out, except the best one.
+    read_documents, read_tokens : int, optional
+        The most documents (those that are read as one count once) and tokens that are read for a question after a
+        first stage, default 10 and 200,000; None for no bound. Four ASCII characters, or one byte in UTF-8 of any
+        other, count as a token. A document that would exceed the bound is left out, except the best one.
     filters : MetadataFilters, optional
         Only nodes whose metadata pass give results. Scores remain relative to all documents. If no node passes,
         nothing is retrieved.
@@ -90,17 +87,10 @@ class SPScannerRetriever(BaseRetriever):
         The selection of sentences; see `SPScannerPostprocessor`.
     batch_size : int, default 64
         Number of texts given to the scanner at a time.
-    return_nodes : "sentence", "node" or "pruned", default "sentence"
-        What to return: sentences, the nodes that they stand in, or these cut down to them; see
-        `SPScannerPostprocessor`.
     keep_retrieval_score : bool, default False
         Keep the best score of the first stage for the sentence's document as ``retrieval_score`` of the result.
-    keep_compression : bool, default False
-        Count the tokens of all results of a question together, and of all texts that were read for it:
-        ``tokens_kept`` and ``tokens_read`` of each result.
-    document_key : str or None, default "auto"
-        Metadata key; documents with the same value are read as one, and with "auto" the pages of a file; see
-        `SPScannerPostprocessor`.
+    return_nodes, keep_compression, document_key
+        What is returned and what is read as one; see `SPScannerPostprocessor`.
     callback_manager, object_map, objects, verbose
         See `BaseRetriever`.
 
