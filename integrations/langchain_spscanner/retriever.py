@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
+from langchain_core.indexing import DeleteResponse, UpsertResponse
+from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, SkipValidation, model_validator
@@ -24,9 +26,6 @@ from spscanner_rag.retrieval import (
     off_loop,
 )
 from spscanner_rag.scorers import Cancelled, never
-
-if TYPE_CHECKING:
-    from langchain_spscanner.document_index import SPScannerDocumentIndex
 
 FirstStage = OwnFirstStage | Runnable[str, list[Document]]
 Filter = Callable[[Document], bool] | Mapping[str, Any]
@@ -227,8 +226,6 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
 
     def as_document_index(self) -> "SPScannerDocumentIndex":
         """The documents for LangChain's indexing API: ``index(loader, record_manager, this)``."""
-        from langchain_spscanner.document_index import SPScannerDocumentIndex
-
         return SPScannerDocumentIndex(retriever=self)
 
     @override
@@ -298,6 +295,44 @@ class SPScannerRetriever(DocumentFields, BaseRetriever):
         held, bounds = self._corpus(), ReadBounds(self.read_documents, self.read_tokens)
         texts = held.read(query, self._first_stage, bounds, _predicate(chosen_by), found)
         return search.within(held.counted()[1]).answer(query, texts, DocumentAnswer, cancelled)
+
+
+class SPScannerDocumentIndex(DocumentIndex):
+    """The documents of a `SPScannerRetriever` as a LangChain ``DocumentIndex``, which adds and deletes them there.
+
+    Give it to ``langchain_core.indexing.index(loader, record_manager, ...)``. It answers as the retriever does.
+    """
+
+    retriever: SkipValidation[SPScannerRetriever]
+
+    @override
+    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
+        return UpsertResponse(succeeded=self.retriever.add_documents(items), failed=[])
+
+    @override
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
+        if ids is None:
+            raise ValueError("ids: got None; expected the ids of the documents to delete")
+        # An unknown id is no failure.
+        gone = [str(document.id) for document in self.retriever.get_by_ids(ids)]
+        self.retriever.delete(gone)
+        return DeleteResponse(succeeded=gone, num_deleted=len(gone), failed=[], num_failed=0)
+
+    @override
+    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
+        return self.retriever.get_by_ids(ids)
+
+    @override
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
+
+    @override
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()})
 
 
 def _check_filter(value: object) -> None:
