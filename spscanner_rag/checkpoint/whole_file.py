@@ -82,12 +82,12 @@ def telling_of_full_disks(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
-        told = OSError(
+        explained = OSError(
             f"{path}: cannot be written ({error.strerror}); what it held before is still there: make room, then "
             "give the same command again"
         )
-        told.errno = error.errno
-        raise told from None
+        explained.errno = error.errno
+        raise explained from None
 
 
 def is_special(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What is returned for a question: sentences, or the pieces that they stand in, as objects of a framework."""
+"""What is returned for a question: sentences, or the pieces that they are in, as objects of a framework."""
 
 import re
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ _RANDOM_ID = re.compile(
 )
 
 ReturnNodes = Literal["sentence", "node", "pruned"]
-"""What a framework class returns: sentences, the pieces that they stand in, or these cut down to them."""
+"""What a framework class returns: sentences, the pieces that they are in, or these cut down to them."""
 
 GAP = "\n"
 """Stands for the text left out between two kept sentences, as in the paper's contexts."""

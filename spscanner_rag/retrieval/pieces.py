@@ -118,7 +118,7 @@ def _add(
 
 
 def _unplaced(piece: Piece) -> bool:
-    """Whether nothing but its text tells where a piece stands."""
+    """Whether nothing but its text shows where a piece belongs."""
     return piece.start is None and piece.previous is None and piece.next is None
 
 
