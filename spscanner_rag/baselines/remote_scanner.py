@@ -143,10 +143,8 @@ class RemoteScanner:
         ScanCancelled
             If ``cancelled`` returned True.
         """
-        reading = self.ascore_units_many(
-            requests, together=together, collection=collection, progress=progress
-        )
-        return self._wait(reading, cancelled)
+        work = self.ascore_units_many(requests, together=together, collection=collection, progress=progress)
+        return self._wait(work, cancelled)
 
     async def ascore_units_many(
         self,

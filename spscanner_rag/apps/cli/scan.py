@@ -130,10 +130,8 @@ def scan(
     collection = words_together(scanner, cuts) if len(documents) > 1 else None
     with scan_progress(shows_progress(progress), sys.stderr) as start:
         results = [
-            scanner.scan_units(
-                query, document.text, units, collection=collection, progress=start(document.path)
-            )
-            for document, units in zip(documents, cuts, strict=True)
+            scanner.scan_units(query, each.text, units, collection=collection, progress=start(each.path))
+            for each, units in zip(documents, cuts, strict=True)
         ]
     selected = select_together(results, selection)
     scanned = [

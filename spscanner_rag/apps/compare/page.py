@@ -171,9 +171,7 @@ class _Document:
         self.verdict = verdict(comparison, labels)
         self.columns = [
             _Column(column, label, retrieval, self)
-            for column, (label, retrieval) in enumerate(
-                zip(labels, comparison.retrievals, strict=True), start=1
-            )
+            for column, (label, retrieval) in enumerate(zip(labels, comparison.retrievals, strict=True), 1)
         ]
 
     def shown(self, column: int, pick: Pick) -> _Shown:

@@ -124,9 +124,7 @@ class _Page(NamedTuple):
 def render_report(query: str, model: str, scanned: Sequence[ScannedDocument]) -> str:
     """The page for documents in the order given, with their picks; ``model`` is the checkpoint's source."""
     page = _Page(
-        best=max(
-            (float(each.result.scores.max()) for each in scanned if len(each.result.scores)), default=0.0
-        ),
+        best=max((float(one.result.scores.max()) for one in scanned if len(one.result.scores)), default=0.0),
         first=max((pick.score for each in scanned for pick in each.picks), default=0.0),
         picks=sum(len(each.picks) for each in scanned),
         several=len(scanned) > 1,

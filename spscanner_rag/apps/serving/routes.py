@@ -17,6 +17,7 @@ from spscanner_rag.scan.pipeline import Scored
 from spscanner_rag.text.units import Unit, units_of
 
 _LOWEST = float(np.finfo(np.float32).min)
+_SELECTION = {"top_k", "threshold", "max_tokens", "context", "order", "merge"}  # what a scan says of it
 
 
 def rerank_routes(service: Service) -> APIRouter:
@@ -127,14 +128,7 @@ def _texts(body: Scan) -> list[str]:
 
 def _selection(body: Scan) -> Selection:
     try:  # before anything is read
-        return Selection(
-            top_k=body.top_k,
-            threshold=body.threshold,
-            max_tokens=body.max_tokens,
-            context=body.context,
-            order=body.order,
-            merge=body.merge,
-        )
+        return Selection(**body.model_dump(include=_SELECTION))
     except ValueError as error:
         raise RefusedError(422, str(error)) from None
 

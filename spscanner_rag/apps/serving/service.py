@@ -53,13 +53,10 @@ class Metrics:
 
     def watch(self, queue: ReadingQueue) -> None:
         """Report the length of a queue whenever the metrics are asked for."""
-        waiting = Gauge(
-            "spscanner_waiting_requests", "Requests that wait to be read.", registry=self._registry
-        )
+        own = self._registry
+        waiting = Gauge("spscanner_waiting_requests", "Requests that wait to be read.", registry=own)
         waiting.set_function(lambda: queue.waiting)
-        characters = Gauge(
-            "spscanner_characters", "Characters that wait or are being read.", registry=self._registry
-        )
+        characters = Gauge("spscanner_characters", "Characters that wait or are being read.", registry=own)
         characters.set_function(lambda: queue.characters)
 
     def text(self) -> bytes:
