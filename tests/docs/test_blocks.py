@@ -90,7 +90,7 @@ def test_python_that_is_not_run_has_the_right_types(tmp_path: Path) -> None:
         if kept:
             files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
             files[-1].write_text("\n".join(kept), encoding="utf-8")
-    assert len(files) > 1
+    assert files
     command = [sys.executable, "-m", "mypy", *map(str, files)]  # the project's options, and so its cache
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=1100)
     assert done.returncode == 0, done.stdout + done.stderr
