@@ -11,17 +11,17 @@ if TYPE_CHECKING:  # at run time a class is imported when it is used: most need 
     from spscanner_rag.baselines.dense import Dense
     from spscanner_rag.baselines.hybrid import Hybrid
     from spscanner_rag.baselines.mamba_reranker import MambaReranker
-    from spscanner_rag.baselines.multi_vector import RPRS, LateInteraction
+    from spscanner_rag.baselines.multi_vector import LateInteraction
     from spscanner_rag.baselines.propositions import Propositions
     from spscanner_rag.baselines.remote_scanner import RemoteScanner
 
 _MODULES = {
     "BM25": "bm25", "Baseline": "base", "Cascade": "cascade", "CrossEncoder": "cross_encoder", "Dense": "dense",
     "Hybrid": "hybrid", "LateInteraction": "multi_vector", "MambaReranker": "mamba_reranker",
-    "Propositions": "propositions", "RPRS": "multi_vector", "RemoteScanner": "remote_scanner",
+    "Propositions": "propositions", "RemoteScanner": "remote_scanner",
 }  # fmt: skip
 __all__ = [
-    "BM25", "RPRS", "Baseline", "Cascade", "CrossEncoder", "Dense", "Hybrid", "LateInteraction", "MambaReranker",
+    "BM25", "Baseline", "Cascade", "CrossEncoder", "Dense", "Hybrid", "LateInteraction", "MambaReranker",
     "Propositions", "RemoteScanner",
 ]  # fmt: skip
 

@@ -2,20 +2,18 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import torch
 
 from spscanner_rag.baselines.base import Baseline, Scores, TextCache, check_whole
-from spscanner_rag.baselines.decomposers import Source, decomposer_of, read_reply
+from spscanner_rag.baselines.decomposers import Seq2Seq, Source, read_reply
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.checkpoint.hub import HubOptions, check_hub_options
-from spscanner_rag.files.json_files import append_records, complete_lines, parse_json
-from spscanner_rag.results import ScanResult
 from spscanner_rag.scorers import Cancelled, Request, check_query, never, stop_if
 from spscanner_rag.text.segmentation import SentenceSegmenter
 from spscanner_rag.text.units import Segmenter, Unit
@@ -23,15 +21,11 @@ from spscanner_rag.text.units import Segmenter, Unit
 NO_PROPOSITION_LOGIT = -17.0
 """The logit of all units of a text without propositions: lower than any that `log_odds` returns."""
 
-ScoreTexts = Callable[[str, list[str]], Scores]
-Headings = Callable[[str, int], tuple[str, str]] | Mapping[str, str]
-
 PASSAGE_WORDS = 100  # maximum length of a passage in words, as in "Dense X Retrieval"
 Terms = frozenset[str | tuple[str, str]]
 
 # Chinese and Japanese are written without spaces, so each of their characters counts as a word.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
-
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -57,54 +51,37 @@ class Propositions(Baseline):
     a proposition rank just below the others; all units of a text without any have the logit
     `NO_PROPOSITION_LOGIT`.
 
-    A reply that is not a JSON list of strings is parsed as far as it goes, counted and logged.
+    A reply that is not a JSON list of strings is parsed as far as it goes and logged.
 
     Parameters
     ----------
-    decomposer
-        A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large", or a function
-        from a prompt to a reply. `language_model_of` makes one of a LlamaIndex LLM or a LangChain model.
-    scorer : Baseline or callable
-        Scores the propositions: a baseline such as `Dense`, or a function from the query and a list of texts to
-        one logit for each.
+    decomposer : str or Path
+        A sequence-to-sequence checkpoint such as "chentong00/propositionizer-wiki-flan-t5-large".
+    scorer : Baseline
+        Scores the propositions, such as `Dense`.
     unit : str or Segmenter, default "sentence"
         The units that get the scores; see `Baseline`.
-    headings : mapping or callable, optional
-        The title and section of a passage, which the paper's checkpoint reads before the passage: a mapping from
-        texts to titles, as ``{document.text: document.title}``, or a function from the text and the offset of a
-        passage to title and section. Default: both empty; then a passage that does not name its subject gives
-        propositions that do not either.
-    cache_file : str or Path, optional
-        A file of JSON lines that stores decompositions. Default: they are kept in memory only.
-    as_context : "unit" or "proposition", default "unit"
-        What `result` and answers give to a language model: the units, ranked by their best proposition, or the
-        propositions themselves.
+    titles : mapping of str to str, optional
+        Titles of texts, as ``{document.text: document.title}``, which the paper's checkpoint reads before each
+        passage. Without one, a passage that does not name its subject gives propositions that do not either.
     batch_size, device, dtype, revision, token, cache_dir, local_files_only
-        For a checkpoint; see `Seq2Seq`.
-
-    Attributes
-    ----------
-    passages_decomposed, replies_broken, replies_lost : int
-        Numbers of passages sent to the decomposer, of replies that were not a JSON list of strings, and of those
-        among them without any proposition.
+        See `Seq2Seq`.
 
     Raises
     ------
     ImportError, TypeError, ValueError
-        For a checkpoint without transformers, or an invalid argument.
+        Without transformers, or for an invalid argument.
     """
 
     keeps_texts = True
 
     def __init__(
         self,
-        decomposer: object,
-        scorer: Baseline | ScoreTexts,
+        decomposer: str | Path,
+        scorer: Baseline,
         unit: UnitKind | Segmenter = "sentence",
         *,
-        headings: Headings | None = None,
-        cache_file: str | Path | None = None,
-        as_context: Literal["unit", "proposition"] = "unit",
+        titles: Mapping[str, str] | None = None,
         batch_size: int = 8,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype = "float32",
@@ -113,50 +90,23 @@ class Propositions(Baseline):
         super().__init__(unit)
         check_hub_options(hub)
         check_whole(batch_size=batch_size)
-        if not isinstance(scorer, Baseline) and not callable(scorer):
-            raise TypeError(
-                f"scorer is {type(scorer).__name__}; expected a baseline such as Dense, or a function from a"
-                " query and a list of texts to their scores"
-            )
-        if as_context not in ("unit", "proposition"):
-            raise ValueError(f"as_context is {as_context!r}; expected 'unit' or 'proposition'")
-        self.scorer, self.headings, self.as_context = scorer, headings, as_context
-        name, self._replies = decomposer_of(
-            decomposer, batch_size=batch_size, device=device, dtype=dtype, **hub
-        )
-        self.name = f"propositions:{name}"
-        self._known = DecompositionCache(name, cache_file)
+        if not isinstance(scorer, Baseline):
+            raise TypeError(f"scorer is {type(scorer).__name__}; expected a baseline such as Dense")
+        self.scorer, self.titles = scorer, titles or {}
+        self._replies = Seq2Seq(decomposer, batch_size=batch_size, device=device, dtype=dtype, **hub)
+        self.name = f"propositions:{decomposer}"
+        self._known: dict[Source, tuple[str, ...]] = {}
         self._texts: TextCache[tuple[Proposition, ...]] = TextCache(4)
-        self.passages_decomposed = self.replies_broken = self.replies_lost = 0
 
     def propositions(self, text: str, cancelled: Cancelled = never) -> tuple[Proposition, ...]:
         """The propositions of a text, passage by passage; `ScanCancelled` if ``cancelled`` returned True."""
         return self._texts.get(text, (), lambda: tuple(self._tied(text, cancelled)))
 
-    def best_propositions(self, query: str, text: str, cancelled: Cancelled = never) -> list[Proposition]:
+    def best_propositions(self, query: str, text: str) -> list[Proposition]:
         """All propositions of a text, the best for a query first; of equal ones the earlier first."""
-        found, scores = self._scored_propositions(query, text, cancelled)
-        return [found[number] for number in np.argsort(-scores, kind="stable")]
-
-    def result(self, query: str, text: str, cancelled: Cancelled = never) -> ScanResult:
-        """The context for a language model, as ``as_context`` says: the units, or all propositions, one a line."""
-        if self.as_context == "proposition":
-            found, scores = self._scored_propositions(query, text, cancelled)
-            text = "\n".join(proposition.text for proposition in found)
-            units, logits = _lines([proposition.text for proposition in found]), self.logits(scores)
-        else:
-            units = self.segment(text)
-            (logits,) = self.score_units_many([(query, text, units)], cancelled=cancelled)
-        starts, ends = np.array([unit[:2] for unit in units], np.int64).reshape(-1, 2).T
-        return ScanResult(query, text, starts, ends, logits)
-
-    def _scored_propositions(
-        self, query: str, text: str, cancelled: Cancelled
-    ) -> tuple[tuple[Proposition, ...], Scores]:
         check_query(query)
-        found = self.propositions(text, cancelled)
-        scores = self._scores(query, [own.text for own in found]) if found else np.zeros(0, np.float32)
-        return found, scores
+        found = self.propositions(text)
+        return [found[number] for number in np.argsort(-self._scores(query, found), kind="stable")]
 
     def _scored(self, requests: Sequence[Request], cancelled: Cancelled) -> Iterator[Scores]:
         for query, text, units in requests:
@@ -171,7 +121,7 @@ class Propositions(Baseline):
         found = self.propositions(text)
         if not found:
             return np.zeros(len(units), np.float32)
-        scores = self._scores(query, [proposition.text for proposition in found])
+        scores = self._scores(query, found)
         starts = np.array([unit.start for unit in units])
         ends = np.array([unit.end for unit in units])
         raw = np.full(len(units), np.nextafter(scores.min(), np.float32(-np.inf)), np.float32)
@@ -182,110 +132,42 @@ class Propositions(Baseline):
         return raw
 
     def logits(self, raw: Scores) -> Scores:
-        """The scorer's logits; a function already returns logits."""
-        return self.scorer.logits(raw) if isinstance(self.scorer, Baseline) else raw
+        """The scorer's logits."""
+        return self.scorer.logits(raw)
 
-    def _scores(self, query: str, texts: list[str]) -> Scores:
-        if isinstance(self.scorer, Baseline):  # as units of one text, so that the scorer caches their vectors
-            return self.scorer.raw_scores(query, "\n".join(texts), _lines(texts))
-        scores = np.asarray(self.scorer(query, texts), np.float32)
-        if scores.shape != (len(texts),) or not np.isfinite(scores).all():
-            raise ValueError(
-                f"the scorer returned shape {scores.shape} for {len(texts)} propositions; expected one finite"
-                " number for each"
-            )
-        return scores
+    def _scores(self, query: str, propositions: Sequence[Proposition]) -> Scores:
+        """Raw scores of propositions as units of one text, so that the scorer caches what it made of them."""
+        texts = [proposition.text for proposition in propositions]
+        ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
+        lines = [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
+        return self.scorer.raw_scores(query, "\n".join(texts), lines) if lines else np.zeros(0, np.float32)
 
     def _tied(self, text: str, cancelled: Cancelled) -> Iterator[Proposition]:
         passages = list(passages_of(text))
-        decomposed = self._decomposed([self._source(text, passage) for passage in passages], cancelled)
-        for passage, statements in zip(passages, decomposed, strict=True):
-            whole = (passage[0].start, passage[-1].end)
+        spans = [(passage[0].start, passage[-1].end) for passage in passages]
+        title = self.titles.get(text, "")
+        decomposed = self._decomposed([Source(title, text[start:end]) for start, end in spans], cancelled)
+        for passage, whole, statements in zip(passages, spans, decomposed, strict=True):
             sentences = [(terms(text[unit.start : unit.end]), unit.start, unit.end) for unit in passage]
             for statement in statements:
                 yield Proposition(statement, *(tie(statement, sentences) or whole), *whole)
 
-    def _source(self, text: str, passage: Sequence[Unit]) -> Source:
-        start, end = passage[0].start, passage[-1].end
-        title = section = ""
-        if isinstance(self.headings, Mapping):
-            title = self.headings.get(text, "")
-        elif self.headings is not None:
-            title, section = self.headings(text, start)
-        return Source(title, section, text[start:end])
-
     def _decomposed(self, sources: list[Source], cancelled: Cancelled) -> list[tuple[str, ...]]:
         with self._lock:
             new = [source for source in dict.fromkeys(sources) if source not in self._known]
-            before = (self.replies_broken, self.replies_lost)
+            broken = lost = 0
             stop_if(cancelled)
             for source, reply in zip(new, self._replies(new), strict=True):
-                statements, is_list = read_reply(reply)
-                lost = not is_list and not statements
-                self.passages_decomposed += 1
-                self.replies_broken += not is_list
-                self.replies_lost += lost
-                self._known.add(source, statements, in_file=not lost)  # the next run retries a lost one
+                self._known[source], is_list = read_reply(reply)
+                broken += not is_list
+                lost += not is_list and not self._known[source]
                 stop_if(cancelled)
-            broken, lost_here = self.replies_broken - before[0], self.replies_lost - before[1]
         if broken:
             _LOGGER.warning(
                 "%s: %d of %d replies were not a JSON list of strings; %d of these gave no proposition",
-                self.name, broken, len(new), lost_here,
+                self.name, broken, len(new), lost,
             )  # fmt: skip
         return [self._known[source] for source in sources]
-
-
-def _lines(texts: Sequence[str]) -> list[Unit]:
-    """The units of texts that are joined by line breaks."""
-    ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
-    return [Unit(end - 1 - len(text), end - 1, text) for text, end in zip(texts, ends, strict=True)]
-
-
-class DecompositionCache(dict[Source, tuple[str, ...]]):
-    """Maps passages to the propositions of the named decomposer, read from a file and appended to it.
-
-    Unreadable lines are skipped and logged, and an incomplete last line, left by a killed process, is left out.
-    """
-
-    def __init__(self, decomposer: str, file: str | Path | None = None) -> None:
-        super().__init__()
-        self.decomposer = decomposer
-        self.file = None if file is None else Path(file).expanduser()
-        if self.file is None:
-            return
-        if not self.file.parent.is_dir() or (self.file.exists() and not self.file.is_file()):
-            raise ValueError(f"cache_file is {file}; expected a file in a folder that exists")
-        self.update(self._read(self.file))
-
-    def add(self, source: Source, propositions: tuple[str, ...], *, in_file: bool = True) -> None:
-        """Add the propositions of a passage."""
-        self[source] = propositions
-        if self.file is not None and in_file:
-            record = {"decomposer": self.decomposer, **source._asdict(), "propositions": propositions}
-            append_records(self.file, [record])
-
-    def _read(self, path: Path) -> Iterator[tuple[Source, tuple[str, ...]]]:
-        broken: list[int] = []
-        for number, line in complete_lines(path):
-            try:
-                record = parse_json(line)
-                source = Source(record["title"], record["section"], record["content"])
-                propositions = tuple(record["propositions"])
-                own = record["decomposer"] == self.decomposer
-                if not all(isinstance(entry, str) for entry in (*source, *propositions)):
-                    raise TypeError("expected strings")
-            except (ValueError, KeyError, TypeError, RecursionError):
-                if line.strip():
-                    broken.append(number)
-                continue
-            if own:
-                yield source, propositions
-        if broken:
-            _LOGGER.warning(
-                "%s: left out %d lines that are not decompositions, the first being line %d",
-                path, len(broken), broken[0],
-            )  # fmt: skip
 
 
 def passages_of(text: str) -> Iterator[list[Unit]]:

@@ -22,7 +22,6 @@ KINDS = {
     "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
     "remote": "remote:URL, a scanner behind `spscanner serve` (its token: the variable SPSCANNER_TOKEN)",
     "blocksearch": "blocksearch:MODEL, a language model that reads all units and answers with a code",
-    "rprs": "rprs or rprs:MODEL, for questions as long as documents (default: all-MiniLM-L6-v2)",
     "hybrid": "hybrid:A+B, the standardized scores of two or more of these added",
     "cascade": "cascade:A>B@M, of which B scores the M best units of A (default: 50), or cascade:A>B@Ntokens, of "
     "which B reads the best sentences of each unit by A, N tokens of them",
@@ -132,10 +131,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             return BlockSearch(model, unit, device=device, keep_texts=keep)
         case "propositions":
             dense = baselines.Dense(device=own_device)
-            return baselines.Propositions(model, dense, unit, headings=options.titles, device=device)
-        case "rprs":
-            given: dict[str, Any] = {"device": own_device, "trust_remote_code": trusted}
-            return baselines.RPRS(model or "minilm", unit, **given, keep_texts=4 * keep)
+            return baselines.Propositions(model, dense, unit, titles=options.titles, device=device)
         case "cascade":
             first, second = (scorer_of(part, options) for part in parts)
             bound: dict[str, Any] = dict(NameParts.of(name).bound)

@@ -1,9 +1,10 @@
-"""Small random models of the baselines, made once, and a language model that says what it is to say."""
+"""Small random models of the baselines, made once, and a decomposer that says what it is to say."""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from spscanner_rag.baselines.base import Baseline, Pair, Pointwise
+from spscanner_rag.baselines.decomposers import Source
+from spscanner_rag.baselines.propositions import Propositions
 from spscanner_rag.checkpoint import ScannerSettings, save_checkpoint
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
+from spscanner_rag.scorers import Cancelled
 
 SaveBert = Callable[[Path, int | None], Path]
 
@@ -84,22 +89,31 @@ def letters(texts: list[str]) -> NDArray[np.float32]:
     return np.array([[text.lower().count(letter) for letter in alphabet] for text in texts], np.float32)
 
 
-def shared_words(query: str, texts: list[str]) -> NDArray[np.float32]:
-    """A logit for each text: the number of distinct words that it shares with the query, less 2."""
+class SharedWords(Pointwise):
+    """The logit of a text is the number of distinct words that it shares with the query, less 2."""
 
-    def words(text: str) -> set[str]:
-        return set(re.findall(r"\w+", text.lower()))
+    name = "shared words"
 
-    return np.array([len(words(query) & words(text)) - 2 for text in texts], np.float32)
+    def score_pairs(self, pairs: Sequence[Pair], cancelled: Cancelled) -> NDArray[np.float32]:
+        shared = [{*re.findall(r"\w+", a.lower())} & {*re.findall(r"\w+", b.lower())} for a, b in pairs]
+        return np.array([len(words) - 2 for words in shared], np.float32)
 
 
 class Says:
-    """A language model, a function from prompt to reply, that keeps its prompts."""
+    """A decomposer that replies to passages as it was told, and keeps what it read."""
 
     def __init__(self, reply: Callable[[str], str] | list[str]) -> None:
         self.reply = reply
-        self.prompts: list[str] = []
+        self.read: list[Source] = []
 
-    def __call__(self, prompt: str) -> str:
-        self.prompts.append(prompt)
-        return json.dumps(self.reply) if isinstance(self.reply, list) else self.reply(prompt)
+    def __call__(self, sources: Sequence[Source]) -> Iterator[str]:
+        for source in sources:
+            self.read.append(source)
+            yield json.dumps(self.reply) if isinstance(self.reply, list) else self.reply(source.content)
+
+
+def propositions_by(model: Says, scorer: Baseline | None = None, **options: Any) -> Propositions:
+    """The baseline with a decomposer that needs no checkpoint; by default scored by `SharedWords`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spscanner_rag.baselines.propositions.Seq2Seq", lambda *_, **__: model)
+        return Propositions("model", scorer or SharedWords(), **options)

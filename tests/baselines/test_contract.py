@@ -9,7 +9,6 @@ import pytest
 
 from spscanner_rag.baselines import (
     BM25,
-    RPRS,
     Baseline,
     Cascade,
     CrossEncoder,
@@ -17,12 +16,11 @@ from spscanner_rag.baselines import (
     Hybrid,
     LateInteraction,
     MambaReranker,
-    Propositions,
 )
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 from spscanner_rag.retrieval.search import Selection, search
 from spscanner_rag.scorers import ScanCancelled, Scorer, score_batch
-from tests.baselines.conftest import Says, letters, shared_words
+from tests.baselines.conftest import Says, letters, propositions_by
 
 QUERY = "Who signed the treaty?"
 TEXTS = [
@@ -36,8 +34,7 @@ KINDS: dict[str, Callable[[dict[str, Path]], Baseline]] = {
     "crossencoder": lambda folders: CrossEncoder(folders["cross-encoder"], device="cpu"),
     "lateinteraction": lambda folders: LateInteraction(folders["bert"], device="cpu"),
     "mamba": lambda folders: MambaReranker(folders["mamba"], device="cpu", dtype="float32"),
-    "rprs": lambda _: RPRS(letters, "sentence"),
-    "propositions": lambda _: Propositions(Says(["He signed it.", "It rained."]), shared_words),
+    "propositions": lambda _: propositions_by(Says(["He signed it.", "It rained."])),
     "hybrid": lambda _: Hybrid([BM25(), Dense(letters)]),
     "cascade": lambda _: Cascade(BM25(), Dense(letters), best=2),
 }

@@ -39,7 +39,6 @@ NAMES = {
     "propositions": "propositions:{t5}",
     "remote": "remote:{address}",
     "blocksearch": "blocksearch:{blocksearch}",
-    "rprs": "rprs:{bert}",
     "hybrid": "hybrid:scanner:{scanner}+bm25",
     "cascade": "cascade:bm25>scanner:{scanner}@2",
     "listwise": "listwise:bm25>{script}:ranking@4",
@@ -192,7 +191,7 @@ def test_a_corpus(kind: str, name: str, tmp_path: Path) -> None:
     assert {row["retriever"] for row in rows} == {name if indexed else f"{name}, 10 documents by bm25"}
     kept = {row["value"] for row in rows if row["metric"] == "index_megabytes"}
     keeps = {*("scanner", "remote", "bm25", "hybrid", "cascade", "listwise", "pairwise", "setwise"),
-             *("dense", "blocksearch", "rprs")}  # fmt: skip
+             *("dense", "blocksearch")}  # fmt: skip
     assert (max(kept) > 0) == (kind in keeps)
 
 
@@ -240,5 +239,5 @@ def test_only_what_ranks_chunks_chooses_documents(kind: str) -> None:
 
 @EVERY
 def test_what_keeps_texts_says_so(kind: str, scorer: Scorer) -> None:
-    keeps = ("bm25", "dense", "propositions", "blocksearch", "rprs", "hybrid", "cascade")
+    keeps = ("bm25", "dense", "propositions", "blocksearch", "hybrid", "cascade")
     assert getattr(scorer, "keeps_texts", False) == (kind in (*keeps, "listwise", "pairwise", "setwise"))

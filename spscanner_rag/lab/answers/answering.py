@@ -194,12 +194,6 @@ def retrieved_context(
     top_k, max_tokens, count_tokens
         As for `ScanResult.context`. The paper's settings are 50 sentences, or 5 chunks.
     """
-    if (
-        getattr(scorer, "as_context", None) == "proposition"
-    ):  # its propositions, and not the sentences around them
-        found: ScanResult = scorer.result(question, text)  # type: ignore[attr-defined]
-        count_tokens = "o200k_base" if count_tokens is None else count_tokens
-        return found.context(top_k=top_k, max_tokens=max_tokens, count_tokens=count_tokens)
     units = segment(scorer, text) if units is None else units
     (logits,) = score_batch(scorer, [(question, text, units)])
     starts, ends = np.array([(unit.start, unit.end) for unit in units], np.int64).reshape(-1, 2).T

@@ -175,11 +175,11 @@ class Titled:
 
     seen: ClassVar[list[tuple[str, str]]] = []
 
-    def __init__(self, *_: object, headings: dict[str, str], device: str) -> None:
-        self.headings = headings
+    def __init__(self, *_: object, titles: dict[str, str], device: str) -> None:
+        self.titles = titles
 
     def score_units(self, query: str, text: str, units: Sequence[Unit]) -> NDArray[np.float32]:
-        self.seen.append((text, self.headings[text]))
+        self.seen.append((text, self.titles[text]))
         return np.zeros(len(units), np.float32)
 
 
