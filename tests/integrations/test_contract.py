@@ -22,6 +22,7 @@ from spscanner_rag.retrieval.background import AT_ONCE
 from spscanner_rag.retrieval.shared_scanners import forget_shared_scanners
 from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import (
+    ALL,
     HARBOUR,
     HOLDING,
     ISLAND,
@@ -572,3 +573,11 @@ def test_statistics_are_those_of_all_texts(host: Host) -> None:
     reader = Reader()
     host.ask(DOCS, QUERY, scorer=reader, batch_size=1)
     assert (reader.read, reader.units_of_collection) == ([HARBOUR, ISLAND], [10, 10])
+
+
+@pytest.mark.parametrize("host", ALL[2:])
+def test_results_can_be_given_again(host: Host) -> None:
+    first = host.call(host.of([], scorer=WordScorer(), k=6), QUERY, host.given(DOCS))
+    again = host.call(host.of([], scorer=WordScorer(), k=3), QUERY, first)
+    places = [[(each.text, each.span) for each in map(host.found, found)] for found in (first, again)]
+    assert places[0][:3] == places[1]

@@ -1,4 +1,3 @@
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,20 +92,3 @@ def full_scores() -> Callable[..., dict[tuple[int, int], float]]:
         return {(s.start, s.end): s.logit for s in results[texts.index(text)].sentences}
 
     return scan
-
-
-@pytest.fixture
-def unchanged() -> Callable[[Sequence[Document]], Callable[[], None]]:
-    """Keeps a deep copy; the function that it returns compares."""
-
-    def keep(given: Sequence[Document]) -> Callable[[], None]:
-        before = [copy.deepcopy(document.__dict__) for document in given]
-        dictionaries = [id(document.metadata) for document in given]
-
-        def compare() -> None:
-            assert [document.__dict__ for document in given] == before
-            assert [id(document.metadata) for document in given] == dictionaries
-
-        return compare
-
-    return keep

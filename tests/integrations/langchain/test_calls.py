@@ -115,8 +115,8 @@ def test_one_start_and_one_end(
     assert start["query"] == QUERY
     assert start["name"] == "facts"
     assert set(start["tags"]) == {"field", "config"}
-    assert start["metadata"]["ls_retriever_name"] == "spscanner"
-    assert start["metadata"].items() >= {"owner": "me", "session": 1}.items()
+    traced = {"ls_retriever_name": "spscanner", "ls_embedding_model": "WordScorer"}
+    assert start["metadata"].items() >= (traced | {"owner": "me", "session": 1}).items()
 
 
 def test_an_empty_corpus_still_sends_both_events(events: Any, asynchronous: bool) -> None:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -76,46 +75,6 @@ def test_batch_and_abatch(retriever: SPScannerRetriever) -> None:
     assert isinstance(mixed[1], ValueError)
 
 
-def test_stream(retriever: SPScannerRetriever) -> None:
-    async def run() -> list[Any]:
-        return [found async for found in retriever.astream(QUERY)]
-
-    assert list(retriever.stream(QUERY)) == asyncio.run(run()) == [retriever.invoke(QUERY)]
-
-
-def test_events_of_a_chain(retriever: SPScannerRetriever) -> None:
-    chain = (retriever.with_config(run_name="sentences") | joined).with_config(tags=["whole"])
-
-    async def run() -> list[Any]:
-        return [event async for event in chain.astream_events(QUERY, version="v2")]
-
-    events = [event for event in asyncio.run(run()) if event["name"] == "sentences"]
-    assert [event["event"] for event in events] == ["on_retriever_start", "on_retriever_end"]
-    assert events[1]["data"]["output"] == retriever.invoke(QUERY)
-    assert all("whole" in event["tags"] for event in events)
-
-
-def test_with_retry_and_fallbacks(retriever: SPScannerRetriever) -> None:
-    failures = iter([True, False])
-
-    def stage(query: str) -> list[Document]:
-        if next(failures):
-            raise ConnectionError("down")
-        return list(retriever.documents or ())
-
-    behind = SPScannerRetriever.from_retriever(RunnableLambda(stage), scorer=retriever.scorer, k=3)
-    retried = behind.with_retry(
-        retry_if_exception_type=(ConnectionError,), wait_exponential_jitter=False, stop_after_attempt=2
-    )
-    assert [d.page_content for d in retried.invoke(QUERY)] == [
-        d.page_content for d in retriever.invoke(QUERY)
-    ]
-    missing = SPScannerRetriever.from_texts(["A text."], model="no/such-model")
-    with_fallback = missing.with_fallbacks([retriever])
-    assert with_fallback.invoke(QUERY) == retriever.invoke(QUERY)
-    assert asyncio.run(with_fallback.ainvoke(QUERY)) == retriever.invoke(QUERY)
-
-
 def test_as_a_tool(retriever: SPScannerRetriever) -> None:
     tool = create_retriever_tool(
         retriever, "facts", "Facts of the harbour.", response_format="content_and_artifact"
@@ -126,30 +85,6 @@ def test_as_a_tool(retriever: SPScannerRetriever) -> None:
     assert message.artifact == expected
     assert all(document.page_content in message.content for document in expected)
     assert asyncio.run(tool.ainvoke(call)).artifact == expected
-
-
-def test_equal_sentences_in_an_ensemble_keep_their_metadata(word_scorer: Any) -> None:
-    ours = [Document("The treaty was signed. Rain fell.", metadata={"source": name}) for name in "ab"]
-    one = SPScannerRetriever.from_documents(ours[:1], scorer=word_scorer, k=1)
-    two = SPScannerRetriever.from_documents(ours[1:], scorer=word_scorer, k=1)
-    ensemble = EnsembleRetriever(retrievers=[one, two], weights=[0.5, 0.5], id_key="spscanner_id")
-    for found in (ensemble.invoke("treaty"), asyncio.run(ensemble.ainvoke("treaty"))):
-        assert [d.page_content for d in found] == ["The treaty was signed."] * 2
-        assert sorted(d.metadata["source"] for d in found) == ["a", "b"]
-    # By the text, which is the ensemble's default, one of the two is left, with its own metadata.
-    (kept,) = EnsembleRetriever(retrievers=[one, two], weights=[0.5, 0.5]).invoke("treaty")
-    assert kept in (one.invoke("treaty")[0], two.invoke("treaty")[0])
-
-
-def test_in_an_ensemble_with_another_retriever(
-    retriever: SPScannerRetriever, documents: list[Document]
-) -> None:
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    store.add_documents(documents)
-    ensemble = EnsembleRetriever(retrievers=[retriever, store.as_retriever()], weights=[0.5, 0.5])
-    found = ensemble.invoke(QUERY)
-    assert len(found) == 5
-    assert sum("relevance_score" in d.metadata for d in found) == 3
 
 
 def test_results_can_be_stored_again(retriever: SPScannerRetriever) -> None:

@@ -1,18 +1,17 @@
 import asyncio
 import pickle
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter
 
-from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+from langchain_spscanner import SPScannerCompressor
 from spscanner_rag.scanner import Scanner
 from tests.integrations.hosts import WordScorer
 
@@ -22,39 +21,6 @@ QUERY = "Who signed the treaty?"
 def split(documents: Sequence[Document], **options: Any) -> list[Document]:
     splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True, **options)
     return splitter.split_documents(documents)
-
-
-def test_gives_what_the_retriever_gives(tiny_scanner: Scanner, documents: list[Document]) -> None:
-    compressor = SPScannerCompressor(scanner=tiny_scanner, k=4)
-    assert isinstance(compressor, BaseDocumentCompressor)
-    retriever = SPScannerRetriever.from_documents(documents, scanner=tiny_scanner, k=4)
-    found = compressor.compress_documents(documents, QUERY)
-    assert found == retriever.invoke(QUERY)
-    assert asyncio.run(compressor.acompress_documents(documents, QUERY)) == found
-
-
-def test_inputs_are_never_changed(
-    word_scorer: Any, documents: list[Document], unchanged: Callable[..., Callable[[], None]]
-) -> None:
-    given = [*documents, *split(documents)]
-    compare = unchanged(given)
-    for wholes, keep, merge, order in product(
-        (None, documents), (False, True), (False, True), ("score", "document")
-    ):
-        compressor = SPScannerCompressor(
-            scorer=word_scorer,
-            documents=wholes,
-            keep_retrieval_score=keep,
-            merge_adjacent=merge,
-            order=order,
-            context_sentences=1,
-        )
-        found = compressor.compress_documents(given, QUERY)
-        asyncio.run(compressor.acompress_documents(given, QUERY))
-        compare()
-        for result in found:
-            result.metadata.clear()
-        compare()
 
 
 def test_chunks_are_scored_as_parts_of_their_documents(
@@ -76,31 +42,6 @@ def test_chunks_are_scored_as_parts_of_their_documents(
     assert all(d.id and d.id.startswith("h:") for d in found)
     again = SPScannerCompressor(scanner=tiny_scanner).compress_documents(chunks, QUERY)
     assert {d.metadata["spscanner_logit"] for d in again} != set(logits.values())  # less was read
-
-
-def test_sentences_can_be_compressed_again(word_scorer: Any, documents: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
-    sentences = retriever.invoke(QUERY)
-    again = SPScannerCompressor(scorer=word_scorer, k=3).compress_documents(sentences, QUERY)
-    for before, after in zip(sentences, again, strict=False):
-        assert after.page_content == before.page_content
-        assert after.metadata["start_index"] == before.metadata["start_index"]
-
-
-def test_nothing_and_no_query(documents: list[Document]) -> None:
-    compressor = SPScannerCompressor(model="no/such-model")
-    assert compressor.compress_documents([], QUERY) == []
-    assert asyncio.run(compressor.acompress_documents([], QUERY)) == []
-    assert compressor.compress_documents([Document(""), Document(" \n")], QUERY) == []
-    for query in ("", "  ", None):
-        with pytest.raises(ValueError, match=f"query: got {query!r}"):
-            compressor.compress_documents(documents, query)
-        with pytest.raises(ValueError, match="query: got"):
-            asyncio.run(compressor.acompress_documents(documents, query))
-    with pytest.raises(TypeError, match="query: got int; expected a string"):
-        compressor.compress_documents(documents, 3)
-    with pytest.raises(TypeError, match="documents: got str"):
-        compressor.compress_documents(["text"], QUERY)
 
 
 def test_in_a_contextual_compression_retriever(word_scorer: Any, documents: list[Document]) -> None:
@@ -146,13 +87,15 @@ def test_as_a_runnable(word_scorer: Any, documents: list[Document]) -> None:
         runnable.invoke(QUERY)
 
 
-def test_callbacks_are_accepted(word_scorer: Any, documents: list[Document], events: Any) -> None:
-    compressor = SPScannerCompressor(scorer=word_scorer)
-    assert compressor.compress_documents(documents, QUERY, [events])
-    assert asyncio.run(compressor.acompress_documents(documents, QUERY, callbacks=[events]))
-
-
 def test_a_pickle_holds_the_whole_documents(documents: list[Document]) -> None:
     compressor = SPScannerCompressor(scorer=WordScorer(), documents=documents)
     expected = compressor.compress_documents(split(documents)[:2], QUERY)
     assert pickle.loads(pickle.dumps(compressor)).compress_documents(split(documents)[:2], QUERY) == expected
+
+
+def test_other_input_is_refused_by_name(documents: list[Document]) -> None:
+    compressor = SPScannerCompressor(model="no/such-model")
+    with pytest.raises(TypeError, match="query: got int; expected a string"):
+        compressor.compress_documents(documents, 3)
+    with pytest.raises(TypeError, match="documents: got str"):
+        compressor.compress_documents(["text"], QUERY)

@@ -91,6 +91,8 @@ def test_ids_of_added_documents(notes: list[Document]) -> None:
     assert retriever.add_documents(notes[1:3], ids=["a", None]) == ["a", "2"]
     assert [d.id for d in retriever.get_by_ids(["a", "2", "none", "0"])] == ["0", "a", "2"]
     assert notes[1].id == "1"
+    (nameless,) = retriever.add_documents([Document("Nameless.")])
+    retriever.delete(nameless)
     with pytest.raises(ValueError, match="ids: got 1 for 2 documents; expected one for each"):
         retriever.add_documents(notes[3:5], ids=["b"])
     with pytest.raises(ValueError, match="two different documents with the id 'b'"):

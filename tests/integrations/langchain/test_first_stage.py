@@ -1,12 +1,12 @@
 """The retriever behind a first stage, with and without whole documents."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_spscanner import SPScannerRetriever
@@ -22,14 +22,6 @@ def chunks_of(
         chunk_size=size, chunk_overlap=overlap, add_start_index=True, **options
     )
     return splitter.split_documents(documents)
-
-
-def test_only_what_the_first_stage_found_is_scanned(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any]
-) -> None:
-    retriever = SPScannerRetriever.from_retriever(first_stage(documents[1:]), scorer=word_scorer)
-    assert {d.metadata["source"] for d in retriever.invoke(QUERY)} == {"island.txt"}
-    assert SPScannerRetriever.from_retriever(first_stage([]), model="no/such-model").invoke(QUERY) == []
 
 
 def test_chunks_are_expanded_to_whole_documents(
@@ -54,8 +46,10 @@ def test_chunks_are_expanded_to_whole_documents(
 
 
 @pytest.mark.parametrize("with_start", [False, True])
-@pytest.mark.parametrize("key", ["source", None])
-@pytest.mark.parametrize("change", ["none", "store", "without metadata"])
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [*product(("source", None), ("none", "store", "without metadata")), ("source", "unknown key")],
+)
 def test_a_chunk_finds_its_document(
     word_scorer: Any,
     documents: list[Document],
@@ -70,6 +64,8 @@ def test_a_chunk_finds_its_document(
     chunk = chunks_of(given)[-1]
     if not with_start:
         del chunk.metadata["start_index"]
+    if change == "unknown key":
+        chunk.metadata["unheard_of"] = 3
     if change == "store":  # a store adds its keys, and may give numbers back as floats
         chunk.metadata |= {"_id": "17", "relevance_score": 0.25}
         if with_start:
@@ -81,17 +77,6 @@ def test_a_chunk_finds_its_document(
     assert len(found) == 5
     assert {(d.id or "").split(":")[0] for d in found} == {"i"}
     assert not any("_id" in d.metadata for d in found)  # the metadata is the document's
-
-
-def test_a_key_that_a_store_adds_leaves_the_document_key(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any]
-) -> None:
-    chunk = chunks_of(documents)[0]
-    chunk.metadata["unheard_of"] = 3
-    retriever = SPScannerRetriever.from_retriever(
-        first_stage([chunk]), documents=documents, scorer=word_scorer
-    )
-    assert len(retriever.invoke(QUERY)) == 5
 
 
 def test_a_chunk_with_other_white_space_finds_its_document(
@@ -142,27 +127,6 @@ def test_a_page_stands_for_its_file(word_scorer: Any, first_stage: Callable[...,
     ]
     alone = make(first_stage([chunk]), documents=pages, scorer=word_scorer, document_key=None).invoke("x")
     assert [(d.metadata["source"], d.metadata["page"]) for d in alone] == [("b.pdf", 1)] * 2
-
-
-@pytest.mark.parametrize("expanded", [False, True])
-def test_the_documents_read_are_the_first_ones(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any], expanded: bool
-) -> None:
-    harbour, island = chunks_of(documents[:1]), chunks_of(documents[1:])
-    ranked = [island[2], harbour[0], island[0]]
-    retriever = SPScannerRetriever.from_retriever(
-        first_stage(ranked),
-        documents=documents if expanded else None,
-        read_documents=1,
-        scorer=word_scorer,
-        order="document",
-    )
-    found = retriever.invoke(QUERY)
-    assert {d.metadata["source"] for d in found} == {"island.txt"}
-    assert len(found) == 5 if expanded else len(found) < 5
-    both = retriever.model_copy(update={"read_documents": 2}).invoke(QUERY)
-    assert both[0].metadata["source"] == "island.txt"  # order of the first stage
-    assert {d.metadata["source"] for d in both} == {"island.txt", "harbour.txt"}
 
 
 def test_chunks_that_cover_a_document_score_as_the_document(
@@ -229,44 +193,20 @@ def test_chunks_of_documents_that_can_not_be_told_apart_keep_their_spans(
     assert len({d.id for d in found}) == len(found) == 3
 
 
-def test_retrieval_score_is_kept_on_request(
-    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any]
+@pytest.mark.parametrize("key", ["relevance_score", "score"])
+def test_an_earlier_score_is_under_either_key(
+    word_scorer: Any, documents: list[Document], first_stage: Callable[..., Any], key: str
 ) -> None:
-    for key in ("relevance_score", "score"):
-        ranked = [Document(d.page_content, metadata={**d.metadata, key: 0.75}, id=d.id) for d in documents]
-        make = SPScannerRetriever.from_retriever
-        plain = make(first_stage(ranked), scorer=word_scorer).invoke(QUERY)
-        assert not any("spscanner_retrieval_score" in d.metadata for d in plain)
-        kept = make(first_stage(ranked), scorer=word_scorer, keep_retrieval_score=True).invoke(QUERY)
-        assert {d.metadata["spscanner_retrieval_score"] for d in kept} == {0.75}
-        assert kept[0].metadata["relevance_score"] != 0.75
-        expanded = make(
-            first_stage(ranked[:1]), documents=documents, scorer=word_scorer, keep_retrieval_score=True
-        ).invoke(QUERY)
-        assert {d.metadata["spscanner_retrieval_score"] for d in expanded} == {0.75}
-    without = make(first_stage(documents), scorer=word_scorer, keep_retrieval_score=True).invoke(QUERY)
-    assert not any("spscanner_retrieval_score" in d.metadata for d in without)
+    ranked = [Document(d.page_content, metadata={**d.metadata, key: 0.75}, id=d.id) for d in documents]
+    found = SPScannerRetriever.from_retriever(
+        first_stage(ranked), scorer=word_scorer, keep_retrieval_score=True
+    ).invoke(QUERY)
+    assert {d.metadata["spscanner_retrieval_score"] for d in found} == {0.75}
+    assert found[0].metadata["relevance_score"] != 0.75
 
 
-def test_what_the_first_stage_returned_is_not_changed(
-    word_scorer: Any,
-    documents: list[Document],
-    first_stage: Callable[..., Any],
-    unchanged: Callable[..., Callable[[], None]],
+def test_a_first_stage_that_returns_no_documents_is_named(
+    word_scorer: Any, first_stage: Callable[..., Any]
 ) -> None:
-    chunks = chunks_of(documents)
-    compare = unchanged(chunks)
-    for wholes in (None, documents):
-        for result in SPScannerRetriever.from_retriever(
-            first_stage(chunks), documents=wholes, scorer=word_scorer, keep_retrieval_score=True
-        ).invoke(QUERY):
-            result.metadata["tags"] = "changed"
-        compare()
-
-
-def test_a_first_stage_that_returns_something_else_is_named(word_scorer: Any) -> None:
-    make = SPScannerRetriever.from_retriever
-    with pytest.raises(TypeError, match="first stage returned str; expected a list of Documents"):
-        make(RunnableLambda(lambda query: "text"), scorer=word_scorer).invoke(QUERY)
     with pytest.raises(TypeError, match="first stage's documents: got str"):
-        make(RunnableLambda(lambda query: ["text"]), scorer=word_scorer).invoke(QUERY)
+        SPScannerRetriever.from_retriever(first_stage(["text"]), scorer=word_scorer).invoke(QUERY)

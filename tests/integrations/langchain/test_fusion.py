@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_classic.chains import RetrievalQA
 from langchain_classic.retrievers import (
-    ContextualCompressionRetriever,
     EnsembleRetriever,
     MergerRetriever,
     MultiQueryRetriever,
@@ -15,7 +13,7 @@ from langchain_classic.retrievers import (
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 
-from langchain_spscanner import SPScannerCompressor, SPScannerRetriever
+from langchain_spscanner import SPScannerRetriever
 from tests.integrations.langchain.conftest import WordScorer
 
 QUERY = "Who signed the treaty?"
@@ -39,16 +37,6 @@ def test_multi_query_drops_what_a_second_query_finds_again(
         assert {d.id: d for d in found} == alone
 
 
-def test_equal_sentences_of_two_documents_are_two(documents: list[Document]) -> None:
-    text = "The treaty was signed. Rain fell."
-    ours = retriever([Document(text, metadata={"source": name}) for name in "ab"])
-    llm = FakeListChatModel(responses=["\n".join(VARIANTS)])
-    found = MultiQueryRetriever.from_llm(ours, llm, include_original=True).invoke(QUERY)
-    assert sorted((d.page_content, d.metadata["source"]) for d in found) == sorted(
-        (sentence, name) for sentence in ("The treaty was signed.", "Rain fell.") for name in "ab"
-    )
-
-
 def test_an_ensemble_adds_the_ranks_of_a_sentence_that_two_retrievers_find(documents: list[Document]) -> None:
     one, two = retriever(documents, k=4), retriever(documents, k=2)
     every = [d.id for d in one.invoke(QUERY)]
@@ -70,26 +58,3 @@ def test_merged_results_are_equal_where_only_scores_differ(documents: list[Docum
     one, two = ({d.id: d for d in ours.invoke(query)} for query in (QUERY, VARIANTS[0]))
     assert one == two
     assert any(one[name].metadata != two[name].metadata for name in one)
-
-
-@pytest.mark.parametrize("return_nodes", ["sentence", "node", "pruned"])
-def test_a_question_is_answered_from_a_compression_retriever(
-    documents: list[Document], return_nodes: Any
-) -> None:
-    compression = ContextualCompressionRetriever(
-        base_compressor=SPScannerCompressor(scorer=WordScorer(), k=2, return_nodes=return_nodes),
-        base_retriever=retriever(documents, return_nodes="node"),
-    )
-    chain = RetrievalQA.from_chain_type(
-        FakeListChatModel(responses=["Captain Moore"]),
-        retriever=compression,
-        return_source_documents=True,
-    )
-    answer = chain.invoke({"query": "Which captain signed the treaty?"})
-    assert answer["result"] == "Captain Moore"
-    sources = answer["source_documents"]
-    assert "Captain Moore signed the treaty on the island." in sources[0].page_content
-    if return_nodes != "sentence":
-        assert {d.id for d in sources} <= {
-            d.id for d in retriever(documents, return_nodes="node").invoke(QUERY)
-        }

@@ -3,19 +3,14 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.load import dumpd
 from langchain_core.runnables import ConfigurableField
-from pydantic import ValidationError
 
 from langchain_spscanner import SPScannerRetriever, _documents
-from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty?"
 
@@ -50,50 +45,6 @@ def test_without_the_framework_the_import_names_the_extra() -> None:
     assert 'pip install "spscanner-rag[langchain]"' in run.stderr
 
 
-def test_pages_of_a_file_are_read_together_in_order(
-    tiny_scanner: Scanner, full_scores: Callable[..., Any]
-) -> None:
-    pages = ["The well was dry.", "The council signed a treaty.", "Then the people left."]
-    given = [
-        Document(page, metadata={"source": "a.pdf", "page": number}) for number, page in enumerate(pages)
-    ]
-    retriever = SPScannerRetriever.from_documents([given[2], given[0], given[1]], scanner=tiny_scanner)
-    found = retriever.model_copy(update={"order": "document"}).invoke(QUERY)
-    assert [d.page_content for d in found] == pages
-    assert [d.metadata["page"] for d in found] == [0, 1, 2]
-    assert [d.metadata["start_index"] for d in found] == [0, 0, 0]  # spans are those in the page
-    together = full_scores(tiny_scanner, QUERY, "\n\n".join(pages))
-    np.testing.assert_allclose(
-        [d.metadata["spscanner_logit"] for d in found], list(together.values()), atol=1e-4
-    )
-    alone = SPScannerRetriever.from_documents(given, scanner=tiny_scanner, document_key=None).invoke(QUERY)
-    logits = {d.metadata["page"]: d.metadata["spscanner_logit"] for d in alone}
-    for number, page in enumerate(pages):
-        (expected,) = full_scores(tiny_scanner, QUERY, page, pages).values()
-        assert logits[number] == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("labels", "ordered"),
-    [
-        ([{"page": 10}, {"page": 9}], True),
-        ([{"page_label": "10"}, {"page_label": "9"}], True),
-        ([{"page_number": 10.0}, {"page_number": 9.0}], True),
-        ([{"page": 10}, {"page_label": "9"}], False),  # not numbered by one key: as given
-        ([{"page_label": "x"}, {"page_label": "9"}], False),
-        ([{"page": True}, {"page": False}], False),
-    ],
-)
-def test_order_of_pages(word_scorer: Any, labels: list[dict[str, Any]], ordered: bool) -> None:
-    given = [
-        Document(text, metadata={"source": "a.pdf", **label})
-        for text, label in zip(["Second one.", "First one."], labels, strict=True)
-    ]
-    retriever = SPScannerRetriever.from_documents(given, scorer=word_scorer, order="document")
-    expected = ["First one.", "Second one."] if ordered else ["Second one.", "First one."]
-    assert [d.page_content for d in retriever.invoke("one")] == expected
-
-
 def test_documents_changed_later_do_not_change_the_retriever(
     word_scorer: Any, documents: list[Document]
 ) -> None:
@@ -121,24 +72,6 @@ def test_from_texts(word_scorer: Any) -> None:
         SPScannerRetriever.from_texts(["a", "b"], ids=["1", "2", "3"])
 
 
-def test_add_and_delete(word_scorer: Any, documents: list[Document]) -> None:
-    retriever = SPScannerRetriever.from_documents(documents[:1], scorer=word_scorer, k=1)
-    assert retriever.invoke("captain moore")[0].metadata["source"] == "harbour.txt"
-    copied = retriever.model_copy()
-    assert retriever.add_documents(documents[1:]) == ["i"]
-    assert retriever.invoke("captain moore")[0].metadata["source"] == "island.txt"
-    assert copied.invoke("captain moore")[0].metadata["source"] == "harbour.txt"
-    retriever.add_documents([Document("Captain Moore is here.", id="i")])  # in place of the other
-    assert retriever.invoke("captain moore")[0].page_content == "Captain Moore is here."
-    (name,) = retriever.add_documents([Document("Nameless.")])
-    retriever.delete([name, "i"])
-    assert {d.id.split(":")[0] for d in retriever.invoke("nameless", k=50) if d.id} == {"h"}
-    with pytest.raises(ValueError, match=r"no document 'i' here"):
-        retriever.delete(["h", "i"])
-    retriever.delete("h")
-    assert retriever.invoke("anything") == []
-
-
 def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[Document]) -> None:
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer, k=1)
     retriever.invoke("treaty")
@@ -147,26 +80,11 @@ def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[D
     assert retriever.invoke("captain")[0].page_content.startswith("Captain")
 
 
-def test_what_can_not_score_or_retrieve_is_refused_at_construction(documents: list[Document]) -> None:
-    with pytest.raises(TypeError, match=r"scanner is str; expected a spscanner_rag\.Scanner"):
-        SPScannerRetriever.from_documents(documents, scanner="MambaRetriever/SPScanner-130m")
-    with pytest.raises(TypeError, match="scorer is int"):
-        SPScannerRetriever.from_documents(documents, scorer=3)
-    with pytest.raises(TypeError, match="documents: got str"):
-        SPScannerRetriever.from_documents(["a text"])
-    with pytest.raises(TypeError, match="retriever: got function"):
-        SPScannerRetriever.from_retriever(lambda query: [])
-    with pytest.raises(ValidationError, match="got neither documents nor a retriever"):
-        SPScannerRetriever()
-
-
-def test_budget_without_a_counter_is_refused_at_construction(
+def test_budget_of_a_call_without_a_counter_is_refused_before_any_event(
     word_scorer: Any, documents: list[Document], events: Any
 ) -> None:
-    with pytest.raises(ValidationError, match="WordScorer counts no tokens; expected count_tokens"):
-        SPScannerRetriever.from_documents(documents, scorer=word_scorer, max_tokens=100)
     retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
-    with pytest.raises(ValueError, match="WordScorer counts no tokens"):
+    with pytest.raises(ValueError, match="WordScorer counts no tokens; expected count_tokens"):
         retriever.invoke(QUERY, {"callbacks": [events]}, max_tokens=100)
     assert events.seen == []
 
@@ -192,21 +110,8 @@ def test_what_the_framework_saves_and_traces_holds_no_token(documents: list[Docu
         retriever._get_ls_params(),
     ]
     assert not any(secret in str(text) for text in shown)
-
-
-def test_repr_does_not_hold_the_documents(documents: list[Document], word_scorer: Any) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer, k=7)
-    assert "k=7" in repr(retriever)
     assert "lighthouse" not in repr(retriever)
-    assert "lighthouse" not in str(dumpd(retriever))
-
-
-def test_tracing_parameters(tiny_checkpoint: Path, word_scorer: Any, documents: list[Document]) -> None:
-    params = SPScannerRetriever.from_documents(documents, model=str(tiny_checkpoint))._get_ls_params()
-    assert params["ls_retriever_name"] == "spscanner"
-    assert params["ls_embedding_model"] == str(tiny_checkpoint)
-    with_scorer = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
-    assert with_scorer._get_ls_params()["ls_embedding_model"] == "WordScorer"
+    assert "lighthouse" not in str(shown[0])
 
 
 def test_results_are_saved_and_compared_as_documents(word_scorer: Any, documents: list[Document]) -> None:
@@ -228,3 +133,18 @@ def test_names_made_of_metadata_do_not_depend_on_their_order_or_place() -> None:
     assert _documents.own_name(one) != _documents.own_name(
         Document("text", metadata={**one.metadata, "n": 4})
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "ordered"),
+    [
+        ([{"page_label": "10"}, {"page_label": "9"}], True),
+        ([{"page_number": 10.0}, {"page_number": 9.0}], True),
+        ([{"page": 10}, {"page_label": "9"}], False),  # not numbered by one key: as given
+    ],
+)
+def test_keys_of_page_numbers(word_scorer: Any, labels: list[dict[str, Any]], ordered: bool) -> None:
+    texts = ["Second one.", "First one."]
+    metadata = [{"source": "a.pdf", **label} for label in labels]
+    retriever = SPScannerRetriever.from_texts(texts, metadata, scorer=word_scorer, order="document")
+    assert [d.page_content for d in retriever.invoke("one")] == (texts[::-1] if ordered else texts)

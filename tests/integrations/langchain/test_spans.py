@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -111,14 +110,6 @@ def check_span_over_pages(result: Document, span: str, by_name: Mapping[tuple[st
 
 
 @settings(max_examples=40)
-@given(corpora(), options())
-def test_spans_of_chunks(corpus: tuple[list[Document], list[Document]], fields: dict[str, Any]) -> None:
-    wholes, chunks = corpus
-    found = SPScannerCompressor(scorer=LengthScorer(), **fields).compress_documents(chunks, "treaty")
-    check_spans(found, wholes, exact=False, merged=fields["merge_adjacent"])
-
-
-@settings(max_examples=40)
 @given(corpora(), options(), st.data())
 def test_spans_of_some_of_the_chunks(
     corpus: tuple[list[Document], list[Document]], fields: dict[str, Any], data: st.DataObject
@@ -147,17 +138,6 @@ def test_spans_with_whole_documents(
         wholes,
         exact=True,
     )
-
-
-@pytest.mark.slow
-@settings(max_examples=400)
-@given(corpora(), options())
-def test_spans_of_chunks_at_length(
-    corpus: tuple[list[Document], list[Document]], fields: dict[str, Any]
-) -> None:
-    wholes, chunks = corpus
-    found = SPScannerCompressor(scorer=LengthScorer(), **fields).compress_documents(chunks, "treaty")
-    check_spans(found, wholes, exact=False, merged=fields["merge_adjacent"])
 
 
 def _span(chunk: Document) -> range:

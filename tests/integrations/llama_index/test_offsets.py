@@ -212,33 +212,26 @@ def test_each_node_alone_has_the_spans_of_the_document(documents: list[Document]
         assert documents[0].text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
 
 
-def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(documents: list[Document]) -> None:
-    # HierarchicalNodeParser counts start_char_idx in the larger chunk, but names the document as SOURCE.
-    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[60, 25], chunk_overlap=0)
-    leaves = [n for n in parser.get_nodes_from_documents(documents[:1]) if not n.child_nodes]
+@pytest.mark.parametrize("parser", ["hierarchical", "two splitters"])
+def test_chunks_of_chunks_have_no_offsets_unless_the_document_is_at_hand(
+    documents: list[Document], parser: str
+) -> None:
+    # Both count start_char_idx in the larger chunk, but name the document as SOURCE.
+    if parser == "hierarchical":
+        parts = HierarchicalNodeParser.from_defaults(chunk_sizes=[60, 25], chunk_overlap=0)
+        nodes = parts.get_nodes_from_documents(documents[:1])
+    else:
+        large = chunked(documents[0], "sentence", 60, 0)
+        nodes = SentenceSplitter(chunk_size=25, chunk_overlap=0).get_nodes_from_documents(large)
+    leaves = [node for node in nodes if not node.child_nodes]
     text = documents[0].text
     assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in leaves)
-    found = reranked(leaves, top_n=None)
-    for n in found:
-        start = n.node.start_char_idx
-        assert start is None or text[start : n.node.end_char_idx] == n.node.text
-    found = reranked(leaves, top_n=None, documents=documents)
-    assert found
-    for n in found:
-        assert text[n.node.start_char_idx : n.node.end_char_idx] == n.node.text
-
-
-def test_splitters_one_after_the_other_give_no_wrong_offsets(documents: list[Document]) -> None:
-    # The second one counts in the chunks of the first, but names the document as SOURCE.
-    large = chunked(documents[0], "sentence", 60, 0)
-    small = SentenceSplitter(chunk_size=25, chunk_overlap=0).get_nodes_from_documents(large)
-    text = documents[0].text
-    assert any(text[n.start_char_idx : n.end_char_idx] != n.get_content() for n in small)
-    found = reranked(small, top_n=None)
-    assert found
-    for n in found:
-        start = n.node.start_char_idx
-        assert start is None or text[start : n.node.end_char_idx] == n.node.text
+    for whole in (None, documents):
+        found = reranked(leaves, top_n=None, documents=whole)
+        assert found
+        for n in found:
+            start = n.node.start_char_idx
+            assert (start is None and not whole) or text[start : n.node.end_char_idx] == n.node.text
 
 
 def test_sentence_windows(documents: list[Document], word_scorer: Any) -> None:

@@ -6,21 +6,15 @@ from typing import Any
 
 import pytest
 from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex, load_index_from_storage
-from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, Document, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.tools import RetrieverTool
 
 from llama_index.postprocessor.spscanner import SPScannerPostprocessor
 from llama_index.retrievers.spscanner import SPScannerRetriever
-from spscanner_rag.scanner import Scanner
 
 QUERY = "Who signed the treaty with the captain?"
 ANSWER = "He signed the treaty with the captain in May."
@@ -59,73 +53,6 @@ def test_query_engine_with_the_postprocessor(
     assert sync.source_nodes == through_async.source_nodes
     assert len(recorder.named("ReRankStartEvent")) == len(recorder.named("ReRankEndEvent")) == 2
     assert len(recorder.named("RetrievalStartEvent")) == len(recorder.named("RetrievalEndEvent")) == 2
-
-
-def test_query_engine_with_a_scanner(documents: list[Document], tiny_scanner: Scanner) -> None:
-    retriever = SPScannerRetriever(documents, scanner=tiny_scanner, similarity_top_k=3)
-    engine = RetrieverQueryEngine.from_args(
-        retriever, llm=MockLLM(), node_postprocessors=[SPScannerPostprocessor(scanner=tiny_scanner, top_n=2)]
-    )
-    assert len(engine.query(QUERY).source_nodes) == 2
-    assert len(asyncio.run(engine.aquery(QUERY)).source_nodes) == 2
-
-
-def test_citation_query_engine(retriever: SPScannerRetriever) -> None:
-    engine = CitationQueryEngine(retriever=retriever, llm=MockLLM(), citation_chunk_size=64)
-    assert ANSWER in contents(engine.query(QUERY).source_nodes)[0]
-
-
-@pytest.mark.parametrize("use_async", [False, True])
-def test_query_fusion(retriever: SPScannerRetriever, index: VectorStoreIndex, use_async: bool) -> None:
-    fusion = QueryFusionRetriever(
-        [retriever, index.as_retriever(similarity_top_k=2)],
-        llm=MockLLM(),
-        num_queries=1,
-        mode="reciprocal_rerank",
-        use_async=use_async,
-        similarity_top_k=5,
-    )
-    found = asyncio.run(fusion.aretrieve(QUERY)) if use_async else fusion.retrieve(QUERY)
-    assert ANSWER in contents(found)
-    assert len(found) == 5
-
-
-def test_router(retriever: SPScannerRetriever, index: VectorStoreIndex) -> None:
-    class First(BaseSelector):
-        def _get_prompts(self) -> Any:
-            return {}
-
-        def _update_prompts(self, prompts: Any) -> None: ...
-
-        def _select(self, choices: Any, query: Any) -> SelectorResult:
-            return SelectorResult(selections=[SingleSelection(index=0, reason="")])
-
-        async def _aselect(self, choices: Any, query: Any) -> SelectorResult:
-            return self._select(choices, query)
-
-    router = RouterRetriever(
-        First(),
-        [
-            RetrieverTool.from_defaults(retriever, description="whole documents"),
-            RetrieverTool.from_defaults(index.as_retriever(), description="chunks"),
-        ],
-        llm=MockLLM(),
-    )
-    assert contents(router.retrieve(QUERY))[0] == ANSWER
-    assert contents(asyncio.run(router.aretrieve(QUERY)))[0] == ANSWER
-
-
-@pytest.mark.parametrize("kind", [ContextChatEngine, CondensePlusContextChatEngine])
-def test_chat_engines(kind: Any, retriever: SPScannerRetriever, word_scorer: Any) -> None:
-    def engine() -> Any:
-        post = SPScannerPostprocessor(scorer=word_scorer, top_n=2)
-        memory = ChatMemoryBuffer.from_defaults(token_limit=4000)
-        return kind.from_defaults(
-            retriever=retriever, llm=MockLLM(), node_postprocessors=[post], memory=memory
-        )
-
-    assert contents(engine().chat(QUERY).source_nodes)[0] == ANSWER
-    assert contents(asyncio.run(engine().achat(QUERY)).source_nodes)[0] == ANSWER
 
 
 def test_output_of_an_ingestion_pipeline(documents: list[Document], word_scorer: Any) -> None:

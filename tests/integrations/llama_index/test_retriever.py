@@ -1,18 +1,14 @@
 """The retriever: what it holds, how a first stage narrows it, and what comes back."""
 
-import pickle
-from copy import deepcopy
 from typing import Any
 
 import pytest
 from llama_index.core import MockEmbedding, StorageContext, SummaryIndex, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import (
     BaseNode,
     Document,
-    ImageNode,
     IndexNode,
     NodeWithScore,
     QueryBundle,
@@ -68,35 +64,14 @@ def test_a_whole_document_is_returned_also_where_its_chunks_leave_gaps(
     assert len(found) == 15
 
 
-def test_what_is_no_retriever_or_node_is_refused() -> None:
-    with pytest.raises(TypeError, match="retriever is str; expected a BaseRetriever"):
-        SPScannerRetriever(retriever="bm25")
-    with pytest.raises(TypeError, match=r"nodes\[0\] is str"):
-        SPScannerRetriever(["text"])
-
-
-def test_adding_and_deleting(documents: list[Document], chunks: list[BaseNode], word_scorer: Any) -> None:
-    retriever = SPScannerRetriever([], scorer=word_scorer, similarity_top_k=None)
-    retriever.add(documents[:1])
-    assert (retriever.ref_doc_ids, sources(retriever.retrieve(QUERY))) == (["lighthouse"], {"lighthouse"})
-    retriever.add([node for node in chunks if node.ref_doc_id == "harbour"])
-    assert retriever.ref_doc_ids == ["lighthouse", "harbour"]
-    assert len(retriever.retrieve(QUERY)) == 15
-    retriever.delete("lighthouse")
-    assert (retriever.ref_doc_ids, sources(retriever.retrieve(QUERY))) == (["harbour"], {"harbour"})
-    with pytest.raises(ValueError, match="no document 'lighthouse' here"):
-        retriever.delete("harbour", "lighthouse")
-    assert retriever.ref_doc_ids == ["harbour"]
-    retriever.delete("harbour")
-    assert retriever.retrieve(QUERY) == []
-
-
 def test_a_deleted_document_takes_its_whole_text_along(
     documents: list[Document], chunks: list[BaseNode], word_scorer: Any
 ) -> None:
     retriever = SPScannerRetriever(chunks, documents=documents, scorer=word_scorer)
     retriever.delete("lighthouse")
+    assert retriever.ref_doc_ids == ["harbour"]
     retriever.add([TextNode(text="New.", id_="lighthouse")])
+    assert retriever.ref_doc_ids == ["harbour", "lighthouse"]
     found = [n for n in retriever.retrieve(QUERY) if n.node.ref_doc_id == "lighthouse"]
     assert [n.node.get_content() for n in found] == ["New."]
 
@@ -121,35 +96,6 @@ def test_texts_are_joined_once_for_many_queries(
     retriever.delete("harbour")
     retriever.retrieve(QUERY)
     assert len(joins) == 2
-
-
-def test_a_first_stage_chooses_the_documents(
-    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
-) -> None:
-    harbour = [node for node in chunks if node.ref_doc_id == "harbour"]
-    first = Fixed([NodeWithScore(node=harbour[-1], score=0.4), NodeWithScore(node=harbour[0], score=None)])
-    retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=first, keep_retrieval_score=True)
-    found = retriever.retrieve(QUERY)
-    assert len(found) == 6  # the whole document, and not only the two nodes
-    assert sources(found) == {"harbour"}
-    assert {n.retrieval_score for n in found} == {0.4}
-
-
-def test_the_documents_read_are_the_first_ones(chunks: list[BaseNode], word_scorer: Any) -> None:
-    image = ImageNode(image_url="x", id_="image")
-    order = [image, *reversed(chunks), *chunks]
-    first = Fixed([NodeWithScore(node=node) for node in order])
-    for limit, expected in (
-        (1, {"harbour"}),
-        (2, {"harbour", "lighthouse"}),
-        (None, {"harbour", "lighthouse"}),
-    ):
-        retriever = SPScannerRetriever(
-            chunks, scorer=word_scorer, retriever=first, read_documents=limit, order="document"
-        )
-        found = retriever.retrieve(QUERY)
-        assert sources(found) == expected
-        assert found[0].node.ref_doc_id == "harbour"
 
 
 def test_nodes_of_documents_that_are_not_held_are_scanned_themselves(
@@ -249,33 +195,6 @@ def test_objects_of_a_first_stage_are_followed(documents: list[Document], word_s
     assert sources(retriever.retrieve(QUERY)) == {"harbour"}
 
 
-def test_copies_and_pickles_do_not_hold_the_weights(documents: list[Document], tiny_scanner: Scanner) -> None:
-    retriever = SPScannerRetriever(documents, scanner=tiny_scanner)
-    data = pickle.dumps(retriever)
-    assert len(data) < 10_000
-    expected = retriever.retrieve(QUERY)
-    assert pickle.loads(data).retrieve(QUERY) == expected
-    assert deepcopy(retriever)._search.choice.scanner is tiny_scanner
-
-
-def test_splitting_within_the_retriever_is_not_needed(word_scorer: Any) -> None:
-    text = "The keeper slept. " * 3000 + "He signed the treaty with the captain."
-    nodes = SentenceSplitter(chunk_size=256).get_nodes_from_documents([Document(text=text, id_="long")])
-    for held in ([Document(text=text, id_="long")], nodes):
-        (found,) = SPScannerRetriever(held, scorer=word_scorer, similarity_top_k=1).retrieve(QUERY)
-        assert found.node.start_char_idx == len(text) - 38
-
-
-@pytest.mark.parametrize(
-    "given", [{}, {"documents": [Document(text="A text.")]}, {"docstore": SimpleDocumentStore()}]
-)
-def test_without_nodes_or_a_retriever_there_is_nothing_to_find(given: dict[str, Any]) -> None:
-    with pytest.raises(
-        ValueError, match=r"nodes: got neither nodes nor a retriever; expected .*from_documents"
-    ):
-        SPScannerRetriever(**given)
-
-
 def test_the_representation_shows_the_settings(word_scorer: Any, tiny_scanner: Scanner) -> None:
     document = Document(text="He signed the treaty.", id_="d")
     assert repr(SPScannerRetriever([document])) == (
@@ -299,3 +218,14 @@ def test_the_representation_shows_the_settings(word_scorer: Any, tiny_scanner: S
         "SPScannerRetriever(<0 documents>, similarity_top_k=50, first_stage=<SPScannerRetriever>, "
         "model_kwargs={'revision': 'main'})"
     )
+
+
+def test_the_best_score_of_a_document_counts(
+    documents: list[Document], chunks: list[BaseNode], word_scorer: Any
+) -> None:
+    harbour = [node for node in chunks if node.ref_doc_id == "harbour"]
+    first = Fixed([NodeWithScore(node=harbour[-1], score=0.4), NodeWithScore(node=harbour[0], score=None)])
+    retriever = SPScannerRetriever(documents, scorer=word_scorer, retriever=first, keep_retrieval_score=True)
+    found = retriever.retrieve(QUERY)
+    assert (len(found), sources(found)) == (6, {"harbour"})  # the whole document, and not only the two nodes
+    assert {n.retrieval_score for n in found} == {0.4}
