@@ -175,15 +175,11 @@ def _parse_evidence(value: str | None) -> list[tuple[int, int]]:
 
 
 def _rendered(output: OutputOptions, comparisons: "Sequence[Comparison]") -> str:
-    from spscanner_rag.apps.compare import compared_list
-
     match output.form:
         case OutputFormat.JSON:
-            return json_text(compared_list.described(comparisons))
-        case OutputFormat.CSV:
-            return compared_list.to_csv(comparisons)
-        case OutputFormat.MARKDOWN:
-            return compared_list.to_markdown(comparisons)
+            from spscanner_rag.apps.compare.comparison import described
+
+            return json_text(described(comparisons))
         case OutputFormat.HTML:
             from spscanner_rag.apps.compare.page import render_comparisons
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,38 @@ def compare_together(
         _comparison(query, document, [answer[i] for answer in answers], spans, counted_by, counter)
         for i, document in enumerate(documents)
     ]
+
+
+def described(comparisons: Sequence[Retrievals]) -> dict[str, Any]:
+    """The comparisons for JSON: every pick of every retriever with its place."""
+    return {
+        "query": comparisons[0].query,
+        "counted_by": comparisons[0].counted_by,
+        "documents": [
+            {
+                "path": each.path,
+                "characters": len(each.text),
+                "evidence": each.evidence,
+                "evidence_sentences": [_quoted(each.document, *span) for span in each.evidence_sentences],
+                "retrievers": [_retrieval(each.document, retrieval) for retrieval in each.retrievals],
+            }
+            for each in comparisons
+        ],
+    }
+
+
+def _retrieval(document: TextFile, retrieval: Retrieval) -> dict[str, Any]:
+    facts = ("name", "units", "seconds", "seconds_again", "tokens", "only", "found")
+    picks = [
+        {"rank": pick.rank, "score": pick.score, "tokens": pick.tokens, "only": pick.only}
+        | _quoted(document, pick.start, pick.end)
+        for pick in retrieval.picks
+    ]
+    return {**{fact: getattr(retrieval, fact) for fact in facts}, "picks": picks}
+
+
+def _quoted(document: TextFile, start: int, end: int) -> dict[str, Any]:
+    return {**document.place(start, end), "text": document.text[start:end]}
 
 
 def check_top_k(top_k: int | Sequence[int], retrievers: int) -> list[int]:

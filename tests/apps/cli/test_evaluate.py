@@ -187,7 +187,7 @@ class Titled:
 def test_propositions_get_the_titles_of_the_documents(
     rotate: bool, evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spscanner_rag.baselines.propositions.Propositions", Titled)
+    monkeypatch.setattr("spscanner_rag.baselines.Propositions", Titled)
     monkeypatch.setattr(Dense, "__init__", lambda self, device: None)
     monkeypatch.setattr(Titled, "seen", [])
     texts = {name: " ".join(f"{name} {n} swims here." for n in range(40)) for name in ("Otter", "Heron")}

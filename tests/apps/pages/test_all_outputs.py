@@ -14,12 +14,12 @@ import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.apps.cli.train import TrainingView
-from spscanner_rag.apps.compare import compared_list
+from spscanner_rag.apps.compare import comparison
 from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.report import render_report
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
@@ -205,12 +205,7 @@ def test_terminals(name: str, terminal: io.StringIO, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_lists(name: str) -> None:
-    for markdown in (to_markdown(name, [scanned(name)]), compared_list.to_markdown([compared(name)])):
-        check_markdown(markdown, name)
-    for content in (to_csv([scanned(name)]), compared_list.to_csv([compared(name)])):
-        for row in csv.DictReader(io.StringIO(content)):
-            check_cells((row["path"], row["text"]))
-    for data in (described(name, name, [scanned(name)]), compared_list.described([compared(name)])):
+def test_json(name: str) -> None:
+    for data in (described(name, name, [scanned(name)]), comparison.described([compared(name)])):
         assert json_text(data).isascii()
         assert json.loads(json_text(data))["query"] == name
