@@ -1,14 +1,9 @@
-"""Chroma and Qdrant as first stages, as their users build them; skipped where they are not installed.
-
-The ``dev`` extra has Qdrant. Chroma needs some 40 more packages (300 MB):
-``pip install -c constraints.txt chromadb langchain-chroma llama-index-vector-stores-chroma``.
-"""
+"""Qdrant in memory as the first stage, as its users build it; skipped without it (extra ``dev``)."""
 
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -67,52 +62,33 @@ class LlamaWords(BaseEmbedding):
 
 
 @pytest.fixture
-def chroma() -> Iterator[Any]:
-    """A client in memory that sends nothing."""
-    chromadb = pytest.importorskip("chromadb")
-    yield chromadb.EphemeralClient(chromadb.config.Settings(anonymized_telemetry=False))
-    chromadb.api.shared_system_client.SharedSystemClient.clear_system_cache()
-
-
-@pytest.fixture
 def qdrant() -> Iterator[Any]:
     client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
     yield client
     client.close()
 
 
-@pytest.fixture(params=["chroma", "qdrant"])
-def langchain_store(request: pytest.FixtureRequest) -> Callable[[Sequence[Document]], VectorStore]:
+@pytest.fixture
+def langchain_store(qdrant: Any) -> Callable[[Sequence[Document]], VectorStore]:
     """Makes a LangChain vector store of chunks."""
 
     def make(chunks: Sequence[Document]) -> VectorStore:
-        store: VectorStore
-        if request.param == "chroma":
-            module = pytest.importorskip("langchain_chroma")
-            store = module.Chroma(uuid4().hex, Words(), client=request.getfixturevalue("chroma"))
-        else:
-            module = pytest.importorskip("langchain_qdrant")
-            models = pytest.importorskip("qdrant_client").models
-            client = request.getfixturevalue("qdrant")
-            client.create_collection(
-                "notes", vectors_config=models.VectorParams(size=SIZE, distance=models.Distance.COSINE)
-            )
-            store = module.QdrantVectorStore(client, "notes", Words())
+        models = pytest.importorskip("qdrant_client").models
+        vectors = models.VectorParams(size=SIZE, distance=models.Distance.COSINE)
+        qdrant.create_collection("notes", vectors_config=vectors)
+        module = pytest.importorskip("langchain_qdrant")
+        store: VectorStore = module.QdrantVectorStore(qdrant, "notes", Words())
         store.add_documents(list(chunks))
         return store
 
     return make
 
 
-@pytest.fixture(params=["chroma", "qdrant"])
-def llama_store(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture
+def llama_store(qdrant: Any) -> Any:
     """An empty vector store of LlamaIndex."""
-    if request.param == "chroma":
-        module = pytest.importorskip("llama_index.vector_stores.chroma")
-        collection = request.getfixturevalue("chroma").create_collection(uuid4().hex)
-        return module.ChromaVectorStore(chroma_collection=collection)
     module = pytest.importorskip("llama_index.vector_stores.qdrant")
-    return module.QdrantVectorStore("notes", client=request.getfixturevalue("qdrant"))
+    return module.QdrantVectorStore("notes", client=qdrant)
 
 
 @pytest.fixture

@@ -1,30 +1,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from spscanner_rag.scanner import Scanner
-from spscanner_rag.text.units import Unit
+from tests.integrations import hosts
 from tests.integrations.hosts import HARBOUR, ISLAND, Slow
 
 
-class WordScorer:
-    """Logit: how many words of the query a unit has, minus 1. Counts its calls."""
+class WordScorer(hosts.WordScorer):
+    """Counts no tokens."""
 
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def score_units(self, query: str, text: str, units: Sequence[Unit]) -> np.ndarray:
-        self.calls += 1
-        words = set(query.lower().replace("?", "").split())
-        return np.array(
-            [len(words & set(text[u.start : u.end].lower().strip(".").split())) - 1 for u in units],
-            np.float32,
-        )
+    count_tokens: Any = None
 
 
 class Events(BaseCallbackHandler):

@@ -80,15 +80,6 @@ def test_documents_by_assignment_are_scanned(word_scorer: Any, documents: list[D
     assert retriever.invoke("captain")[0].page_content.startswith("Captain")
 
 
-def test_budget_of_a_call_without_a_counter_is_refused_before_any_event(
-    word_scorer: Any, documents: list[Document], events: Any
-) -> None:
-    retriever = SPScannerRetriever.from_documents(documents, scorer=word_scorer)
-    with pytest.raises(ValueError, match="WordScorer counts no tokens; expected count_tokens"):
-        retriever.invoke(QUERY, {"callbacks": [events]}, max_tokens=100)
-    assert events.seen == []
-
-
 def test_configurable_fields(word_scorer: Any, documents: list[Document]) -> None:
     retriever = SPScannerRetriever.from_documents(documents, k=3, scorer=word_scorer)
     bound = retriever.configurable_fields(k=ConfigurableField(id="k"))

@@ -1,0 +1,49 @@
+"""The tables of the two pages of documentation name every parameter with its default."""
+
+import inspect
+import re
+from pathlib import Path
+
+from langchain_spscanner import SPScannerCompressor
+from langchain_spscanner import SPScannerRetriever as LangChainRetriever
+from llama_index.postprocessor.spscanner import SPScannerPostprocessor
+from llama_index.retrievers.spscanner import SPScannerRetriever as LlamaIndexRetriever
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def table(page: str, default_column: int) -> dict[str, str]:
+    """The defaults of all names in the first cells of a page's tables."""
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|(.*)\|$", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+    return {
+        name: cells.split("|")[default_column].strip(" `")
+        for names, cells in rows
+        if cells.count("|") >= default_column
+        for name in re.findall(r"\w+", names)
+    }
+
+
+def shown(value: object) -> str:
+    return repr(value).replace("'", '"')
+
+
+def test_langchain() -> None:
+    rows = table("langchain.md", 1)
+    fields = LangChainRetriever.model_fields | SPScannerCompressor.model_fields
+    for name in fields.keys() - {"name", "tags", "metadata"}:
+        default = fields[name].get_default(call_default_factory=True)
+        assert name in rows
+        assert default in (None, {}) or rows[name] == shown(default), name
+
+
+def test_llama_index() -> None:
+    rows, fields = table("llama-index.md", 0), SPScannerPostprocessor.model_fields
+    for name, field in fields.items():
+        assert field.default_factory is not None or rows[name] == shown(field.default), name
+    for name, parameter in inspect.signature(LlamaIndexRetriever.__init__).parameters.items():
+        if name in ("similarity_top_k", "top_k_per_document", "first_stage", "retriever", "read_documents"):
+            assert rows[name] == shown(parameter.default)
+        elif name not in ("self", "nodes", "documents", "model_kwargs"):
+            assert name in rows
+            if name in fields and fields[name].default_factory is None:
+                assert parameter.default == fields[name].default
