@@ -17,7 +17,6 @@ KINDS = {
     "crossencoder": "crossencoder:MODEL, a sentence-transformers cross-encoder",
     "lateinteraction": "lateinteraction or lateinteraction:MODEL, token vectors of a ColBERT or another embedding "
     "model (default: all-MiniLM-L6-v2)",
-    "generative": "generative:LLM, a language model that names sentences; LLM is PROVIDER:MODEL or FILE.py:NAME",
     "mamba": "mamba:MODEL, a Mamba-2 reranker",
     "propositions": "propositions:MODEL, propositions by a seq2seq model, ranked by all-MiniLM-L6-v2",
     "remote": "remote:URL, a scanner behind `spscanner serve` (its token: the variable SPSCANNER_TOKEN)",
@@ -66,7 +65,7 @@ class NameParts(NamedTuple):
     @property
     def asks_a_model(self) -> bool:
         """True if a language model is asked, by it or by a scorer that it is made of."""
-        own = self.kind in ("generative", "listwise", "pairwise", "setwise")
+        own = self.kind in ("listwise", "pairwise", "setwise")
         return own or any(NameParts.of(name).asks_a_model for name in self.scorers)
 
     @property
@@ -114,11 +113,6 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             return baselines.LateInteraction(
                 model or "minilm", unit, device=own_device, trust_remote_code=trusted
             )
-        case "generative":
-            from spscanner_rag.lab.llm.generative import Generative
-            from spscanner_rag.lab.llm.language_models import named_model
-
-            return Generative(named_model(model)[1], unit)
         case "mamba":
             return baselines.MambaReranker(model, unit, device=device, dtype=dtype)
         case "remote":
@@ -141,7 +135,7 @@ def scorer_of(name: str, options: Options = Options()) -> Scorer:
             from spscanner_rag.lab.llm.listwise import Listwise
 
             staged, first = NameParts.of(name), scorer_of(parts[0], options)
-            llm, limit = named_model(staged.second)[1], staged.bound.get("best", 100)
+            llm, limit = named_model(staged.second), staged.bound.get("best", 100)
             return Listwise(llm, first, method=kind, best=limit, unit=unit)
         case _:
             return baselines.Hybrid([scorer_of(part, options) for part in parts])
@@ -154,7 +148,7 @@ def check_name(name: str) -> None:
         raise ValueError(f"retriever {name!r} does not exist; expected one of: {'; '.join(KINDS.values())}")
     if kind == "bm25" and model:
         raise ValueError(f"retriever {name!r}: bm25 takes no model name; expected {KINDS[kind]}")
-    own_model = ("crossencoder", "generative", "mamba", "propositions", "blocksearch")
+    own_model = ("crossencoder", "mamba", "propositions", "blocksearch")
     if not model and kind in (*own_model, "remote", "hybrid"):
         lacks = {"hybrid": "the retrievers to add", "remote": "an address"}.get(kind, "a model name")
         raise ValueError(f"retriever {name!r} needs {lacks}; expected {KINDS[kind]}")

@@ -34,7 +34,6 @@ NAMES = {
     "dense": "dense:{bert}",
     "crossencoder": "crossencoder:{classifier}",
     "lateinteraction": "lateinteraction:{bert}",
-    "generative": "generative:{script}:naming",
     "mamba": "mamba:{mamba}",
     "propositions": "propositions:{t5}",
     "remote": "remote:{address}",
@@ -48,9 +47,6 @@ NAMES = {
 """A name of every kind, with places for tiny models and for language models that are scripts."""
 
 SCRIPT = """
-def naming(prompt):
-    return "SENTENCES: 2, 0"
-
 def ranking(prompt):
     return "[2] > [1]"
 """
@@ -177,7 +173,7 @@ def test_eval_and_the_same_again(
     assert recall[10] == 1  # of six sentences
     assert {row["retriever"] for row in rows} == {name}
     replies = tmp_path / "out" / "replies.jsonl"
-    assert replies.exists() == (kind in ("generative", "listwise", "pairwise", "setwise"))
+    assert replies.exists() == (kind in ("listwise", "pairwise", "setwise"))
     capsys.readouterr()
     assert evaluated(name, tmp_path) == 0, "what identifies the retriever is the same"
     assert "found 2 records of an earlier run" in capsys.readouterr().err
@@ -209,9 +205,7 @@ def test_only_scanners_have_probabilities_to_test(
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_name_that_lacks_something_or_has_too_much_is_refused(kind: str) -> None:
     needs = {
-        **dict.fromkeys(
-            ("crossencoder", "generative", "mamba", "propositions", "blocksearch"), "a model name"
-        ),
+        **dict.fromkeys(("crossencoder", "mamba", "propositions", "blocksearch"), "a model name"),
         "remote": "an address",
         "hybrid": "the retrievers to add",
     }

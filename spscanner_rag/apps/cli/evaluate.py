@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spscanner_rag.lab.llm.asking import Asker
     from spscanner_rag.scorers import Scorer
 
-RESULTS = """The folder gets records.jsonl (one question a line), results.json and results.csv (one number a row),
+RESULTS = """The folder gets records.jsonl (one question a line), results.json (one number a row),
 differences.json (paired tests of the first retriever against the others), results.md and results.html; with
 --calibration also calibration.json, with BEIR rankings.jsonl and a run of TREC for each retriever, with language
 models replies.jsonl, with --answers answers.json, answers.jsonl and answer-replies.jsonl. The same command resumes
@@ -145,7 +145,6 @@ def _study(
         which.max_questions,
         which.seed,
         calibration=variants.calibration,
-        rotate=variants.rotate,
         cutoffs=measured,
     )
     return study, documents, bad
@@ -262,13 +261,13 @@ class _Answering:
 
         if study.kind != "documents":
             raise ValueError(
-                "got --answers with --corpus, --among, --rotate or a folder in BEIR's layout; expected questions "
+                "got --answers with --corpus, --among or a folder in BEIR's layout; expected questions "
                 "on single documents: make two runs, each with its own --out"
             )
         self.options, self.study = options, study
         self.questions = questions_with_answers(study.questions)
-        self.model = named_model(options.answers or "")[1]
-        self.judge = None if options.judge is None else named_model(options.judge)[1]
+        self.model = named_model(options.answers or "")
+        self.judge = None if options.judge is None else named_model(options.judge)
         self.count_tokens = resolve_counter("o200k_base")
 
     def added_to(

@@ -66,9 +66,6 @@ class Variants:
     calibration: bool = option(
         False, "Also test whether the scanner's scores are probabilities, and score unanswerable questions."
     )
-    rotate: bool = option(
-        False, "Ask every question with its evidence in the first and in the last tenth of the document."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +128,7 @@ class CorpusOptions:
                 if value is not None:
                     raise ValueError(f"got {name} without --corpus; expected both, or neither")
             return []
-        for name in ("context_ablation", "calibration", "rotate"):
+        for name in ("context_ablation", "calibration"):
             if getattr(variants, name):
                 raise ValueError(
                     f"got --corpus and --{name.replace('_', '-')}; expected one of them: make two runs, each "

@@ -8,16 +8,8 @@ from typing import Any
 import typer
 import typer.core
 
-from spscanner_rag.apps.cli.options import SeveralValues, argument, grouped, option, tell
-from spscanner_rag.apps.cli.synthesize_make import (
-    ENDED_EARLY,
-    MAX_SHARE,
-    MIN_WORDS,
-    NOTHING_USABLE,
-    RESULTS,
-    AskingOptions,
-    make,
-)
+from spscanner_rag.apps.cli.options import SeveralValues, argument, option
+from spscanner_rag.apps.cli.synthesize_make import MAX_SHARE, MIN_WORDS, NOTHING_USABLE, RESULTS, make
 from spscanner_rag.text.escaping import one_line
 
 
@@ -118,63 +110,6 @@ def inspect_examples(
     )
     write_output(content, page, is_page=True)
     sys.stdout.write(f"{one_line(str(page))}: the page\n")
-
-
-@synthesize.command(
-    epilog="The folder gets test.jsonl with the questions that were kept, summary.json, and replies.jsonl. "
-    "Exit code: 0 if questions were kept, 3 if the run ended early with questions, 1 if there are none, 2 for bad "
-    "input.",
-    short_help="Label the sentences that questions need.",
-)
-@grouped
-def annotate(
-    data: list[Path] = argument("Question files with answers; evidence is not read.", "DATA..."),
-    out: Path = option(..., "Folder for the results; a run found there resumes."),
-    llm: str = option(
-        ...,
-        "Model that labels sentences: PROVIDER:MODEL or FILE.py:NAME, as for `spscanner synthesize make`.",
-    ),
-    checker: str = option(..., "Model that must find the answer in the labelled sentences alone."),
-    *,
-    stronger: str | None = option(
-        None, "Model that labels again in wide windows; default: the one of --llm.", "LLM"
-    ),
-    mode: str = option(
-        "windows",
-        "windows: 20 sentences at a time, and 200 with --stronger if the checker fails (the paper's "
-        "section 8); selection: 200 at a time, then a choice among the candidates (appendix E.6).",
-    ),
-    asking: AskingOptions,
-) -> None:
-    """Label the sentences that questions need, and keep the questions whose answer follows from them."""
-    from spscanner_rag.files.folder_lock import folder_lock
-    from spscanner_rag.lab.synthesis.annotation import AnnotationModels
-    from spscanner_rag.lab.synthesis.annotation import annotate as annotate_files
-
-    if mode not in ("windows", "selection"):
-        raise ValueError(f"--mode: got {mode!r}; expected windows or selection")
-    with folder_lock(out):
-        summary = annotate_files(
-            data,
-            out,
-            AnnotationModels(llm, stronger or llm, checker),
-            asking.of_run(),
-            mode="selection" if mode == "selection" else "windows",
-            workers=asking.workers,
-            notify=tell,
-        )
-    sys.stdout.write(
-        f"{summary['questions']:,} questions of {summary['documents']:,} documents in {one_line(str(out))}; "
-        f"{summary['requests']:,} requests, cost {summary['cost']:,.4f}\n"
-    )
-    for reason, count in summary["dropped"].items():
-        sys.stdout.write(f"dropped or asked again: {one_line(reason)} ({count:,})\n")
-    if summary["stopped"]:
-        sys.stdout.write(f"ended early: {one_line(summary['stopped'])}; the same command goes on\n")
-    if not summary["questions"]:
-        raise typer.Exit(NOTHING_USABLE)
-    if summary["stopped"]:
-        raise typer.Exit(ENDED_EARLY)
 
 
 @synthesize.command("from-released", short_help="Convert the authors' training files.")

@@ -1,15 +1,14 @@
 """``spscanner synthesize make``: examples for training and tests from plain documents."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from spscanner_rag.apps.cli.options import PROGRESS, argument, grouped, option, shows_progress, tell
+from spscanner_rag.apps.cli.options import PROGRESS, argument, option, shows_progress, tell
 from spscanner_rag.text.escaping import one_line
 
 if TYPE_CHECKING:
@@ -34,45 +33,6 @@ MAX_SHARE = option(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class AskingOptions:
-    """Prompts, reply form and limits of the language model."""
-
-    prompts: Path | None = option(
-        None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
-    )
-    reply_form: str = option(
-        "auto",
-        "Form of replies: json; keywords, lines that begin with one; auto, json where the model's "
-        "framework can hold it to a schema.",
-    )
-    workers: int = option(8, "Documents, or sub-documents, worked on at the same time.", least=1)
-    max_requests: int | None = option(
-        None, "Most requests, those of earlier runs in the folder included.", number=int
-    )
-    max_cost: float | None = option(
-        None, "Most that all of these may cost, in the currency of the prices.", number=float
-    )
-    price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0)
-    price_reply: float = option(0.0, "Price of a million reply tokens.", least=0)
-
-    def of_run(self, sources: Sequence[Path] = (), **others: Any) -> "RunOptions":  # noqa: ANN401 - of `RunOptions`
-        """The options of a run on these sources, with others that only this run has."""
-        from spscanner_rag.lab.llm.asking import Prices
-        from spscanner_rag.lab.synthesis.making import RunOptions
-
-        return RunOptions(
-            sources=tuple(sources),
-            prompts=self.prompts,
-            reply_form=self.reply_form,
-            prices=Prices(self.price_prompt, self.price_reply),
-            max_requests=self.max_requests,
-            max_cost=self.max_cost,
-            **others,
-        )
-
-
-@grouped
 def make(
     sources: list[Path] = argument(
         "Files of text, .jsonl files with a document under 'text' in each line, or folders of these.",
@@ -124,24 +84,28 @@ def make(
         "sentence-transformers/all-MiniLM-L6-v2",
         "For --strategy pair: sentence-transformers model that finds similar sentences.",
     ),
-    asking: AskingOptions,
+    prompts: Path | None = option(
+        None, "Folder of prompts; they replace those of the package that have the same names.", "DIR"
+    ),
+    workers: int = option(8, "Sub-documents worked on at the same time.", least=1),
+    max_requests: int | None = option(
+        None, "Most requests, those of earlier runs in the folder included.", number=int
+    ),
+    max_cost: float | None = option(
+        None, "Most that all of these may cost, in the currency of the prices.", number=float
+    ),
+    price_prompt: float = option(0.0, "Price of a million prompt tokens, in your currency.", least=0),
+    price_reply: float = option(0.0, "Price of a million reply tokens.", least=0),
     requests_per_minute: float | None = option(
         None, "Most requests a minute; default: no limit.", number=float
     ),
     dry_run: bool = option(False, "Estimate requests, tokens and, with prices, the cost; ask nothing."),
-    write_batch: Path | None = option(
-        None, "Write the requests to this file, to be sent to a provider as a batch; ask nothing.", "FILE"
-    ),
-    batch_format: str = option("openai", "Form of the file of --write-batch: openai or anthropic."),
-    read_batch: tuple[Path, Path] | None = option(
-        None,
-        "Take in the results of a batch first: the file of --write-batch, and the provider's.",
-        "REQUESTS RESULTS",
-    ),
     progress: bool | None = PROGRESS,
 ) -> None:
     """Make a training file, and with --test-share a test file, from documents."""
     from spscanner_rag.files.folder_lock import folder_lock
+    from spscanner_rag.lab.llm.asking import Prices
+    from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
     from spscanner_rag.lab.synthesis.settings import SynthesisSettings
     from spscanner_rag.lab.synthesis.sources import source_files
 
@@ -160,11 +124,15 @@ def make(
         max_share=max_share,
         test_share=test_share,
     )
-    options = asking.of_run(
-        sources,
+    options = RunOptions(
+        sources=tuple(sources),
         llm=llm,
         against=tuple(against or ()),
+        prompts=prompts,
         embedder=embedder,
+        prices=Prices(price_prompt, price_reply),
+        max_requests=max_requests,
+        max_cost=max_cost,
         requests_per_minute=requests_per_minute,
     )
     source_files(options.sources)  # what is missing is reported before any work
@@ -173,17 +141,10 @@ def make(
         if dry_run:
             _estimate(settings, options, out, most)
             return
-        from spscanner_rag.lab.synthesis.making import SynthesisRun
-
-        with SynthesisRun(settings, options, out, asking.workers, most, tell) as run:
-            if read_batch is not None:
-                came, failed = run.take_batch(*read_batch)
-                tell(f"took {came:,} replies of the batch; {failed:,} requests failed and are asked again")
-            run.run(write_batch, batch_format, _progress(shows_progress(progress)))
+        with SynthesisRun(settings, options, out, workers, most, tell) as run:
+            run.run(_progress(shows_progress(progress)))
             counts = run.write()
     _write_summary(run, counts, out)
-    if run.pending:
-        return
     if not run.outcomes.examples:
         raise typer.Exit(NOTHING_USABLE)
     if run.stopped:
@@ -235,7 +196,7 @@ def _write_summary(run: "SynthesisRun", counts: dict[str, int], out: Path) -> No
         f"{summary['prompt_tokens']:,} prompt tokens, {summary['reply_tokens']:,} reply tokens, "
         f"cost {summary['cost']:,.4f}"
     )
-    if run.model.language_model.name == "scripted":
+    if run.model.name == "scripted":
         lines.append(
             "these questions are by the scripted stand-in, to try this out: give --llm for real ones"
         )
@@ -243,8 +204,6 @@ def _write_summary(run: "SynthesisRun", counts: dict[str, int], out: Path) -> No
         if summary[name]:
             counted = ", ".join(f"{one_line(reason)} ({count:,})" for reason, count in summary[name].items())
             lines.append(f"{name.replace('_', ' ')}: {counted}")
-    if summary["waiting_for_a_batch"]:
-        lines.append(f"{summary['waiting_for_a_batch']:,} sub-documents wait for the replies of the batch")
     if summary["stopped"]:
         lines.append(f"ended early: {one_line(summary['stopped'])}; the same command goes on")
     sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -50,7 +50,7 @@ def render_examples(
 
 
 def _example(line: Mapping[str, Any]) -> dict[str, object]:
-    made = line.get("synthesis") or line.get("annotation") or {}
+    made = line.get("synthesis") or {}
     text = line["text"]
     questions = []
     for question in line["questions"]:

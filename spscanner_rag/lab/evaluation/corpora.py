@@ -1,7 +1,7 @@
 """Corpora: the documents that a question is asked of together, cut into units. One document is a corpus of one."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -31,17 +31,12 @@ class Pool(NamedTuple):
 class CorpusUnits:
     """The documents of a corpus by number, each cut into units when it is first asked for."""
 
-    def __init__(
-        self,
-        documents: Sequence[Document],
-        unit: str = "sentence",
-        cut: Mapping[int, Sequence[Unit]] | None = None,
-    ) -> None:
+    def __init__(self, documents: Sequence[Document], unit: str = "sentence") -> None:
         kind: UnitKind = unit  # type: ignore[assignment]  # checked by `segmenter_of`
         self.documents, self._segmenter = documents, segmenter_of(kind)
         self.every = range(len(documents))
         self._starts = np.cumsum([0, *(len(document.text) for document in documents)])
-        self._cut: dict[int, Sequence[Unit]] = dict(cut or {})
+        self._cut: dict[int, Sequence[Unit]] = {}
         self._pools: dict[int, Pool] = {}
 
     def units(self, number: int) -> Sequence[Unit]:
@@ -112,14 +107,12 @@ class Corpus:
     asked: Sequence[Asked] = ()  # with their right document
     repeated: int = 0  # questions left out because another document has a question of the same words
     cut_off: int = 0  # questions left out because their evidence is not in the part that is read
-    sentences: Mapping[int, Sequence[Unit]] = field(default_factory=dict)  # of documents that are cut already
     _kept: dict[str, CorpusUnits] = field(default_factory=dict, init=False, repr=False)
 
     def units(self, unit: str) -> CorpusUnits:
         """The documents cut into units of this kind; kept for the next setting."""
         if unit not in self._kept:
-            cut = self.sentences if unit == "sentence" else None
-            self._kept[unit] = CorpusUnits(self.documents, unit, cut)
+            self._kept[unit] = CorpusUnits(self.documents, unit)
         return self._kept[unit]
 
     @cached_property

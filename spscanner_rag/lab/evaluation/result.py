@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.lab.evaluation.corpora import Corpus
-from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder, sources_of, to_csv
+from spscanner_rag.lab.evaluation.rows import Difference, Find, Row, finder, sources_of
 from spscanner_rag.lab.evaluation.run import DOCUMENT_CUTOFFS
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.tables import Table, number, percent, points, shown, to_markdown
@@ -36,7 +36,6 @@ class Result:
     rows: Sequence[Row]
     differences: Sequence[Difference]
     settings: Sequence[Setting]  # in the order of the tables
-    more_rows: Sequence[Row] = ()  # that only the files contain
     tables: Sequence[Table] = ()  # additional ones
     files: Mapping[str, object] = field(default_factory=dict)  # contents of additional JSON files, by name
     cutoffs: Sequence[int] = CUTOFFS  # numbers of units of the metrics
@@ -210,11 +209,9 @@ def markdown_of(result: Result) -> str:
 
 def write_files(result: Result, out: Path) -> None:
     """Write all files of a result except its page."""
-    rows = [*result.rows, *result.more_rows]
-    content = {"results.json": rows, "differences.json": result.differences, **result.files}
+    content = {"results.json": result.rows, "differences.json": result.differences, **result.files}
     for name, value in content.items():
         write_whole(out / name, json.dumps(value, indent=1) + "\n")
-    write_whole(out / "results.csv", to_csv(rows))
     write_whole(out / "results.md", markdown_of(result))
 
 

@@ -1,7 +1,5 @@
 """The rows of a result, from the records of a run: means over sources and questions, intervals, paired tests."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -12,7 +10,6 @@ import numpy as np
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.settings import Setting
 from spscanner_rag.lab.evaluation.statistics import Estimate, Sample, estimate, paired_test
-from spscanner_rag.text.escaping import csv_cell
 
 TESTED = ("recall@10", "ndcg@10")  # metrics of the paired tests of retrievers of the same unit
 
@@ -35,7 +32,7 @@ LENGTH_EDGES = (0, 10_000, 20_000, 40_000, 80_000, 160_000)
 
 
 class Row(TypedDict):
-    """One number of a result, as in ``results.json`` and the CSV, with its numbers of questions and documents."""
+    """One number of a result, as in ``results.json``, with its numbers of questions and documents."""
 
     source: str  # or "macro" (mean of the sources), "micro" (mean of all questions)
     split: str
@@ -185,22 +182,11 @@ def row_of(
     )
 
 
-def to_csv(rows: Sequence[Row]) -> str:
-    """Rows as CSV, with a header; a name is text in a spreadsheet, never a formula."""
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(Row.__annotations__), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
-    return file.getvalue()
-
-
 def _measures(sources: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, int | None, dict[str, Sample]]]:
     """Every metric with its k, and a sample of it for each source that has one."""
     records = [record for group in sources.values() for record in group]
     for name in dict.fromkeys(name for record in records for name in record.metrics):
         metric, _, k = name.partition("@")
-        if metric == "best_recall" and not all(name in record.metrics for record in records):
-            continue  # some of the records are of an earlier version
         yield metric, int(k) if k else None, _samples(sources, name)
     for k in records[0].tokens:
         yield "tokens", int(k), _samples_of(sources, partial(_tokens, k))

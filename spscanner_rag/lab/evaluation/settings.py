@@ -12,7 +12,7 @@ class Setting:
 
     retriever: str  # its name on the command line
     unit: str = "sentence"  # or "chunk", "passage", "document"
-    variants: tuple[str, ...] = ()  # changes to the plain setting, such as "first tenth"
+    variants: tuple[str, ...] = ()  # changes to the plain setting, such as "sentence alone"
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ single question, there is no interval.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -80,7 +80,8 @@ def estimate(
     documents = sum(len(set(sample.documents)) for sample in samples.values())
     low = high = None
     if questions > len(samples):
-        low, high = _interval(_resampled_means([samples], average, resamples, seed)[0], level)
+        means = _resampled_means(samples, average, resamples, seed)
+        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return Estimate(value, low, high, questions, documents)
 
 
@@ -107,31 +108,6 @@ def paired_test(
     return PairedTest(difference, sign_flip_p(parts, flips, seed))
 
 
-def paired_ratio(
-    first: Mapping[str, Sample],
-    second: Mapping[str, Sample],
-    average: Average = "macro",
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate | None:
-    """The mean of the second divided by that of the first, on the same questions; None if the first is 0.
-
-    Both means of a resample come from the same documents, so that differences between documents that affect
-    both retrievers alike do not widen the interval. There is no interval if a resample's first mean is 0.
-    """
-    _check_paired(first, second)
-    below, above = (estimate(samples, average, resamples=resamples, seed=seed) for samples in (first, second))
-    if not below.value:
-        return None
-    low = high = None
-    if below.low is not None:
-        means = _resampled_means([first, second], average, resamples, seed)
-        if means[0].all():
-            low, high = _interval(means[1] / means[0], LEVEL)
-    return replace(above, value=above.value / below.value, low=low, high=high)
-
-
 def _check_paired(first: Mapping[str, Sample], second: Mapping[str, Sample]) -> None:
     if first.keys() != second.keys():
         raise ValueError(
@@ -150,58 +126,51 @@ def _shares(samples: Mapping[str, Sample], average: Average) -> Iterator[tuple[f
     questions = sum(sample.questions for sample in samples.values())
     for _, sample in sorted(samples.items()):
         share = 1 / questions if average == "micro" else 1 / (sample.questions * len(samples))
-        yield share, clusters(sample.values[:, None], sample.documents)[0][:, 0]
+        yield share, clusters(sample.values, sample.documents)[0]
 
 
 def _resampled_means(
-    paired: Sequence[Mapping[str, Sample]], average: Average, resamples: int, seed: int
+    samples: Mapping[str, Sample], average: Average, resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """The mean of each mapping in each resample, with the same documents for all: (mappings, resamples)."""
-    drawn = []
-    for name in sorted(paired[0]):
-        values = np.column_stack([samples[name].values for samples in paired])
-        drawn.append(resampled(values, paired[0][name].documents, resamples, name, seed))
+    """The mean in each resample: (resamples,)."""
+    drawn = [
+        resampled(sample.values, sample.documents, resamples, name, seed)
+        for name, sample in sorted(samples.items())
+    ]
     if average == "macro":
-        totals = sum((sums / counts for sums, counts in drawn), np.zeros((len(paired), resamples)))
-        return totals / len(drawn)
-    totals = np.sum([sums for sums, _ in drawn], axis=0)
-    means: NDArray[np.float64] = totals / np.sum([counts for _, counts in drawn], axis=0)
-    return means
-
-
-def _interval(values: NDArray[np.float64], level: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return low, high
+        means = [sums / counts for sums, counts in drawn]
+        return np.sum(means, axis=0) / len(means)
+    sums, counts = (np.sum(parts, axis=0) for parts in zip(*drawn, strict=True))
+    return sums / counts
 
 
 def clusters(
     values: NDArray[np.float64], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of (questions, columns) by document, or by question if there is one document, and numbers."""
+    """Sums of (questions,) by document, or by question if there is one document, and numbers."""
     numbers = {name: number for number, name in enumerate(sorted(set(documents)))}
     places = np.array([numbers[name] for name in documents])
     alone = not places.any()
     # each document's values in ascending order, so that the order of questions changes no digit
-    order = np.lexsort((*values.T[::-1], places))
+    order = np.lexsort((values, places))
     counts = np.ones(len(places), np.int64) if alone else np.bincount(places)
-    return np.add.reduceat(values[order], np.cumsum(counts) - counts, axis=0), counts
+    return np.add.reduceat(values[order], np.cumsum(counts) - counts), counts
 
 
 def resampled(
     values: NDArray[np.float64], documents: Sequence[str], resamples: int, name: str, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums, (columns, resamples), and numbers of questions, (resamples,), of a source's resampled documents.
+    """Sums and numbers of questions, (resamples,) each, of a source's resampled documents.
 
     The random stream depends on the name of the source, so the other sources do not change its resamples.
     """
     sums, counts = clusters(values, documents)
     stream = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
     random = np.random.default_rng([seed, stream])
-    drawn_sums, drawn_counts = np.empty((values.shape[1], resamples)), np.empty(resamples, np.int64)
+    drawn_sums, drawn_counts = np.empty(resamples), np.empty(resamples, np.int64)
     for start, stop in _blocks(resamples, len(sums)):
         picks = random.integers(len(sums), size=(stop - start, len(sums)))
-        for column, own in enumerate(sums.T):
-            drawn_sums[column, start:stop] = own[picks].sum(axis=1)
+        drawn_sums[start:stop] = sums[picks].sum(axis=1)
         drawn_counts[start:stop] = counts[picks].sum(axis=1)
     return drawn_sums, drawn_counts
 

@@ -11,7 +11,6 @@ from spscanner_rag.lab.evaluation.calibration import calibration_rows, calibrati
 from spscanner_rag.lab.evaluation.corpora import Corpus, Reading, corpora_of
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result, corpora_table, documents_table
-from spscanner_rag.lab.evaluation.rotation import TENTHS, rotatable, rotated, rotation_rows, rotation_table
 from spscanner_rag.lab.evaluation.rows import TESTED, TESTED_ACROSS, differences_of, rows_of
 from spscanner_rag.lab.evaluation.run import Ask, documents_alone
 from spscanner_rag.lab.evaluation.settings import Setting
@@ -34,7 +33,7 @@ DOCUMENT_TESTED = ("document_mrr", "recall@10"), ("document_mrr", "recall_at_tok
 class Study:
     """A run: what each setting is asked, and what is made of the records."""
 
-    kind: Literal["documents", "rotations", "corpora", "judged"]  # what questions are asked of
+    kind: Literal["documents", "corpora", "judged"]  # what questions are asked of
     settings: Sequence[Setting]  # plain ones, in the order of the tables
     questions: Questions
     seed: int  # of the intervals
@@ -63,14 +62,9 @@ def study_of(
     seed: int = 0,
     *,
     calibration: bool = False,
-    rotate: bool = False,
     cutoffs: Sequence[int] = CUTOFFS,
 ) -> Study:
     """The run that a command line asks for, on single documents; ``ValueError`` if it asks nothing."""
-    if calibration and rotate:
-        raise ValueError(
-            "got --calibration and --rotate; expected one of them: make two runs, each with its own --out"
-        )
     if calibration and not any(setting.has_probabilities for setting in settings):
         raise ValueError(
             f"--calibration: got {', '.join(setting.label for setting in settings)}, whose scores are not "
@@ -91,8 +85,6 @@ def study_of(
         pairs=first_against_others(settings),
         cutoffs=cutoffs,
     )
-    if rotate:
-        return _rotated(plain)
     if calibration:
         unanswerable = sample_questions(documents, per_source, seed, answerable=False)
         return _calibrated(plain, unanswerable)
@@ -134,37 +126,6 @@ def _calibrated(plain: Study, unanswerable: Questions) -> Study:
     ]
     arguments = {**plain.arguments, "calibration": digest_of(unanswerable)}
     return replace(plain, asks=asks, arguments=arguments, completed=completed)
-
-
-def _rotated(plain: Study) -> Study:
-    """A study whose settings are asked the questions that fit, on both rotations of their documents."""
-    kept = rotatable(plain.questions)
-    asks = [
-        Ask(
-            setting.varied(tenth),
-            setting,
-            partial(rotated, kept, tenth),
-            _number(kept),
-            cutoffs=plain.cutoffs,
-        )
-        for setting in plain.settings
-        for tenth in TENTHS
-    ]
-    settings = [ask.setting for ask in asks]
-
-    def completed(result: Result, records: Sequence[Record]) -> Result:
-        ratios = rotation_rows(records, plain.settings, plain.questions, kept, plain.seed)
-        table = rotation_table([*result.rows, *ratios], plain.settings)
-        return replace(result, more_rows=ratios, tables=[table])
-
-    return replace(
-        plain,
-        kind="rotations",
-        asks=asks,
-        arguments={**plain.arguments, "rotate": True},
-        pairs=list(zip(settings[::2], settings[1::2], strict=True)),
-        completed=completed,
-    )
 
 
 def corpus_study_of(

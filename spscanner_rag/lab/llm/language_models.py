@@ -2,15 +2,13 @@
 
 import asyncio
 import inspect
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 FORMS = (
     "PROVIDER:MODEL (openai, anthropic, google, mistral or ollama), llama-index:PROVIDER:MODEL, "
@@ -40,9 +38,6 @@ _USAGE_KEYS = (
     ("prompt_token_count", "candidates_token_count"),  # Google
     ("prompt_eval_count", "eval_count"),  # Ollama
 )
-
-Structured = Callable[[dict[str, Any]], Callable[[str], object]]
-"""From a JSON schema to a function that sends a prompt; `reply_text` reads what it returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +134,14 @@ def usage_of(reply: object) -> Usage | None:
     return None
 
 
-def named_model(name: str) -> tuple[object, LanguageModel]:
-    """Load the model with a name of the command line (`FORMS`), at temperature 0: its framework's, and ours.
+def named_model(name: str) -> LanguageModel:
+    """Load the model with a name of the command line (`FORMS`), at temperature 0.
 
     ``ImportError`` says how to install the provider's package.
     """
     first, _, rest = name.partition(":")
     if first.endswith(".py") and rest:
-        made = _object_in(Path(first), rest)
-        return made, language_model_of(made)
+        return language_model_of(_object_in(Path(first), rest))
     chosen: tuple[str, ...] = _FRAMEWORKS
     if first in _FRAMEWORKS:
         chosen = (first,)
@@ -160,29 +154,11 @@ def named_model(name: str) -> tuple[object, LanguageModel]:
     for module, class_name in classes:
         if _is_installed(module):
             made = getattr(import_module(module), class_name)(model=rest, temperature=0.0)
-            return made, language_model_of(made, rest)
+            return language_model_of(made, rest)
     installs = " or ".join(
         f"`pip install {module.replace('.', '-').replace('_', '-')}`" for module, _ in classes
     )
     raise ImportError(f"language model {name!r:.100}: the package of this provider is missing: {installs}")
-
-
-def structured_of(model: object) -> Structured | None:
-    """Return a function that asks a model for JSON of a schema; None if the model does not support that.
-
-    LangChain: chat models with tools. LlamaIndex: an LLM whose metadata says that it calls functions.
-    """
-    metadata = getattr(model, "metadata", None)
-    if getattr(metadata, "is_function_calling_model", False) is True:
-        as_structured = getattr(model, "as_structured_llm", None)
-        return _llama_index(as_structured) if callable(as_structured) else None
-    with_output = getattr(model, "with_structured_output", None)
-    # the method of LangChain's base class only raises an error
-    bind_tools = getattr(type(model), "bind_tools", None)
-    own = getattr(bind_tools, "__module__", "langchain_core.language_models")
-    if callable(with_output) and not own.startswith("langchain_core.language_models"):
-        return _langchain(with_output)
-    return None
 
 
 async def _awaited(reply: object) -> object:
@@ -226,50 +202,3 @@ def _object_in(path: Path, name: str) -> object:
     if callable(found) and getattr(getattr(found, "__code__", None), "co_argcount", None) == 0:
         return found()
     return found
-
-
-def _langchain(with_output: Callable[..., Any]) -> Structured:
-    def for_schema(schema: dict[str, Any]) -> Callable[[str], object]:
-        runnable = with_output(schema, include_raw=True)
-
-        def ask(prompt: str) -> object:
-            got = runnable.invoke(prompt)
-            raw, parsed = got["raw"], got["parsed"]
-            found = parsed if isinstance(parsed, dict) else getattr(raw, "content", "")
-            text = found if isinstance(found, str) else json.dumps(found)
-            return SimpleNamespace(text=text, usage_metadata=getattr(raw, "usage_metadata", None))
-
-        return ask
-
-    return for_schema
-
-
-def _llama_index(as_structured: Callable[[type[Any]], Any]) -> Structured:
-    def for_schema(schema: dict[str, Any]) -> Callable[[str], object]:
-        llm = as_structured(_class_of(schema))
-
-        def ask(prompt: str) -> object:
-            got = llm.complete(prompt)
-            used = usage_of(got)  # often None: the provider's own object is replaced by the parsed one
-            return SimpleNamespace(text=got.text, raw=None if used is None else used._asdict())
-
-        return ask
-
-    return for_schema
-
-
-def _class_of(schema: dict[str, Any]) -> type[Any]:
-    """Make a class of pydantic, which both frameworks bring, for a schema."""
-    from pydantic import create_model
-
-    fields = {name: (_type_of(name, kind), ...) for name, kind in schema["properties"].items()}
-    made: type[Any] = create_model(schema.get("title", "Reply"), **fields)  # type: ignore[call-overload]
-    return made
-
-
-def _type_of(name: str, kind: dict[str, Any]) -> Any:  # noqa: ANN401 - a type
-    if kind["type"] == "array":
-        return list[_type_of(name, kind["items"])]  # type: ignore[misc]
-    if kind["type"] == "object":
-        return _class_of({"title": name, **kind})
-    return {"string": str, "integer": int}[kind["type"]]

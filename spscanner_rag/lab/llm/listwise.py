@@ -15,7 +15,6 @@ from spscanner_rag.baselines.bm25 import BM25
 from spscanner_rag.baselines.cascade import Staged
 from spscanner_rag.baselines.units import UnitKind
 from spscanner_rag.lab.llm.asking import Asker
-from spscanner_rag.lab.llm.generative import Generative
 from spscanner_rag.lab.llm.language_models import language_model_of
 from spscanner_rag.lab.llm.prompts import fenced_prompt, without_thoughts
 from spscanner_rag.lab.llm.replies import ReplyFile
@@ -242,6 +241,6 @@ def _sections(query: str, passages: Sequence[str]) -> dict[str, str]:
 def keep_replies(scorers: Iterable[object], replies: ReplyFile) -> None:
     """Let all scorers that ask a model, and those that others are made of, keep their replies in a file."""
     for scorer in scorers:
-        if isinstance(scorer, Listwise | Generative):
+        if isinstance(scorer, Listwise):
             scorer.asker = replace(scorer.asker, replies=replies)
         keep_replies(getattr(scorer, "scorers", ()), replies)

@@ -4,21 +4,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from spscanner_rag.lab.llm.asking import NoReplyError
-from spscanner_rag.lab.llm.language_models import (
-    LanguageModel,
-    Structured,
-    language_model_of,
-    named_model,
-    structured_of,
-)
+from spscanner_rag.lab.llm.language_models import LanguageModel, language_model_of, named_model
 from spscanner_rag.lab.llm.prompts import fenced_prompt
-from spscanner_rag.lab.synthesis.reply_form import Field, Form, MalformedReplyError, read, schema, stated
+from spscanner_rag.lab.synthesis.reply_form import Field, MalformedReplyError, read, stated
 from spscanner_rag.lab.synthesis.scripted import NAME, SCRIPTED
 
 _DIVISION = "\n===\n"
@@ -48,28 +42,15 @@ class Prompt:
         return fenced_prompt(self.instructions, sections, f"{self.closing}\n{form}")
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model, the form of its replies, and how it is held to a JSON schema, if its framework can do that."""
-
-    language_model: LanguageModel
-    form: Form
-    structured: Structured | None = None
-
-
 @dataclass(slots=True)
 class Conversation:
     """Asks a language model for values, up to ``tries`` times if a reply is malformed."""
 
     ask: Ask
-    model: Model
+    model: LanguageModel
     prompts: Mapping[str, Prompt]
     tries: int = 3
     malformed: Counter[str] = field(default_factory=Counter)  # what was wrong with replies
-
-    def reply(self, prompt: str) -> str:
-        """Return the reply to a prompt in words; raises `DroppedError` if there is none."""
-        return self._reply(self.model.language_model, prompt)
 
     def values(
         self,
@@ -82,13 +63,10 @@ class Conversation:
 
         ``check`` raises `MalformedReplyError` for values that are in the right form and still useless.
         """
-        form, model = self.model.form, self.model.language_model
-        prompt = first = self.prompts[name].filled(sections, stated(fields, form))
-        if self.model.structured is not None and form == "json":
-            model = replace(model, ask=self.model.structured(schema(fields, name)))
+        prompt = first = self.prompts[name].filled(sections, stated(fields))
         for attempt in range(1, self.tries + 1):
             try:
-                values = read(self._reply(model, prompt), fields, form)
+                values = read(self._reply(prompt), fields)
                 check(values)
                 return values
             except MalformedReplyError as error:
@@ -100,23 +78,22 @@ class Conversation:
         raise DroppedError(f"{name}: {reason}")
 
     def labels(
-        self, name: str, sections: Mapping[str, str], title: str, text: str, spans: Sequence[tuple[int, int]]
+        self, name: str, sections: Mapping[str, str], text: str, spans: Sequence[tuple[int, int]]
     ) -> list[int]:
-        """Return the numbers of the units that are needed, under a title; the model first says if any is."""
+        """Return the numbers of the units that are needed; the model first says if any is."""
 
         def check(values: Values) -> None:
             if values["relevant"] != bool(values["indices"]):
                 raise MalformedReplyError("yes or no and the numbers disagree")
 
         fields = [Field("relevant", "yes or no"), Field("indices", "indices", len(spans))]
-        found: list[int] = self.values(name, {**sections, title: listed(text, spans)}, fields, check)[
-            "indices"
-        ]
+        values = self.values(name, {**sections, "UNITS": listed(text, spans)}, fields, check)
+        found: list[int] = values["indices"]
         return found
 
-    def _reply(self, model: LanguageModel, prompt: str) -> str:
+    def _reply(self, prompt: str) -> str:
         try:
-            return self.ask(model, prompt)
+            return self.ask(self.model, prompt)
         except NoReplyError as error:
             raise DroppedError(f"no reply: {str(error).partition(':')[0]}") from None
 
@@ -127,19 +104,11 @@ def listed(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "\n".join(f"[{number}] {line}" for number, line in enumerate(lines))
 
 
-def model_of(llm: object, reply_form: str) -> Model:
-    """Load the model of a name (`named_model`, or "scripted"), or take one of either framework.
-
-    With "json", a model that cannot be held to a schema is asked for JSON in the prompt alone.
-    """
-    if reply_form not in ("auto", "json", "keywords"):
-        raise ValueError(f"reply form: got {reply_form!r}; expected auto, json or keywords")
+def model_of(llm: object) -> LanguageModel:
+    """Load the model of a name (`named_model`, or "scripted"), or take one of either framework."""
     if llm == NAME:
-        return Model(SCRIPTED, "json" if reply_form == "json" else "keywords")
-    made, language_model = named_model(llm) if isinstance(llm, str) else (llm, language_model_of(llm))
-    structured = structured_of(made) if reply_form != "keywords" else None
-    form: Form = "json" if reply_form == "json" or structured is not None else "keywords"
-    return Model(language_model, form, structured)
+        return SCRIPTED
+    return named_model(llm) if isinstance(llm, str) else language_model_of(llm)
 
 
 def read_prompts(folder: Path | None = None) -> dict[str, Prompt]:

@@ -8,10 +8,9 @@ from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from spscanner_rag.baselines.dense import encoder_of
-from spscanner_rag.checkpoint.whole_file import write_whole
 from spscanner_rag.files.json_files import parse_json
 from spscanner_rag.lab.evidence.questions import Document
 from spscanner_rag.lab.llm.asking import (
@@ -25,17 +24,9 @@ from spscanner_rag.lab.llm.asking import (
 )
 from spscanner_rag.lab.llm.language_models import LanguageModel, Usage
 from spscanner_rag.lab.llm.replies import ReplyFile
-from spscanner_rag.lab.synthesis.batch_files import (
-    BATCH_FORMATS,
-    BatchCollector,
-    BatchFormat,
-    PendingError,
-    read_batch,
-)
 from spscanner_rag.lab.synthesis.conversation import (
     Conversation,
     DroppedError,
-    Model,
     model_of,
     prompts_digest,
     read_prompts,
@@ -84,7 +75,6 @@ class RunOptions:
     llm: object = NAME  # the name of a model, or a model of either framework
     against: tuple[Path, ...] = ()  # files of test documents
     prompts: Path | None = None  # a folder whose prompts replace those of the package
-    reply_form: str = "auto"  # "json", "keywords", or JSON if the model's framework can hold it to a schema
     embedder: object = "sentence-transformers/all-MiniLM-L6-v2"  # for the strategy "pair"
     prices: Prices = field(default_factory=Prices)
     max_requests: int | None = None
@@ -100,14 +90,13 @@ class _Outcome:
     line: Mapping[str, Any] | None
     reason: str = ""
     malformed: Mapping[str, int] = field(default_factory=dict)
-    pending: bool = False  # it waits for replies of a batch
 
 
 class SynthesisRun:
     """A run in a folder, whose lock the caller holds; a context manager, which closes the file of replies.
 
     A run found in the folder goes on; ``outcomes`` and ``budget`` include those before. After `run`, ``stopped``
-    says why it ended early, if it did, and ``pending`` how many sub-documents wait for a batch.
+    says why it ended early, if it did.
     """
 
     def __init__(
@@ -121,10 +110,10 @@ class SynthesisRun:
     ) -> None:
         self.settings, self.options, self.out, self.notify = settings, options, out, notify
         self.workers, self.most = workers, most
-        self.stopped, self.pending, self.seconds = "", 0, 0.0
+        self.stopped, self.seconds = "", 0.0
         self.budget = Budget()
         self._prompts = read_prompts(options.prompts)
-        self.model = model_of(options.llm, options.reply_form)
+        self.model = model_of(options.llm)
         keep_settings(out, self._kept_settings())
         self.outcomes = OutcomeFile(out)
         self._replies = ReplyFile(out / REPLIES)
@@ -137,43 +126,26 @@ class SynthesisRun:
     def __exit__(self, *error: object) -> None:
         self._replies.close()
 
-    def take_batch(self, requests: Path, results: Path) -> tuple[int, int]:
-        """Take in the results of a batch; return how many replies came, and how many requests failed."""
-        return read_batch(requests, results, self.model.language_model.name, self._replies)
-
     def run(
         self,
-        write_batch: Path | None = None,
-        batch_format: str = "openai",
         shown: AbstractContextManager[Show] | None = None,
         documents: Iterable[Document] | None = None,
     ) -> None:
         """Work through the documents, by default those of the sources; call it with the same documents to go on.
 
         A budget that is spent, a provider without quota and one that does not reply end the run early.
-        Everything finished before is kept, and so is every reply. With ``write_batch`` nothing is asked: what
-        would be is written to this file. ``shown`` gives a function to call with the run after each outcome.
+        Everything finished before is kept, and so is every reply. ``shown`` gives a function to call with the
+        run after each outcome.
         """
-        if batch_format not in BATCH_FORMATS:
-            raise ValueError(
-                f"batch format: got {batch_format!r}; expected one of {', '.join(BATCH_FORMATS)}"
-            )
         self._supply = supply_of(self.settings, self.options, self.notify)
         self._maker = maker_of(self.settings, self.options, self._supply.detector)
         self._stop = threading.Event()
         asker = asker_of(self.options, self._replies, self.notify, self._stop)
-        collector = BatchCollector(self._replies) if write_batch else None
-        ask = asker.ask_one if collector is None else collector.ask_one
-        self._talk = Conversation(ask, self.model, self._prompts, self.settings.tries)
+        self._talk = Conversation(asker.ask_one, self.model, self._prompts, self.settings.tries)
         self.budget = asker.budget
         sources = read_sources(source_files(self.options.sources)) if documents is None else documents
         with shown or nullcontext(lambda run: None) as show:
             self._work_through(sources, show)
-        if collector is not None and write_batch is not None:
-            if collector.prompts:
-                lines = collector.lines(self.model.language_model.name, cast(BatchFormat, batch_format))
-                write_whole(write_batch, "".join(lines))
-            self.notify(f"{len(collector.prompts):,} requests in {write_batch}")
 
     def write(self) -> dict[str, int]:
         """Write the training file, the test file and the summary; return the number of examples of each file."""
@@ -197,7 +169,6 @@ class SynthesisRun:
             "malformed_replies": dict(outcomes.malformed.most_common()),
             **spent(self.budget),
             "seconds": round(self.seconds, 1),
-            "waiting_for_a_batch": self.pending,
             "stopped": self.stopped,
         }
 
@@ -208,10 +179,6 @@ class SynthesisRun:
         try:
             with closing(in_order(left, self._outcome, self.workers, self._stop)) as results:
                 for outcome in results:
-                    self.pending += outcome.pending
-                    # outcomes are written in order: those after a pending one are made again with the next batch
-                    if self.pending:
-                        continue
                     unwritten.append(outcome)
                     failures = failures + 1 if outcome.reason.startswith("no reply") else 0
                     if failures >= MOST_FAILURES:
@@ -236,13 +203,11 @@ class SynthesisRun:
             made = self._maker.make(sub, talk)
         except DroppedError as error:
             return _Outcome(sub, None, str(error), talk.malformed)
-        except PendingError:
-            return _Outcome(sub, None, pending=True)
         except RunEndedError:
             self._stop.set()  # the others under way stop at their next prompt
             raise
         versions = {name: prompt.version for name, prompt in self._prompts.items()}
-        provenance = {"model": self.model.language_model.name, "prompts": versions}
+        provenance = {"model": self.model.name, "prompts": versions}
         return _Outcome(sub, document_line(sub, made, provenance), malformed=talk.malformed)
 
     def _write_outcomes(self, outcomes: list[_Outcome]) -> None:
@@ -257,8 +222,7 @@ class SynthesisRun:
         kept: dict[str, object] = asdict(self.settings) | {
             "sources": [str(path) for path in options.sources],
             "against": [str(path) for path in options.against],
-            "model": self.model.language_model.name,
-            "reply_form": self.model.form,
+            "model": self.model.name,
             "prompts": prompts_digest(self._prompts),
         }
         if self.settings.strategy == "pair":
@@ -341,7 +305,7 @@ def estimate_of(
         if supply.reason_against(sub) is None:
             sub_documents += 1
             with suppress(DroppedError):
-                maker.make(sub, Conversation(ask, Model(SCRIPTED, "keywords"), prompts, tries=1))
+                maker.make(sub, Conversation(ask, SCRIPTED, prompts, tries=1))
     return {
         "documents": supply.documents,
         "documents_left_out": dict(supply.left_out),

@@ -4,7 +4,6 @@ It shows what a run does, offline, before money is spent: which documents are le
 many requests there are. Its questions are good for nothing else.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +17,6 @@ SECTION = re.compile(r"^\[BEGIN (.+?) ([0-9a-f]{32})\]\n(.*?)\n\[END \1 \2\]$", 
 _UNIT = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z]{5,}")
 _MOST_LINKS = 5
-_JSON_MARK = "Reply with one JSON object"
 
 
 def scripted_reply(prompt: str) -> str:
@@ -40,7 +38,7 @@ def scripted_reply(prompt: str) -> str:
         raise ValueError(
             f"the scripted model got a prompt with {', '.join(sorted(names))}; expected one of ours"
         )
-    return json.dumps(values) if _JSON_MARK in prompt else _lines(values)
+    return _lines(values)
 
 
 SCRIPTED = LanguageModel(NAME, scripted_reply)

@@ -155,7 +155,7 @@ class LinkMaker:
             ((linked, linked + 1), settings.link_widening),
         ):
             around = units[max(0, first - by) : last + by]
-            relevant = talk.labels("label_units", {"QUESTION": question}, "UNITS", sub.text, around)
+            relevant = talk.labels("label_units", {"QUESTION": question}, sub.text, around)
             evidence += [around[number] for number in relevant]
             labels.append([len(relevant), len(around)])
         if not all(relevant for relevant, _ in labels):

@@ -1,6 +1,5 @@
 """`spscanner eval`, from its arguments to the files it writes."""
 
-import csv
 import json
 import re
 import shutil
@@ -101,18 +100,6 @@ def half_answerable(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def long_data(tmp_path: Path) -> Path:
-    sentences = [f"On day {number} of the walk an animal crossed the road slowly." for number in range(40)]
-    sentences[17] = "The otter swims across the river while the moon rises slowly."
-    text = " ".join(sentences)
-    start = text.index("The otter")
-    asked = {"qid": "q", "question": "Which otter swims?", "evidence": [[start, start + 9]]}
-    wide = {"qid": "wide", "question": "When?", "evidence": [[0, len(text)]]}
-    lines = [line(f"d{n}", "a", text=text, questions=[asked, wide]) for n in range(3)]
-    return written(tmp_path / "long.jsonl", [*lines, line("d3", "b", text=text, questions=[wide])])
-
-
-@pytest.fixture
 def many(tmp_path: Path) -> Path:
     """Documents whose questions name their animal, but not the sentence that answers; one question is of all."""
     lines = []
@@ -144,8 +131,6 @@ def test_writes_rows_and_a_page(evaluate: Run, data: Path, out: Path) -> None:
     assert found == {(s, u): 1.0 for s in ("a", "b", "macro", "micro") for u in ("sentence", "chunk")}
     keys = "source split retriever unit metric k value ci_low ci_high questions documents".split()
     assert all(list(row) == keys for row in rows_of(out))
-    with (out / "results.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) == len(rows_of(out))
     assert "bm25, chunks" in (out / "results.html").read_text(encoding="utf-8")
     assert len(lines_of(out / "records.jsonl")) == 6
     assert re.search(r"macro\W+bm25\W+100\.0\W+100\.0", told.out)
@@ -183,9 +168,8 @@ class Titled:
         return np.zeros(len(units), np.float32)
 
 
-@pytest.mark.parametrize("rotate", [False, True])
 def test_propositions_get_the_titles_of_the_documents(
-    rotate: bool, evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spscanner_rag.baselines.Propositions", Titled)
     monkeypatch.setattr(Dense, "__init__", lambda self, device: None)
@@ -193,10 +177,8 @@ def test_propositions_get_the_titles_of_the_documents(
     texts = {name: " ".join(f"{name} {n} swims here." for n in range(40)) for name in ("Otter", "Heron")}
     lines = [line(name, "a", title=f"The {name}", text=text) for name, text in texts.items()]
     data = written(tmp_path / "data.jsonl", lines)
-    assert evaluate(data, "--retrievers", "propositions:any", *["--rotate"] * rotate).code == 0
-    assert len(Titled.seen) == (4 if rotate else 2)
-    assert any(text not in texts.values() for text, _ in Titled.seen) == rotate
-    assert all(title == f"The {text.split()[0]}" for text, title in Titled.seen)
+    assert evaluate(data, "--retrievers", "propositions:any").code == 0
+    assert Titled.seen == [(text, f"The {name}") for name, text in texts.items()]
 
 
 def test_calibration(
@@ -251,32 +233,6 @@ def test_a_calibration_resumes(
     refused = evaluate(*arguments)
     assert refused.code == 2
     assert "calibration: " in refused.err
-
-
-def test_rotation(evaluate: Run, long_data: Path, out: Path, tiny_checkpoint: Path) -> None:
-    scanner = f"scanner:{tiny_checkpoint}"
-    names = ("--retrievers", f"{scanner},bm25", "--unit", "sentence,chunk")
-    told = evaluate(long_data, *names, "--rotate")
-    assert told.code == 0
-    for part, tenth in (("first", 1), ("last", 10)):
-        places = rows_of(out, metric="recall_by_position@10")
-        assert {row["k"] for row in places if f", {part} tenth" in row["retriever"]} == {tenth}
-    recalls = {row["retriever"] for row in rows_of(out, metric="recall")}
-    assert recalls == {f"{name}, {part} tenth" for name in (scanner, "bm25") for part in ("first", "last")}
-    ratios = rows_of(out, metric="recall_last_over_first", retriever="bm25")
-    assert {(row["source"], row["unit"]): row["value"] for row in ratios} == {
-        (source, unit): 1.0 for source in ("a", "macro", "micro") for unit in ("sentence", "chunk")
-    }
-    left_out = {row["source"]: row["value"] for row in rows_of(out, metric="left_out")}
-    assert left_out == {"a": 0.5, "b": 1.0, "micro": pytest.approx(4 / 7)}
-    tests = rows_of(out, "differences.json")
-    assert [(row["first"], row["second"]) for row in tests[::2]] == [
-        (f"{scanner}, first tenth", f"{scanner}, last tenth"),
-        ("bm25, first tenth", "bm25, last tenth"),
-        ("bm25, first tenth, chunks", "bm25, last tenth, chunks"),
-    ]
-    for text in shown_in(told, out):
-        assert "a bm25 3 (3) 100.0 100.0 100.0 (100.0 to 100.0)" in text
 
 
 def test_a_corpus(evaluate: Run, many: Path, out: Path, tiny_checkpoint: Path) -> None:
@@ -369,13 +325,10 @@ def test_sample_and_held_out(evaluate: Run, data: Path, tmp_path: Path, out: Pat
         (["--retrievers", "bm25:x"], "bm25 takes no model name"),
         (["--retrievers", "hybrid:bm25"], "expected at least two"),
         (["--calibration"], "got bm25, whose scores are not probabilities"),
-        (["--retrievers", "scanner", "--calibration", "--rotate"], "got --calibration and --rotate"),
-        (["--rotate"], "none of 3 questions has all of its evidence within a tenth"),
         (["--unit", "page"], "expected one of sentence, chunk, passage, document"),
         (["--corpus"], "source 'b' has 1 document; expected at least 2"),
         (["--among", "1"], "--among"),
         (["--among", "3"], "source 'a' has 2 documents; expected at least 3"),
-        (["--corpus", "--rotate"], "got --corpus and --rotate; expected one of them"),
         (["--among", "2", "--calibration"], "got --corpus and --calibration"),
         (["--first-stage", "bm25"], "got --first-stage without --corpus"),
         (["--document-characters", "9"], "got --document-characters without --corpus"),
@@ -451,7 +404,6 @@ def test_ids_may_repeat_in_another_source(evaluate: Run, tmp_path: Path, out: Pa
 KINDS_OF_RUN: dict[str, list[object]] = {
     "plain": [],
     "calibration": ["--calibration"],
-    "rotate": ["--rotate"],
     "corpus": ["--corpus"],
     "among": ["--among", 2],
 }
@@ -473,12 +425,11 @@ def folder(tiny_checkpoint: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ask(evaluate: Run, many: Path, long_data: Path, folder: Path) -> Callable[..., Output]:
+def ask(evaluate: Run, many: Path, folder: Path) -> Callable[..., Output]:
     """Makes a run of a kind, by default with the checkpoint in ``folder``."""
 
     def ask(kind: str, retrievers: str = f"scanner:{folder}") -> Output:
-        data = long_data if kind == "rotate" else many
-        return evaluate(data, *KINDS_OF_RUN[kind], "--retrievers", retrievers)
+        return evaluate(many, *KINDS_OF_RUN[kind], "--retrievers", retrievers)
 
     return ask
 
@@ -505,13 +456,12 @@ def test_what_is_left_of_a_run_is_asked_and_another_kind_is_refused(
     ("kind", "key"), [*((kind, "text") for kind in KINDS_OF_RUN), ("plain", "title"), ("corpus", "title")]
 )
 def test_changed_documents_are_refused(
-    kind: str, key: str, ask: Callable[..., Output], many: Path, long_data: Path, folder: Path, out: Path
+    kind: str, key: str, ask: Callable[..., Output], many: Path, folder: Path, out: Path
 ) -> None:
     name = f"scanner:{folder}" if kind == "calibration" else "bm25"
     assert ask(kind, name).code == 0
     before = interrupted(out)
-    data = long_data if kind == "rotate" else many
-    written(data, [each | {key: each.get(key, "") + " Snow."} for each in lines_of(data)])
+    written(many, [each | {key: each.get(key, "") + " Snow."} for each in lines_of(many)])
     refused = ask(kind, name)
     assert refused.code == 2
     assert "questions: " in refused.err
@@ -519,7 +469,7 @@ def test_changed_documents_are_refused(
     assert (out / "records.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", ["plain", "rotate", "corpus"])
+@pytest.mark.parametrize("kind", ["plain", "corpus"])
 def test_a_checkpoint_replaced_in_place_is_refused(
     kind: str, ask: Callable[..., Output], folder: Path, out: Path
 ) -> None:

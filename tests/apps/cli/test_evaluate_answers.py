@@ -216,7 +216,6 @@ def test_a_provider_that_refuses_ends_the_answers(run: Run, data: Path, script: 
         (["--answers", "{script}:chat", "--judge", "absent.py:model"], "absent.py: no such file"),
         (["--answers", "{script}:chat", "--answer-form", "poem"], "--answer-form: got 'poem'"),
         (["--answers", "{script}:chat", "--corpus"], "got --answers with --corpus"),
-        (["--answers", "{script}:chat", "--rotate"], "got --answers with --corpus, --among, --rotate"),
     ],
 )
 def test_bad_arguments(

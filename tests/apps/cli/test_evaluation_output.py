@@ -1,6 +1,5 @@
 """What a result writes and shows."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -9,9 +8,8 @@ import pytest
 from spscanner_rag.apps.cli.evaluation_output import show_result, write_result
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result
-from spscanner_rag.lab.evaluation.rows import row_of, rows_of
+from spscanner_rag.lab.evaluation.rows import rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Estimate
 from spscanner_rag.lab.evaluation.tables import Table
 
 SETTING = Setting("bm25", "sentence")
@@ -29,19 +27,13 @@ RECORDS = [
     )
     for source in ("a", "b\x1b[31m")
 ]
-FURTHER = row_of(SETTING, "a", ["dev"], "further", 3, Estimate(0.5, None, None, 1, 1))
 TABLE = Table("A table", "About it.\x1b", ["source", "name", "number"], [["a", "[bold]x", "1.0"]])
-RESULT = Result(
-    rows_of(RECORDS, [SETTING]), [], [SETTING], [FURTHER], [TABLE], {"further.json": {"threshold": 0.5}}
-)
+RESULT = Result(rows_of(RECORDS, [SETTING]), [], [SETTING], [TABLE], {"further.json": {"threshold": 0.5}})
 
 
 def test_files(tmp_path: Path) -> None:
     write_result(RESULT, tmp_path, {"Command": "spscanner eval"})
-    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert rows == [*RESULT.rows, FURTHER]
-    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["metric"] for row in csv.DictReader(file)] == [row["metric"] for row in rows]
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == RESULT.rows
     assert json.loads((tmp_path / "further.json").read_text(encoding="utf-8")) == {"threshold": 0.5}
     assert json.loads((tmp_path / "differences.json").read_text(encoding="utf-8")) == []
     for name in ("results.md", "results.html"):

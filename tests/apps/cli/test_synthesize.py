@@ -1,12 +1,10 @@
-"""`spscanner synthesize`: files, exit codes, estimates, batches, the page, and training on the result."""
+"""`spscanner synthesize`: files, exit codes, estimates, the page, and training on the result."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from spscanner_rag.lab.evidence.questions import read_documents
-from spscanner_rag.lab.synthesis.scripted import scripted_reply
 from tests.apps.pages.checked_page import check_page, text_of
 from tests.lab.synthesis.conftest import story
 from tests.lab.training.conftest import RECIPE, SHAPE
@@ -86,7 +84,6 @@ def test_exit_codes(run: Run, stories: Path, tmp_path: Path) -> None:
         (["--sizes", "many"], "--sizes: got 'many'"),
         (["--positions", "start-top"], "positions: got"),
         (["--max-cost", "1"], "max_cost: got a limit without prices"),
-        (["--reply-form", "xml"], "reply form: got 'xml'"),
         (["--against", "absent.jsonl"], "absent.jsonl: no such file"),
         (["--prompts", "absent"], "absent: no such folder"),
     ],
@@ -122,49 +119,6 @@ def test_prompts_of_the_user(run: Run, stories: Path, tmp_path: Path) -> None:
     assert "holds a run with other settings: prompts: " in other.err
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_batches_give_what_asking_gives(run: Run, stories: Path, tmp_path: Path, kind: str) -> None:
-    out, requests, results = tmp_path / "out", tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
-    command = ["synthesize", stories, "--out", out, *QUICK, "--write-batch", requests, "--batch-format", kind]
-    told = run(*command)
-    assert told.code == 0
-    assert "8 sub-documents wait for the replies of the batch" in told.out
-    for _ in range(4):
-        with results.open("w") as file:
-            for line in requests.read_text().splitlines():
-                request = json.loads(line)
-                body = request.get("body") or request["params"]
-                text = scripted_reply(body["messages"][0]["content"])
-                reply: dict[str, object] = {"custom_id": request["custom_id"]}
-                if kind == "openai":
-                    usage = {"prompt_tokens": 10, "completion_tokens": 2}
-                    reply["response"] = {
-                        "body": {"choices": [{"message": {"content": text}}], "usage": usage}
-                    }
-                else:
-                    usage = {"input_tokens": 10, "output_tokens": 2}
-                    content = [{"type": "text", "text": text}]
-                    reply["result"] = {"type": "succeeded", "message": {"content": content, "usage": usage}}
-                file.write(json.dumps(reply) + "\n")
-        told = run(*command, "--read-batch", requests, results)
-        assert told.code == 0, told.err
-    assert "wait for" not in told.out
-    assert run("synthesize", stories, "--out", tmp_path / "asked", *QUICK).code == 0
-    assert (out / "train.jsonl").read_bytes() == (tmp_path / "asked" / "train.jsonl").read_bytes()
-    summary = json.loads((out / "summary.json").read_text())
-    assert (summary["requests"], summary["prompt_tokens"], summary["reply_tokens"]) == (29, 290, 58)
-
-
-def test_a_result_of_another_batch(run: Run, stories: Path, tmp_path: Path) -> None:
-    requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
-    command = ["synthesize", stories, "--out", tmp_path / "out", *QUICK, "--write-batch", requests]
-    run(*command)
-    results.write_text('{"custom_id": "x", "response": null}\n')
-    told = run(*command, "--read-batch", requests, results)
-    assert told.code == 2
-    assert "results.jsonl, line 1: got the id 'x', expected one of" in told.err
-
-
 def test_a_page_of_hostile_examples(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     evil = "<script>alert(1)</script>\u202e"
@@ -183,24 +137,3 @@ def test_a_page_of_hostile_examples(run: Run, tmp_path: Path) -> None:
     told = run("synthesize", "inspect", path)
     assert told.code == 2
     assert "x.jsonl, line 1: expected a document with its questions" in told.err
-
-
-def test_annotation_on_the_command_line(run: Run, stories: Path, tmp_path: Path) -> None:
-    (tmp_path / "models.py").write_text(
-        "def empty(prompt):\n    return 'RELEVANT: NO\\nINDICES: NONE'\n"
-        "def first(prompt):\n"
-        "    if 'ANSWERABLE' in prompt:\n        return 'ANSWERABLE: YES\\nANSWER: the keeper'\n"
-        "    return 'RELEVANT: YES\\nINDICES: 0'\n"
-    )
-    data = tmp_path / "q.jsonl"
-    question = {"qid": "q", "question": "Who counts?", "answers": ["The keeper"]}
-    data.write_text(json.dumps({"doc_id": "d", "text": story(1, 30), "source": "s", "questions": [question]}))
-    names = ("--checker", f"{tmp_path}/models.py:first", "--llm", f"{tmp_path}/models.py:first")
-    told = run("synthesize", "annotate", data, "--out", tmp_path / "out", *names)
-    assert told.code == 0, told.err
-    (document,) = read_documents([tmp_path / "out" / "test.jsonl"])
-    assert len(document.questions[0].evidence) == 2  # the first sentence of each window of 20
-    names = ("--checker", f"{tmp_path}/models.py:first", "--llm", f"{tmp_path}/models.py:empty")
-    told = run("synthesize", "annotate", data, "--out", tmp_path / "none", *names)
-    assert told.code == 1
-    assert "no sentence is needed (1)" in told.out

@@ -160,9 +160,6 @@ def test_units_and_their_index_are_made_once() -> None:
     assert sentences.index(sentences.every) is sentences.index(sentences.every)
     assert (sentences.index(sentences.every).n_units, sentences.index([2]).n_units) == (5, 3)
     assert (len(sentences.units(0)), len(corpus.units("document").units(0))) == (2, 1)
-    cut = replace(corpus, sentences={0: sentences.units(0)[::-1]})
-    assert list(cut.units("sentence").units(0)) == list(sentences.units(0)[::-1])
-    assert len(cut.units("document").units(0)) == 1
 
 
 # Which documents are read

@@ -1,7 +1,5 @@
 """Rows, paired tests and tables of a result, from records made by hand."""
 
-import csv
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +15,8 @@ from spscanner_rag.lab.evaluation.result import (
     markdown_of,
     write_files,
 )
-from spscanner_rag.lab.evaluation.rows import differences_of, paired_samples, row_of, rows_of, to_csv
+from spscanner_rag.lab.evaluation.rows import differences_of, paired_samples, rows_of
 from spscanner_rag.lab.evaluation.settings import Setting
-from spscanner_rag.lab.evaluation.statistics import Estimate
 from spscanner_rag.lab.evaluation.tables import Share, Table, shown
 from spscanner_rag.lab.evidence.questions import Document, Question
 
@@ -132,26 +129,6 @@ def test_a_metric_without_a_value_counts_as_zero() -> None:
     assert (means["recall"], means["mrr"]) == (1.0, 0.5)
 
 
-def test_csv_holds_the_rows() -> None:
-    rows = rows_of(RECORDS, SETTINGS)
-    read = list(csv.DictReader(io.StringIO(to_csv(rows))))
-    assert len(read) == len(rows)
-    assert float(read[0]["value"]) == rows[0]["value"]
-    assert list(read[0]) == [
-        "source",
-        "split",
-        "retriever",
-        "unit",
-        "metric",
-        "k",
-        "value",
-        "ci_low",
-        "ci_high",
-        "questions",
-        "documents",
-    ]
-
-
 def test_every_question_is_in_the_bin_of_its_length() -> None:
     lengths = [0, 9_999, 10_000, 19_999, 20_000, 10**6]
     records = [
@@ -209,11 +186,11 @@ def test_markdown() -> None:
     assert lines[-1].endswith(" | 1.0 |")
 
 
-def recall_table(best: dict[str, float | None]) -> list[str]:
+def recall_table(best: dict[str, float]) -> list[str]:
     """The recall table of sentences from two retrievers, whose best possible recalls are given."""
     settings = [Setting(name) for name in best]
     records = [
-        replace(own, retriever=name, metrics=own.metrics | ({"best_recall@10": most} if most else {}))
+        replace(own, retriever=name, metrics=own.metrics | {"best_recall@10": most})
         for name, most in best.items()
         for own in RECORDS[:4]
     ]
@@ -228,23 +205,16 @@ def test_recall_has_the_most_that_is_possible_beside_it() -> None:
     assert macro.endswith(" | 75.0 |")
 
 
-@pytest.mark.parametrize("other", [0.5, None])
-def test_what_retrievers_of_other_documents_or_versions_could_find_is_not_shown(other: float | None) -> None:
-    about, head, _ = recall_table({"scanner": 0.75, "bm25": other})
+def test_what_retrievers_of_other_documents_could_find_is_not_shown() -> None:
+    about, head, _ = recall_table({"scanner": 0.75, "bm25": 0.5})
     assert about == "Recall in percent @ 10."
     assert head.endswith(" | scanner | bm25 |")
 
 
 def test_files(tmp_path: Path) -> None:
-    further = row_of(SETTINGS[0], "a", ["dev"], "further", 3, Estimate(0.5, None, None, 1, 1))
-    result = Result(
-        rows_of(RECORDS, SETTINGS), [], SETTINGS, [further], [TABLE], {"further.json": {"a": 0.5}}
-    )
+    result = Result(rows_of(RECORDS, SETTINGS), [], SETTINGS, [TABLE], {"further.json": {"a": 0.5}})
     write_files(result, tmp_path)
-    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert rows == [*result.rows, further]
-    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["metric"] for row in csv.DictReader(file)] == [row["metric"] for row in rows]
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == result.rows
     assert json.loads((tmp_path / "further.json").read_text(encoding="utf-8")) == {"a": 0.5}
     assert json.loads((tmp_path / "differences.json").read_text(encoding="utf-8")) == []
     assert "What it is." in (tmp_path / "results.md").read_text(encoding="utf-8")

@@ -83,20 +83,6 @@ def test_a_calibrated_study() -> None:
     assert {source: len(own) for source, own in asked(one)[0][1].items()} == {"roads": 1, "walks": 2}
 
 
-def test_a_rotated_study() -> None:
-    study = study_of(SETTINGS[1:], WALKS, rotate=True)
-    tenths = ["bm25, first tenth", "bm25, last tenth"]
-    assert asked(study) == [
-        (f"{tenth}{unit}", {"walks": {"narrow"}}) for unit in ("", ", chunks") for tenth in tenths
-    ]
-    assert [ask.scorer for ask in study.asks[::2]] == SETTINGS[1:]
-    for ask, part in zip(study.asks, (0, 9, 0, 9), strict=True):
-        (corpus,) = ask.corpora()
-        ((rotated, question),) = corpus.asked
-        assert rotated.text[slice(*question.evidence[0])] == WALK[:5]
-        assert question.evidence[0][0] * 10 // len(rotated.text) == part
-
-
 def test_a_first_stage_is_for_retrievers_without_an_index() -> None:
     stages = ["bm25", "none", "dense:x"]
     study = corpus_study_of(OF_CORPORA, PAGES, first_stages=stages, read_documents=2)
@@ -114,7 +100,7 @@ def test_a_first_stage_is_for_retrievers_without_an_index() -> None:
     assert (ask.setting.label, ask.reading.among) == ("scanner", 2)
 
 
-KINDS: list[dict[str, bool]] = [{}, {"calibration": True}, {"rotate": True}]
+KINDS: list[dict[str, bool]] = [{}, {"calibration": True}]
 
 
 def test_arguments_differ_with_the_questions() -> None:
@@ -125,7 +111,6 @@ def test_arguments_differ_with_the_questions() -> None:
     calibrated = study_of(SETTINGS, WALKS, calibration=True).arguments
     assert calibrated["questions"] == plain["questions"]
     assert study_of(SETTINGS, WALKS[:1], calibration=True).arguments != calibrated
-    assert study_of(SETTINGS, WALKS, rotate=True).arguments == {**plain, "rotate": True}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -162,14 +147,10 @@ def test_a_question_twice_is_refused(kind: dict[str, bool]) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="got --calibration and --rotate"):
-        study_of(SETTINGS, WALKS, calibration=True, rotate=True)
     with pytest.raises(ValueError, match="got bm25, bm25, chunks, whose scores are not probabilities"):
         study_of(SETTINGS[1:], WALKS, calibration=True)
     with pytest.raises(ValueError, match="no answerable question with evidence"):
         study_of(SETTINGS, WALKS[1:], calibration=True)
-    with pytest.raises(ValueError, match="none of 1 questions"):
-        study_of(SETTINGS, [replace(WALKS[0], questions=(WIDE,))], rotate=True)
     for among, documents in ((1, PAGES), (5, PAGES), (None, PAGES[:1])):
         with pytest.raises(ValueError, match="expected at least"):
             corpus_study_of(OF_CORPORA, documents, among=among)
@@ -286,18 +267,6 @@ def test_a_killed_run_resumes_and_progress_counts_what_is_known(tmp_path: Path) 
     assert titles == {TEXT: "Title of two"}
     assert {r.key: r.metrics for r in file.records.values()} == {r.key: r.metrics for r in whole}
     assert len(path.read_text().splitlines()) == 4
-
-
-@pytest.mark.parametrize("unit", ["sentence", "chunk"])
-def test_a_rotated_document_is_what_is_read(tmp_path: Path, unit: str) -> None:
-    setting, scorer = Setting("mine", unit), Given()
-    study = study_of([setting], WALKS, rotate=True)
-    records = run(tmp_path, study, scorer)
-    assert [record.retriever for record in records] == ["mine, first tenth", "mine, last tenth"]
-    assert [text.startswith("On day 0 ") for text in scorer.texts] == [True, False]
-    assert all(sorted(text.split()) == sorted(WALK.split()) for text in scorer.texts)
-    first, last = (record.metrics["mrr"] for record in records)
-    assert last < first or unit == "chunk"  # of equal scores the earlier unit comes first
 
 
 @pytest.mark.parametrize("calibration", [True, False])

@@ -1,6 +1,5 @@
 """Models of both frameworks and plain functions, asked in the same way."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.language_models import BaseChatModel, FakeListChatModel, FakeListLLM
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
@@ -18,11 +17,9 @@ from pydantic import Field
 
 from spscanner_rag.lab.llm.language_models import (
     LanguageModel,
-    Usage,
     language_model_of,
     named_model,
     reply_text,
-    structured_of,
     usage_of,
 )
 
@@ -166,67 +163,6 @@ def test_usage_of_either_framework(reply: object, usage: tuple[int, int] | None)
     assert usage_of(reply) == usage
 
 
-SCHEMA: dict[str, Any] = {
-    "title": "label_units",
-    "description": "The reply.",
-    "type": "object",
-    "properties": {
-        "relevant": {"type": "string"},
-        "indices": {"type": "array", "items": {"type": "integer"}},
-    },
-    "required": ["relevant", "indices"],
-}
-VALUES = {"relevant": "yes", "indices": [1, 2]}
-
-
-class ToolChatModel(BaseChatModel):
-    """A chat model of LangChain that calls the tool it is given."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "tools"
-
-    def bind_tools(self, tools: Any, **options: Any) -> Any:
-        return self.bind(tools=tools)
-
-    def _generate(self, messages: Any, *args: Any, **options: Any) -> ChatResult:
-        call = {"name": "label_units", "args": VALUES, "id": "1"}
-        usage: Any = {"input_tokens": 40, "output_tokens": 9, "total_tokens": 49}
-        message = AIMessage("", tool_calls=[call], usage_metadata=usage)
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-class JsonLLM(CustomLLM):
-    """An LLM of LlamaIndex that replies with JSON."""
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="json", is_function_calling_model=True)
-
-    def complete(self, prompt: str, formatted: bool = False, **options: Any) -> CompletionResponse:
-        return CompletionResponse(text=json.dumps(VALUES))
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
-        raise NotImplementedError
-
-    def structured_predict(self, output_cls: Any, prompt: Any, llm_kwargs: Any = None, **options: Any) -> Any:
-        return output_cls(**VALUES)
-
-
-@pytest.mark.parametrize(("model", "usage"), [(ToolChatModel(), Usage(40, 9)), (JsonLLM(), None)])
-def test_both_frameworks_are_held_to_a_schema(model: object, usage: Usage | None) -> None:
-    structured = structured_of(model)
-    assert structured is not None
-    reply = LanguageModel("held", structured(SCHEMA)).response("Label these.")
-    assert json.loads(reply_text(reply)) == VALUES
-    assert usage_of(reply) == usage
-
-
-@pytest.mark.parametrize("model", [FakeListChatModel(responses=["a"]), MockLLM(), str])
-def test_models_without_schemas(model: object) -> None:
-    assert structured_of(model) is None
-
-
 def test_a_model_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
@@ -234,7 +170,7 @@ def test_a_model_of_a_file(tmp_path: Path) -> None:
         "def make():\n    return FakeListChatModel(responses=['made'], model_name='fake')\n"
         "def ask(prompt):\n    return prompt.upper()\n"
     )
-    assert named_model(f"{path}:ask")[1]("a") == "A"
+    assert named_model(f"{path}:ask")("a") == "A"
     path.write_text(path.read_text().replace(", model_name='fake'", ""))
     with pytest.raises(ValueError, match="has no name to store its replies under"):
         named_model(f"{path}:make")

@@ -10,7 +10,6 @@ import pytest
 
 from spscanner_rag.lab.llm.language_models import LanguageModel
 from spscanner_rag.lab.synthesis import making
-from spscanner_rag.lab.synthesis.conversation import Model
 from spscanner_rag.lab.synthesis.making import RunOptions, SynthesisRun
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
 
@@ -52,13 +51,11 @@ def make(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make
         ask: Callable[[str], object],
         out: Path = tmp_path / "out",
         settings: SynthesisSettings = SETTINGS,
-        reply_form: str = "keywords",
         workers: int = 2,
         **options: object,
     ) -> SynthesisRun:
-        chosen = replace(RunOptions(sources=(stories,), reply_form=reply_form), **options)
-        model = Model(LanguageModel("scripted", ask), "json" if reply_form == "json" else "keywords")
-        monkeypatch.setattr(making, "model_of", lambda llm, form: model)
+        chosen = replace(RunOptions(sources=(stories,)), **options)
+        monkeypatch.setattr(making, "model_of", lambda llm: LanguageModel("scripted", ask))
         out.mkdir(exist_ok=True)
         with SynthesisRun(settings, chosen, out, workers) as run:
             run.run()

@@ -67,13 +67,6 @@ def test_the_files_do_not_depend_on_threads(make: Make, tmp_path: Path, whole: d
     assert all(document.questions[0].evidence for document in documents)
 
 
-@pytest.mark.parametrize("reply_form", ["json", "keywords"])
-def test_both_forms_give_the_same_questions(make: Make, tmp_path: Path, reply_form: str) -> None:
-    make(Scripted(), tmp_path / reply_form, reply_form=reply_form)
-    lines = [json.loads(line) for line in (tmp_path / reply_form / "train.jsonl").read_text().splitlines()]
-    assert lines[0]["questions"][0]["question"].startswith("What does the document tell its readers about")
-
-
 def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(
     make: Make, tmp_path: Path, whole: dict[str, bytes]
 ) -> None:
@@ -141,13 +134,6 @@ def test_a_model_whose_every_reply_is_useless(make: Make, tmp_path: Path, reply:
     assert not (tmp_path / "out" / "train.jsonl").exists()
     summary = run.summary()
     assert summary["malformed_replies"] == {reason.partition(": ")[2]: model.calls}
-
-
-def test_truncated_json_is_asked_for_again(make: Make, tmp_path: Path) -> None:
-    model = Scripted(lambda call: '{"links": [{"index": 3, "conn' if call % 3 == 1 else None)
-    run = make(model, tmp_path / "out", reply_form="json", workers=1)
-    assert run.outcomes.examples >= 10
-    assert run.outcomes.malformed["the reply is not JSON"] > 10
 
 
 def test_a_question_in_another_language(make: Make, tmp_path: Path) -> None:
@@ -227,7 +213,7 @@ sys.exit(main(sys.argv[1:]))
     assert "make room, then give the same command again" in done.stderr
     kept = (out / REPLIES).read_bytes().splitlines()
     assert len(kept) > 5
-    make(Scripted(), out, reply_form="auto")
+    make(Scripted(), out)
     assert (out / REPLIES).read_bytes().splitlines()[: len(kept)] == kept
     assert files_of(out) == whole
 
@@ -270,23 +256,3 @@ def test_prompts_that_are_refused(tmp_path: Path, name: str, content: str, messa
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         read_prompts(tmp_path)
-
-
-def test_batches_that_are_refused(stories: Path, tmp_path: Path) -> None:
-    requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
-    options = RunOptions(sources=(stories,))
-    with SynthesisRun(SETTINGS, options, tmp_path) as run:
-        with pytest.raises(ValueError, match="batch format: got 'xml'"):
-            run.run(requests, "xml")
-        run.run(requests, "openai")
-        assert run.pending == 12
-        for line, message in (
-            ('{"custom_id": "other"}', "line 1: got the id 'other', expected one of .*requests"),
-            ("[]", "line 1: expected a JSON object of a batch file"),
-        ):
-            results.write_text(f"{line}\n")
-            with pytest.raises(DataError, match=message):
-                run.take_batch(requests, results)
-        failed = json.loads(requests.read_text().splitlines()[0])["custom_id"]
-        results.write_text(json.dumps({"custom_id": failed, "error": "overloaded"}) + "\n")
-        assert run.take_batch(requests, results) == (0, 1)

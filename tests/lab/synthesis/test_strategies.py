@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spscanner_rag.baselines.dense import Encoder
 from spscanner_rag.lab.evidence.questions import read_documents
 from spscanner_rag.lab.llm.asking import Asker
-from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, Model, read_prompts
+from spscanner_rag.lab.synthesis.conversation import Conversation, DroppedError, read_prompts
 from spscanner_rag.lab.synthesis.making import RunOptions, maker_of
 from spscanner_rag.lab.synthesis.scripted import SCRIPTED, scripted_reply
 from spscanner_rag.lab.synthesis.settings import SynthesisSettings
@@ -30,7 +30,6 @@ from spscanner_rag.lab.synthesis.sub_documents import Sentence, SubDocument
 from .conftest import SETTINGS, Make, story
 
 PROMPTS = read_prompts()
-MODEL = Model(SCRIPTED, "keywords")
 
 
 def sub_document(sentences: int = 120) -> SubDocument:
@@ -46,7 +45,7 @@ def sub_document(sentences: int = 120) -> SubDocument:
 def made(ask: object = scripted_reply, settings: SynthesisSettings = SETTINGS, sentences: int = 120) -> Made:
     maker = LinkMaker(QuestionCheck(settings))
     return maker.make(
-        sub_document(sentences), Conversation(lambda model, prompt: ask(prompt), MODEL, PROMPTS)
+        sub_document(sentences), Conversation(lambda model, prompt: ask(prompt), SCRIPTED, PROMPTS)
     )  # type: ignore[operator]
 
 
@@ -191,7 +190,7 @@ def test_the_nearest_chunk_is_taken() -> None:
     sub = sub_document(60)
     settings = replace(SETTINGS, strategy="pair")
     maker = PairMaker(QuestionCheck(settings), Encoder(embed, embed, "angles"))
-    talk = Conversation(Asker().ask_one, MODEL, PROMPTS)
+    talk = Conversation(Asker().ask_one, SCRIPTED, PROMPTS)
     made = maker.make(sub, talk)
     assert 20 in (made.details["chunk"][0], made.details["linked_unit"])
     assert made.details["similarity"] in (round(np.cos(0.5), 4), round(np.cos(0.7), 4))
