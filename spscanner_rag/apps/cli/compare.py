@@ -100,7 +100,8 @@ def compare(
     settings = _settings(names_in("--retrievers", retrievers), names_in("--unit", unit), top_k)
     check_counter(count_tokens)
     spans = _parse_evidence(evidence)
-    _ = output.form  # an unknown ending is an error before any work
+    if output.form in (OutputFormat.CSV, OutputFormat.MARKDOWN):
+        raise ValueError(f"--format: got {output.form}; expected text, json or html for a comparison")
     documents = output.read(files)
     if spans and len(documents) > 1:
         raise ValueError(

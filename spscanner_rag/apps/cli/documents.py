@@ -26,6 +26,8 @@ class OutputFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     HTML = "html"
+    MARKDOWN = "markdown"
+    CSV = "csv"
 
 
 ENDINGS = {
@@ -34,6 +36,8 @@ ENDINGS = {
     ".json": OutputFormat.JSON,
     ".html": OutputFormat.HTML,
     ".htm": OutputFormat.HTML,
+    ".md": OutputFormat.MARKDOWN,
+    ".csv": OutputFormat.CSV,
 }
 """The form that an ending means."""
 
@@ -47,7 +51,7 @@ class OutputOptions:
     )
     out: Path | None = option(
         None,
-        "File to write instead of standard output; its ending, .txt .json .html, says the form.",
+        "File to write instead of standard output; its ending, .txt .json .html .md .csv, says the form.",
     )
     text_out: Path | None = option(
         None, "File to write the text to that was read from a document; a folder for several documents."
@@ -64,7 +68,7 @@ class OutputOptions:
         if known is None:
             got = f"the ending {self.out.suffix}" if self.out.suffix else "no ending"
             raise ValueError(
-                f"--out {self.out}: got {got}; expected one of .txt, .json, .html, or --format with it"
+                f"--out {self.out}: got {got}; expected one of .txt, .json, .html, .md, .csv, or --format with it"
             )
         return known
 

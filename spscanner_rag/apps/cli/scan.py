@@ -16,7 +16,7 @@ from spscanner_rag.apps.cli.options import (
     option,
     shows_progress,
 )
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
 from spscanner_rag.files.output import json_text
 from spscanner_rag.results import Selection
 from spscanner_rag.scorers import check_query, segment, words_together
@@ -149,6 +149,10 @@ def _rendered(
     match output.form:
         case OutputFormat.JSON:
             return json_text(described(query, model, scanned))
+        case OutputFormat.CSV:
+            return to_csv(scanned)
+        case OutputFormat.MARKDOWN:
+            return to_markdown(query, scanned)
         case OutputFormat.HTML:
             from spscanner_rag.apps.pages.report import render_report
 

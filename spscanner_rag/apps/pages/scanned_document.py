@@ -1,14 +1,19 @@
-"""A document with its scores and selected sentences, and all of them as JSON."""
+"""A document with its scores and selected sentences, and all of them as JSON, CSV and Markdown."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.documents import TextFile, name_of
 from spscanner_rag.results import Compression, Passage, ScanResult
 from spscanner_rag.results.selection import rank
+from spscanner_rag.text.escaping import csv_cell, markdown_text
+
+COLUMNS = "rank score logit path page headings line column start end neighbour text".split()
 
 
 @dataclass(frozen=True)
@@ -73,3 +78,51 @@ def _passages(scanned: ScannedDocument) -> Iterator[dict[str, object]]:
             "neighbour": rank is None,
             "text": passage.text,
         }
+
+
+def to_csv(scanned: Sequence[ScannedDocument]) -> str:
+    """A row for each selected sentence and each neighbour, document by document."""
+    return csv_text(
+        COLUMNS,
+        (
+            {**passage, **section_cells(passage), "path": name_of(each.document.path)}
+            for each in scanned
+            for passage in _passages(each)
+        ),
+    )
+
+
+def to_markdown(query: str, scanned: Sequence[ScannedDocument]) -> str:
+    """The selected sentences as lists, a section for each document that has some."""
+    lines = [f"# {markdown_text(query)}"]
+    for each in scanned:
+        if not each.picks and len(scanned) > 1:
+            continue
+        lines += ["", f"## {markdown_text(name_of(each.document.path))}", ""]
+        for passage in each.picks:
+            line, column = each.document.position(passage.start)
+            section = each.document.section(passage.start)
+            place = ", ".join(filter(None, [markdown_text(section), f"{line}:{column}"]))
+            rank = each.ranks[passage.start]
+            lines.append(f"- **{rank}** · {passage.score:.3f} · {place}: {markdown_text(passage.text)}")
+        if not each.picks:
+            lines.append("No sentence was selected.")
+    if left := sum(not each.picks for each in scanned) if len(scanned) > 1 else 0:
+        lines += ["", f"No sentence was selected in {left} of {len(scanned)} documents."]
+    return "\n".join(lines) + "\n"
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """CSV with a header; None is an empty cell."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: csv_cell(row[name]) for name in columns} for row in rows)
+    return file.getvalue()
+
+
+def section_cells(place: Mapping[str, object]) -> dict[str, object]:
+    """The page and the headings of `TextFile.place` as two cells; None where the document has none."""
+    headings = place.get("headings")
+    joined = " > ".join(map(str, headings)) if isinstance(headings, list) else None
+    return {"page": place.get("page"), "headings": joined or None}

@@ -215,6 +215,7 @@ def test_a_retriever_that_fails_leaves_nothing(
         (["--evidence", "1-5,"], "--evidence: got ''"),
         (["--evidence", "0-9999"], f"got 0-9999; expected START-END with 0 <= START < END <= {len(TEXT)}"),
         (["--count-tokens", "nope"], "use one of"),
+        (["--format", "csv"], "--format: got csv; expected text, json or html"),
         (["--out", "no-such-folder/a.html"], "there is no folder no-such-folder"),
         (
             ["--unit", "sentence,chunk,passage,document", "--retrievers", "bm25,hybrid:bm25+bm25,scanner"],

@@ -1,5 +1,6 @@
 """`spscanner scan`, from its arguments to what it writes and its exit code."""
 
+import csv
 import io
 import json
 import re
@@ -99,9 +100,17 @@ def test_the_ending_of_the_output_says_its_form(scan: Run, document: Path, tmp_p
         ("o.txt", str(document)),
         ("o.json", '{\n  "query"'),
         ("o.HTM", "<!doctype html>"),
+        ("o.md", "# Who signed the treaty?\n\n## "),
+        ("o.csv", "rank,score,logit,path,page,headings,line,column,start,end,neighbour,text\n1,0."),
     ):
         assert scan(document, "--out", tmp_path / name) == (0, "", "")
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    answer = json.loads((tmp_path / "o.json").read_text())["documents"][0]["passages"]
+    assert [(row["rank"], row["text"]) for row in rows] == [
+        (str(passage["rank"]), passage["text"].replace("\n", " ")) for passage in answer
+    ]
     page = (tmp_path / "o.HTM").read_text(encoding="utf-8")
     assert scan(document, "--out", tmp_path / "o.txt", "--format", "html").code == 0
     assert page == (tmp_path / "o.txt").read_text(encoding="utf-8") == scan(document, "--format", "html").out
@@ -132,6 +141,8 @@ def test_one_ranking_over_the_files_of_a_folder(scan: Run, tmp_path: Path) -> No
     first = min(picks, key=lambda pick: pick[1])[0]
     assert shown.splitlines()[0].split()[0].endswith(first)  # the document of the best sentence
     assert re.search(r"  5:1  Signing\n", shown)
+    listed = scan(folder, "--top-k", 2, "--format", "markdown").out
+    assert "Signing, 5:1: Anne signed the treaty." in listed
 
 
 def test_pages_of_a_pdf(scan: Run, tmp_path: Path, pdf_of: Callable[..., bytes]) -> None:
@@ -190,7 +201,7 @@ def test_progress_when_asked_for(scan: Run, document: Path) -> None:
         (["--context", "1.5"], "got '1.5'; expected a whole number"),
         (["--count-tokens", "nope"], "use one of"),
         (["--order", "best"], "'best' is not one of 'score', 'document'"),
-        (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html'"),
+        (["--format", "xml"], "'xml' is not one of 'text', 'json', 'html', 'markdown', 'csv'"),
         (["--out", "out.xls"], "--out out.xls: got the ending .xls; expected one of .txt, .json"),
         (["--out", "out"], "--out out: got no ending; expected one of .txt"),
         (["--text-out", "no-such-folder/text.txt"], "there is no folder no-such-folder"),

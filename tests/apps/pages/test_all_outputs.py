@@ -19,7 +19,7 @@ from spscanner_rag.apps.compare.page import render_comparisons
 from spscanner_rag.apps.compare.retrievals import Pick, Retrieval, Retrievals
 from spscanner_rag.apps.compare.terminal import render_text
 from spscanner_rag.apps.pages.report import render_report
-from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described
+from spscanner_rag.apps.pages.scanned_document import ScannedDocument, described, to_csv, to_markdown
 from spscanner_rag.apps.pages.terminal import print_facts, render_documents
 from spscanner_rag.checkpoint import ScannerSettings
 from spscanner_rag.files.documents import TextFile
@@ -205,7 +205,10 @@ def test_terminals(name: str, terminal: io.StringIO, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_json(name: str) -> None:
+def test_lists(name: str) -> None:
+    check_markdown(to_markdown(name, [scanned(name)]), name)
+    for row in csv.DictReader(io.StringIO(to_csv([scanned(name)]))):
+        check_cells((row["path"], row["text"]))
     for data in (described(name, name, [scanned(name)]), comparison.described([compared(name)])):
         assert json_text(data).isascii()
         assert json.loads(json_text(data))["query"] == name
