@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, Literal
 
 from spscanner_rag.files.documents import TextFile
 from spscanner_rag.files.json_files import parse_json
@@ -166,15 +166,13 @@ def _found(inputs: Sequence[str]) -> tuple[list[str], list[str]]:
             documents += _documents_in(path)
         elif path.lower().endswith(TABLES):
             tables.append(path)
-        elif _is_address(path):
-            raise ValueError(f"{path}: got no table; expected {', '.join(TABLES)} or a folder of them")
         else:
             documents.append(path)
     return tables, documents
 
 
 def _documents_in(folder: str) -> list[str]:
-    found = [] if _is_address(folder) else _files_in(folder, tuple(KINDS))
+    found = _files_in(folder, tuple(KINDS))
     if not found:
         raise ValueError(
             f"{folder}: got a folder of which nothing can be read; expected files that end in "
@@ -185,23 +183,10 @@ def _documents_in(folder: str) -> list[str]:
 
 def _files_in(folder: str, endings: tuple[str, ...]) -> list[str] | None:
     """Files below a folder with these endings, sorted, not .hidden or _hidden; None if it is no folder."""
-    if not _is_address(folder):
-        root = Path(folder)
-        if not root.is_dir():
-            return None
-        paths = [(str(path), path.relative_to(root).parts) for path in root.rglob("*") if path.is_file()]
-    else:
-        system, place = _system(folder)
-        from pyarrow.fs import FileSelector, FileType
-
-        if system.get_file_info(place).type is not FileType.Directory:
-            return None
-        scheme = folder.partition("://")[0]
-        paths = [
-            (f"{scheme}://{each.path}", tuple(each.path[len(place) :].strip("/").split("/")))
-            for each in system.get_file_info(FileSelector(place, recursive=True))
-            if each.type is FileType.File
-        ]
+    root = Path(folder)
+    if not root.is_dir():
+        return None
+    paths = [(str(path), path.relative_to(root).parts) for path in root.rglob("*") if path.is_file()]
     return sorted(
         path
         for path, parts in paths
@@ -209,43 +194,20 @@ def _files_in(folder: str, endings: tuple[str, ...]) -> list[str] | None:
     )
 
 
-def _is_address(path: str) -> bool:
-    """True if a path names a file system of pyarrow, such as ``s3://bucket/rows.parquet``."""
-    return "://" in path
-
-
-def _system(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it."""
-    try:
-        from pyarrow.fs import FileSystem
-    except ImportError as error:
-        raise ImportError(f'{address}: reading it needs pyarrow: pip install "spscanner-rag[ray]"') from error
-    try:
-        return cast(tuple[Any, str], FileSystem.from_uri(address))
-    except (ValueError, OSError) as error:
-        raise ValueError(
-            f"{address}: no file system of pyarrow reads it ({str(error)[:200]}); expected an address such as "
-            "s3://BUCKET/FOLDER or a local path"
-        ) from None
-
-
-def _opened(path: str) -> BinaryIO:
+def _opened(path: str) -> io.BufferedReader:
     """Open a file to read from any place in it; ``ValueError`` names what cannot be read."""
     try:
-        if not _is_address(path):
-            return open(path, "rb", buffering=_BUFFER_BYTES)
-        system, place = _system(path)
-        return cast(BinaryIO, io.BufferedReader(system.open_input_file(place), _BUFFER_BYTES))
+        return open(path, "rb", buffering=_BUFFER_BYTES)
     except OSError as error:
         raise ValueError(
-            f"{path}: cannot be read ({error.strerror or str(error)[:200]}); expected an existing file: check the "
-            "path and the permissions"
+            f"{path}: cannot be read ({error.strerror}); expected an existing file: check the path and the "
+            "permissions"
         ) from None
 
 
 def _digest(path: str) -> str:
     with _opened(path) as file:
-        return hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _json_chunks(path: str, rows_per_part: int) -> tuple[str, list[Chunk]]:

@@ -42,8 +42,8 @@ INCOMPLETE = 3
 @grouped
 def batch(
     inputs: list[str] = argument(
-        "Parquet or JSONL files, folders of them, or addresses such as s3://BUCKET/FOLDER; with a "
-        "question also documents (text, Markdown, HTML, PDF, DOCX) or folders of them.",
+        "Parquet or JSONL files, or folders of them; with a question also documents (text, Markdown, HTML, "
+        "PDF, DOCX) or folders of them.",
         "INPUT...",
     ),
     out: Path = option(..., "Folder for the parts; a run found there resumes."),

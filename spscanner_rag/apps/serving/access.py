@@ -1,4 +1,4 @@
-"""The middleware around every route: access, limits of size and time, the log, the counters."""
+"""The middleware around every route: access, limits of size and time, the log."""
 
 import asyncio
 import hmac
@@ -12,7 +12,6 @@ from uuid import uuid4
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spscanner_rag.apps.serving.limits import Limits, RefusedError, refusal
-from spscanner_rag.apps.serving.service import Metrics
 
 access_log = logging.getLogger("spscanner_rag.access")
 """One line of JSON for each request, without texts and query strings."""
@@ -30,8 +29,8 @@ class Access:
     can ask through a name that points here.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, token: str | None = None) -> None:
-        self.app, self.limits, self.metrics, self.token = app, limits, metrics, token
+    def __init__(self, app: ASGIApp, limits: Limits, token: str | None = None) -> None:
+        self.app, self.limits, self.token = app, limits, token
         self._arriving = 0  # bytes of bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,19 +109,14 @@ class Access:
 
     def _record(self, scope: Scope, answer: "_Answer", seconds: float, received: int) -> None:
         route = scope.get("route")
-        path, status = str(getattr(route, "path", "other")), answer.status or 500
-        self.metrics.requests.labels(path, status).inc()
-        self.metrics.seconds.labels(path).observe(seconds)
-        if status in (408, 413, 415, 421, 429, 503, 401):
-            self.metrics.refused.labels(status).inc()
         client = scope.get("client")
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "id": str(uuid4()),
             "client": client[0] if client else None,
             "method": scope["method"],
-            "path": path,
-            "status": status,
+            "path": getattr(route, "path", "other"),
+            "status": answer.status or 500,
             "milliseconds": round(seconds * 1000, 1),
             "bytes_received": received,
             "bytes_sent": answer.sent,

@@ -41,7 +41,7 @@ def create_app(scanner: Scanner, *, token: str | None = None, limits: Limits | N
     app.include_router(scan_routes(service))
     app.include_router(page_routes(service, needs_token=token is not None))
     _add_error_answers(app)
-    app.add_middleware(Access, limits=limits, metrics=service.metrics, token=token)
+    app.add_middleware(Access, limits=limits, token=token)
     return app
 
 
@@ -57,10 +57,6 @@ def _add_status_routes(app: FastAPI, service: Service) -> None:
         if service.queue.waiting >= service.limits.waiting_requests:
             raise RefusedError(503, "too many requests are waiting", retry_after=1)
         return {"status": "ready"}
-
-    @app.get("/metrics", tags=["status"])
-    async def metrics() -> Response:
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/v1/models", tags=["status"])
     async def models() -> dict[str, Any]:

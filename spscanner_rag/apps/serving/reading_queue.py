@@ -152,16 +152,14 @@ class Turns:
 
 
 class ReadingQueue:
-    """Reads jobs with one model, in threads of its own; ``read`` is called with the tokens of each pass.
+    """Reads jobs with one model, in threads of its own.
 
     Jobs that fit into `PASSES_TOGETHER` forward passes are read together. Longer ones are read one at a time in
     `LONG_LANES` threads, and a waiting batch of short ones goes first after each pass. Clients take turns.
     """
 
-    def __init__(
-        self, pipeline: Pipeline, limits: Limits, read: Callable[[int], None] = lambda tokens: None
-    ) -> None:
-        self.pipeline, self.limits, self._count = pipeline, limits, read
+    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
+        self.pipeline, self.limits = pipeline, limits
         self.full_characters = pipeline.segment_tokens * PASSES_TOGETHER * CHARACTERS_PER_TOKEN
         shorter = pipeline.segment_tokens // (LONG_PASSES if pipeline.model.device.type == "cpu" else 1)
         self._pipelines: dict[Kind, Pipeline] = {
@@ -285,7 +283,6 @@ class ReadingQueue:
             cancelled=lambda: all(job.unwanted for job in jobs),
             turns=self._turns,
             kind=kind,
-            count=self._count,
         )
         requests = [request for job in jobs for request in self._counted(job, meter)]
         with closing(self._pipelines[kind].run(requests, meter)) as scored:
@@ -301,16 +298,14 @@ class ReadingQueue:
 
 @dataclass(kw_only=True)
 class _LaneMeter(Meter):
-    """Also counts tokens, and lets other lanes use the model between forward passes and pieces of a text."""
+    """Also lets other lanes use the model between forward passes and pieces of a text."""
 
     turns: Turns
     kind: Kind
-    count: Callable[[int], None]
     thread: int = field(default_factory=threading.get_ident)
     at_the_end: bool = False
 
     def after_step(self, tokens: int) -> None:
-        self.count(tokens)
         self.at_the_end = self.done + tokens >= self.total
         super().after_step(tokens)
         self.at_the_end = False

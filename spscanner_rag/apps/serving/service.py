@@ -12,7 +12,6 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from fastapi import Request
 from fastapi.responses import StreamingResponse
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from spscanner_rag.apps.serving.limits import Limits, RefusedError
 from spscanner_rag.apps.serving.reading_queue import Job, ReadingQueue
@@ -25,43 +24,6 @@ from spscanner_rag.scorers import Progress, ScanCancelled
 from spscanner_rag.text.units import Unit
 
 COLLECTIONS = 8  # uploaded collections that are kept; the one used longest ago is dropped first
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-
-
-class Metrics:
-    """The counters of a server, in Prometheus' form."""
-
-    def __init__(self) -> None:
-        self._registry = own = CollectorRegistry()
-        self.tokens = Counter("spscanner_tokens_read", "Tokens that the model has read.", registry=own)
-        self.requests = Counter(
-            "spscanner_requests", "Requests by path and status.", ["path", "status"], registry=own
-        )
-        self.seconds = Histogram(
-            "spscanner_request_seconds",
-            "Time from a request's arrival to the end of its answer.",
-            ["path"],
-            buckets=_SECONDS,
-            registry=own,
-        )
-        self.cancelled = Counter(
-            "spscanner_cancelled",
-            "Requests given up because the client went away or time was over.",
-            registry=own,
-        )
-        self.refused = Counter("spscanner_refused", "Requests refused, by status.", ["status"], registry=own)
-
-    def watch(self, queue: ReadingQueue) -> None:
-        """Report the length of a queue whenever the metrics are asked for."""
-        own = self._registry
-        waiting = Gauge("spscanner_waiting_requests", "Requests that wait to be read.", registry=own)
-        waiting.set_function(lambda: queue.waiting)
-        characters = Gauge("spscanner_characters", "Characters that wait or are being read.", registry=own)
-        characters.set_function(lambda: queue.characters)
-
-    def text(self) -> bytes:
-        """All metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
 
 
 class Service:
@@ -70,9 +32,7 @@ class Service:
     def __init__(self, scanner: Scanner, limits: Limits) -> None:
         self.scanner, self.limits = scanner, limits
         self._fingerprint = scanner.checkpoint.fingerprint()  # now: its files may be replaced later
-        self.metrics = Metrics()
-        self.queue = ReadingQueue(scanner.pipeline, limits, self.metrics.tokens.inc)
-        self.metrics.watch(self.queue)
+        self.queue = ReadingQueue(scanner.pipeline, limits)
         self._collections: OrderedDict[str, CollectionIndex] = OrderedDict()
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[ScanRequest]:
@@ -127,7 +87,6 @@ class Service:
             either: set[asyncio.Future[Any]] = {reading, leaving}
             await asyncio.wait(either, timeout=job.seconds, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():
-                self.metrics.cancelled.inc()
                 raise ScanCancelled("the client went away") if leaving.done() else self._too_late()
             return reading.result()
         except ScanCancelled:

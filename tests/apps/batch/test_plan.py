@@ -68,14 +68,6 @@ def test_documents_are_asked_every_question(tmp_path: Path) -> None:
     assert "does not begin as PDF does" in str(part[-1].error)
 
 
-def test_an_address_is_read_through_pyarrow(parquet: Rows, json_lines: Rows, tmp_path: Path) -> None:
-    folder = Path(parquet(pairs(3), "there/rows.parquet")).parent
-    json_lines(pairs(2), "there/rows.jsonl")
-    found = rows_of(planned(f"file://{folder}", rows=9))
-    assert [len(part) for part in found] == [2, 3]
-    assert planned(f"file://{folder}").digests == planned(folder).digests
-
-
 def test_digests_follow_the_content(json_lines: Rows) -> None:
     before = planned(json_lines(pairs(3))).digests
     assert planned(json_lines(pairs(3), "other.jsonl")).digests == before
@@ -93,7 +85,6 @@ def test_inputs_that_cannot_be_scanned_are_refused(tmp_path: Path, json_lines: R
         (parquet([{"query": "q", "text": 3}], "numbers.parquet"), "text of type int64"),
         (json_lines([], "false.parquet"), "got no Parquet file"),
         (tmp_path / "a.txt", "without a question"),
-        ("nowhere://a/b.jsonl", "no file system of pyarrow"),
     ]
     for path, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -13,6 +13,13 @@ from fastapi import FastAPI
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
 from spscanner_rag.apps.serving.limits import Limits
+from spscanner_rag.apps.serving.reading_queue import ReadingQueue
+
+
+class Asking(httpx.Client):
+    """A client of a server in this process, whose queue a test can look into."""
+
+    queue: ReadingQueue
 
 
 @contextmanager
@@ -47,13 +54,15 @@ def client(address: str) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., httpx.Client]]:
+def serve(tiny_scanner: Scanner) -> Iterator[Callable[..., Asking]]:
     """Starts a server with limits of its own and gives a client of it."""
     with ExitStack() as stack:
 
-        def start(token: str | None = None, **limits: float) -> httpx.Client:
+        def start(token: str | None = None, **limits: float) -> Asking:
             app = create_app(tiny_scanner, token=token, limits=Limits(**limits))  # type: ignore[arg-type]
             url = stack.enter_context(running(app))
-            return stack.enter_context(httpx.Client(base_url=url, timeout=60))
+            asking = stack.enter_context(Asking(base_url=url, timeout=60))
+            asking.queue = app.state.service.queue
+            return asking
 
         yield start

@@ -15,20 +15,17 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.serving.app import create_app
+from spscanner_rag.apps.serving.reading_queue import _LaneMeter
+from tests.apps.serving.conftest import Asking
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
-Serve = Callable[..., httpx.Client]
+Serve = Callable[..., Asking]
 
 SCAN = {"query": "Who left?", "text": "He left. She stayed."}
 MIDDLING = {"query": "Who left?", "text": "The keeper left the island in winter. " * 2_000}
 LONG = {"query": "Who left?", "text": "The keeper left the island in winter. " * 30_000}
 LONG_TOKENS = 300_000  # of LONG, at least
-
-
-def metric(client: httpx.Client, name: str) -> float:
-    lines = client.get("/metrics").text.splitlines()
-    return float(next(line.split(" ")[1] for line in lines if line.startswith(name + " ")))
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
@@ -51,7 +48,7 @@ def test_only_who_has_the_token_is_answered(serve: Serve) -> None:
     client = serve(token="a-secret")
     for given in (None, "Bearer a-secre", "Bearer a-secret2", "a-secret", "Bearer é"):
         headers = {} if given is None else {"authorization": given.encode("latin-1")}
-        for path in ("/metrics", "/v1/models", "/v1/scan"):
+        for path in ("/v1/models", "/v1/scan"):
             answer = client.get(path, headers=headers)
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
             assert "a-secret" not in answer.text
@@ -126,18 +123,24 @@ def test_time_is_limited(serve: Serve) -> None:
     assert client.post("/v1/scan", json=SCAN).status_code in (200, 504)  # as fast as this machine is
 
 
-def test_a_client_that_goes_away_cancels_its_work(serve: Serve) -> None:
+def test_a_client_that_goes_away_cancels_its_work(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    after = _LaneMeter.after_step
+    monkeypatch.setattr(
+        _LaneMeter, "after_step", lambda meter, tokens: read.append(tokens) or after(meter, tokens)
+    )
     client = serve()
     body = json.dumps(LONG).encode()
     with sent(client, len(body), body):
-        wait_for(lambda: metric(client, "spscanner_characters") > 0)
-    wait_for(lambda: metric(client, "spscanner_characters") == 0)
-    assert metric(client, "spscanner_tokens_read_total") < LONG_TOKENS
-    assert metric(client, "spscanner_cancelled_total") == 1
+        wait_for(lambda: client.queue.characters > 0)
+    wait_for(lambda: client.queue.characters == 0)
+    assert sum(read) < LONG_TOKENS
 
 
 @pytest.mark.slow
-def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(client: httpx.Client) -> None:
+def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(serve: Serve) -> None:
+    client = serve()
+
     def ask_and_leave(number: int) -> None:
         body = (LONG, MIDDLING, SCAN, SCAN)[number % 4]
         with contextlib.suppress(httpx.TimeoutException):
@@ -147,7 +150,7 @@ def test_a_crowd_that_hangs_up_leaves_a_server_that_answers(client: httpx.Client
         list(clients.map(ask_and_leave, range(48)))
     for body in (SCAN, MIDDLING):
         assert client.post("/v1/scan", json=body).status_code == 200
-    wait_for(lambda: metric(client, "spscanner_waiting_requests") == 0)
+    wait_for(lambda: client.queue.waiting == 0)
 
 
 def test_a_full_queue_says_when_to_come_back(serve: Serve) -> None:
@@ -156,7 +159,7 @@ def test_a_full_queue_says_when_to_come_back(serve: Serve) -> None:
     answers: list[httpx.Response] = []
     first = threading.Thread(target=lambda: answers.append(client.post("/v1/scan", json=body)))
     first.start()
-    wait_for(lambda: metric(client, "spscanner_characters") > 0)
+    wait_for(lambda: client.queue.characters > 0)
     refused = client.post("/v1/scan", json=body)
     assert refused.status_code == 429
     assert 1 <= int(refused.headers["retry-after"]) <= 60
