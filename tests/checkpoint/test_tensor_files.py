@@ -298,11 +298,6 @@ def test_no_json_object(tmp_path: Path, text: str, message: str) -> None:
         read_json(path)
 
 
-def test_absent_json(tmp_path: Path) -> None:
-    with refused(r"config\.json: No such file"):
-        read_json(tmp_path / "config.json")
-
-
 def test_every_flipped_bit_of_a_pickle_is_found(tmp_path: Path) -> None:
     path = write_pickled(tmp_path, TENSORS)
     whole = path.read_bytes()

@@ -14,7 +14,6 @@ from spscanner_rag.retrieval.answers import (
     GAP,
     SCORE_KEYS,
     KeptPiece,
-    check_return_nodes,
     compression_metadata,
     continued_metadata,
     kept_pieces,
@@ -186,12 +185,6 @@ def test_what_pruning_saved(text: str, pruned: str, share: float) -> None:
         "spscanner_character_reduction": 0.75,
         "spscanner_token_reduction": 0.5,
     }
-
-
-def test_names_of_what_is_returned() -> None:
-    assert check_return_nodes("pruned") == "pruned"
-    with pytest.raises(ValueError, match="return_nodes: got 'nodes'; expected one of sentence, node, pruned"):
-        check_return_nodes("nodes")
 
 
 def test_scores() -> None:

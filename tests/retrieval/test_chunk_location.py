@@ -48,8 +48,7 @@ def test_locate(text: str, start: int | None, expected: tuple[int, int, bool] | 
 
 @pytest.mark.parametrize("source", ["", " \n"])
 def test_nothing_stands_in_nothing(source: str) -> None:
-    assert ChunkLocator(source).locate("a", 0) is None
-    assert ChunkLocator(source).locate(" ", 0) is None
+    assert [ChunkLocator(source).locate(text, 0) for text in "a "] == [None, None]
 
 
 def test_chunks_in_reading_order_stand_one_behind_the_other() -> None:

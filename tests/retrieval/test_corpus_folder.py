@@ -16,7 +16,8 @@ from spscanner_rag.retrieval.joined_text import JoinedText
 from spscanner_rag.retrieval.pieces import Piece, join_pieces
 
 TEXTS = ["Cut the leek. Boil the soup.", "The viper sleeps.\nIt is a snake. \ud800 東京", ""]
-RECORDS = [{"text": text, "metadata": {"n": number}} for number, text in enumerate(TEXTS)]
+VALUES = [1, 2.5, None, True, {"b": "\ud800"}]
+RECORDS = [{"text": text, "metadata": {"n": number, "a": VALUES}} for number, text in enumerate(TEXTS)]
 
 
 def joined(texts: list[str]) -> list[JoinedText]:
@@ -39,6 +40,8 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    for array in folder.glob("*.npy"):  # mapped, and not pickled
+        assert isinstance(np.load(array, mmap_mode="r", allow_pickle=False), np.memmap)
     documents, loaded = read_corpus(folder, "ours")
     assert documents == RECORDS
     monkeypatch.setattr(type(loaded.counts), "add", None)  # nothing is counted again
@@ -47,12 +50,6 @@ def test_what_was_written_is_read(folder: Path, corpus: Corpus, monkeypatch: pyt
         assert loaded.ranked(query) == corpus.ranked(query)
     statistics = loaded.counts.statistics("soup", PLAIN_MATCH)
     assert statistics.idf.tolist() == corpus.counts.statistics("soup", PLAIN_MATCH).idf.tolist()
-
-
-def test_counts_are_mapped_and_not_pickled(folder: Path) -> None:
-    arrays = sorted(folder.glob("*.npy"))
-    assert arrays
-    assert all(isinstance(np.load(array, mmap_mode="r", allow_pickle=False), np.memmap) for array in arrays)
 
 
 def test_an_empty_corpus_is_kept_too(tmp_path: Path) -> None:
@@ -212,7 +209,3 @@ def test_a_document_is_named_by_its_id_and_serialized_once(
     )
     write_corpus(tmp_path, "ours", RECORDS, corpus)
     assert [value for value in written if value in RECORDS] == RECORDS
-
-
-def test_json_values_pass() -> None:
-    check_json({"a": [1, 2.5, None, True, {"b": "\ud800"}]}, "metadata", "d")

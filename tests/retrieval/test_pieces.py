@@ -371,12 +371,6 @@ def test_empty_pages_leave_no_trace() -> None:
     check_shape(text, pieces)
 
 
-def test_an_empty_piece_touches_nothing() -> None:
-    text = joined([piece("", 5), piece("Two", 13)], "One four\nfive Two.")
-    assert not text.touches(0, 12)
-    assert text.touches(9, 18)
-
-
 @pytest.mark.parametrize("start", [-1, -500])
 def test_a_negative_offset_is_none(start: int) -> None:
     assert piece("One.", start).start is None

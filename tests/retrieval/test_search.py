@@ -373,20 +373,3 @@ def test_cancelled_in_the_middle_of_a_text(tiny_checkpoint: Path) -> None:
     with pytest.raises(ScanCancelled, match=r"cancelled after \d+ of \d+ tokens"):
         search(scanner, QUERY, read(STORY), Selection(), cancelled=cancelled)
     assert calls == 5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"top_k": 0}, "top_k: got 0"),
-        ({"threshold": 2}, "threshold: got 2"),
-        ({"context": -1}, "context: got -1"),
-        ({"order": "best"}, "order: got 'best'"),
-        ({"top_k_per_text": 0}, "top_k_per_text: got 0; expected an integer of at least 1"),
-        ({"top_k_per_text": 0.5}, "top_k_per_text: got 0.5"),
-        ({"top_k_per_text": True}, "top_k_per_text: got True"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Selection(**arguments)

@@ -125,12 +125,6 @@ def test_a_local_folder_is_known_by_its_full_path(
     assert [model for model, _ in loads.calls] == ["model", "model"]  # as given: messages name it so
 
 
-def test_forgotten_scanners_load_again(loads: Loads) -> None:
-    first = shared_scanner()
-    forget_shared_scanners()
-    assert shared_scanner() is not first
-
-
 def test_a_real_one(tiny_checkpoint: Path) -> None:
     options: dict[str, Any] = {"device": "cpu", "dtype": "float32"}
     choice = ScorerChoice(str(tiny_checkpoint), **options, model_kwargs={"segment_tokens": 64})
@@ -196,8 +190,5 @@ def test_a_token_is_shown_nowhere() -> None:
     assert copy.copy(token) is copy.deepcopy(token) is token
     assert copy.deepcopy(choice).token.value == SECRET
     assert not hasattr(token, "__dict__")
-
-
-def test_no_token() -> None:
     assert split_token({})[1].value is None
     assert repr(HiddenToken()) == "HiddenToken()"
