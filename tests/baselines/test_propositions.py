@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from spscanner_rag.baselines import BM25, Dense, Propositions
 from spscanner_rag.baselines.decomposers import SEQ2SEQ_INPUT, Seq2Seq, Source, read_reply
-from spscanner_rag.baselines.propositions import (
-    NO_PROPOSITION_LOGIT,
-    Proposition,
-    passages_of,
-    terms,
-    tie,
-)
+from spscanner_rag.baselines.propositions import NO_PROPOSITION_LOGIT, Proposition, passages_of, terms, tie
 from spscanner_rag.scorers import ScanCancelled, score_batch
 from spscanner_rag.text.units import Unit
 from tests.baselines.conftest import Says, SharedWords, letters, propositions_by

@@ -2,12 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spscanner_rag.baselines.units import (
-    ChunkSegmenter,
-    DocumentSegmenter,
-    PassageSegmenter,
-    segmenter_of,
-)
+from spscanner_rag.baselines.units import ChunkSegmenter, DocumentSegmenter, PassageSegmenter, segmenter_of
 from spscanner_rag.text.segmentation import SentenceSegmenter
 
 SEGMENTERS = [ChunkSegmenter(1), ChunkSegmenter(3), ChunkSegmenter(), PassageSegmenter(), DocumentSegmenter()]

@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import (
-    PAGES,
-    REPOSITORY,
-    Block,
-    blocks_of,
-    check_commands,
-    parse_command,
-    run_block,
-)
+from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, check_commands, parse_command, run_block
 
 PRINTED = {
     "README.md": ["written to results", "She ran aground only once, in 1899"],

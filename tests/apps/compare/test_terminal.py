@@ -10,15 +10,7 @@ from tests.apps.compare.fakes import Backwards, InOrder, words
 
 def comparison_of(text: str, top_k: int = 2, name: str = "first", path: str = "a.txt") -> Comparison:
     scorers = {name: InOrder(), "last": Backwards()}
-    return compare(
-        "Who?",
-        text,
-        scorers,
-        top_k=top_k,
-        evidence=[(0, 3)],
-        count_tokens=words,
-        path=path,
-    )
+    return compare("Who?", text, scorers, top_k=top_k, evidence=[(0, 3)], count_tokens=words, path=path)
 
 
 def test_a_pipe_gets_a_table_of_fixed_width() -> None:

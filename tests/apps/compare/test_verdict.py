@@ -24,14 +24,8 @@ def compared(*found: tuple[bool, ...], starts: tuple[int, ...] = ()) -> str:
     ("found", "sentence"),
     [
         ([(True, True), (True, False)], "a found both evidence sentences, the first at rank 1; b found 1."),
-        (
-            [(True,), (False,), (True,)],
-            "a and c each found the evidence sentence at rank 1; b found none.",
-        ),
-        (
-            [(True, False), (False, True)],
-            "a and b each found 1 of 2 evidence sentences at rank 1.",
-        ),
+        ([(True,), (False,), (True,)], "a and c each found the evidence sentence at rank 1; b found none."),
+        ([(True, False), (False, True)], "a and b each found 1 of 2 evidence sentences at rank 1."),
         ([(False,), (False,)], "No retriever found the evidence sentence."),
         ([(False, False)], "No retriever found any of the 2 evidence sentences."),
         ([(True,) * 3], "a found all 3 evidence sentences, the first at rank 1."),

@@ -8,12 +8,7 @@ import pytest
 
 from spscanner_rag.apps.cli.evaluation_output import page_of
 from spscanner_rag.apps.pages import evaluation as page_data
-from spscanner_rag.apps.pages.evaluation import (
-    Chart,
-    EvaluationPage,
-    first_sentence,
-    render_evaluation,
-)
+from spscanner_rag.apps.pages.evaluation import Chart, EvaluationPage, first_sentence, render_evaluation
 from spscanner_rag.lab.evaluation.records import Record
 from spscanner_rag.lab.evaluation.result import Result
 from spscanner_rag.lab.evaluation.rows import differences_of, rows_of
