@@ -47,6 +47,12 @@ def test_pairs_with_columns_of_other_names(batch: Run, tmp_path: Path) -> None:
     done = batch(rows, *columns, "--top-k", 1, "--no-texts")
     assert (done.code, done.err) == (0, "")
     assert "2 rows, 1 of them with an error" in done.out
+    (tmp_path / "out" / "part-000000.jsonl").rename(tmp_path / "out" / "kept")
+    assert "0 parts" not in batch(rows, *columns, "--top-k", 1, "--no-texts").out, "the part is made again"
+    assert "1 parts of an earlier run" in batch(rows, *columns, "--top-k", 1, "--no-texts").out
+    other = batch(rows, *columns, "--top-k", 3, "--no-texts")
+    assert (other.code, other.err.count("\n")) == (2, 1)
+    assert "selection: top_k: 1, now 3" in other.err
     first, second = records(tmp_path / "out")
     assert (first["id"], len(first["sentences"]), first["sentences"][0]["text"]) == ("5", 1, None)
     assert second["error"] == "body: missing; expected a string"
@@ -67,18 +73,6 @@ def test_questions_on_documents_of_several_kinds(batch: Run, tmp_path: Path, doc
     assert {number for _, number in found} == {"1", "when"}
     assert found["a.html", "1"]["sentences"][0]["section"] == "Peace"
     assert "empty file" in found["b.txt", "when"]["error"]
-
-
-def test_the_same_command_goes_on_and_another_is_refused(batch: Run, tmp_path: Path) -> None:
-    rows = written(tmp_path / "rows.jsonl", *[{"query": "Who?", "text": f"He {n}."} for n in range(4)])
-    assert batch(rows, "--rows-per-part", 2).code == 0
-    (tmp_path / "out" / "part-000000.jsonl").unlink()
-    done = batch(rows, "--rows-per-part", 2)
-    assert "2 rows, " in done.out
-    assert "1 parts of an earlier run" in done.out
-    other = batch(rows, "--rows-per-part", 2, "--top-k", 3)
-    assert (other.code, other.err.count("\n")) == (2, 1)
-    assert "selection: top_k: 10, now 3" in other.err
 
 
 def test_without_ray_several_workers_are_one_process(

@@ -27,13 +27,9 @@ ROWS = 60
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Documents of which some are poisoned."""
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    texts = [f"Keeper {n} wrote. He signed it. " * 40 for n in range(ROWS)]
     lines: list[object] = [
-        {
-            "id": f"row-{n}",
-            "query": "Who signed the treaty?",
-            "text": f"Keeper {n} wrote. He signed it. " * 40,
-        }
-        for n in range(ROWS)
+        {"id": f"row-{n}", "query": "Who signed the treaty?", "text": text} for n, text in enumerate(texts)
     ]
     lines[7] = {"id": "wrong", "query": "Who?", "text": [1, 2]}
     lines[21] = {"id": "surrogates", "query": "Who \ud800?", "text": "\udfff Who? \ud800\n" * 20}
@@ -47,7 +43,6 @@ class Batch:
 
     def __init__(self, mark: str, arguments: list[object], log: Path) -> None:
         self.mark, self.log = mark, log
-
         with log.open("w") as written:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spscanner_rag.apps.cli", "batch", *map(str, arguments)],
@@ -125,20 +120,11 @@ def assert_same(out: Path, expected: dict[str, list[dict[str, Any]]]) -> None:
     assert list(found) == list(expected)
     for name, records in expected.items():
         for one, other in zip(records, found[name], strict=True):
-            assert [one[key] for key in ("id", "error", "sentence_count", "tokens")] == [
-                other[key] for key in ("id", "error", "sentence_count", "tokens")
-            ]
+            for key in ("id", "error", "sentence_count", "tokens"):
+                assert one[key] == other[key]
             logits = [[each["logit"] for each in record["sentences"]] for record in (one, other)]
             assert logits[1] == pytest.approx(logits[0], abs=1e-4)
     assert not list(out.glob("*.part"))
-
-
-def test_two_workers_make_the_parts_of_one_process(start: Any, expected: Any, tmp_path: Path) -> None:
-    batch = start(tmp_path / "two")
-    code, log = batch.wait()
-    assert code == 0, log
-    assert_same(tmp_path / "two", expected)
-    batch.wait_until_nothing_is_left()
 
 
 def test_a_killed_worker_is_replaced(start: Any, expected: Any, tmp_path: Path) -> None:

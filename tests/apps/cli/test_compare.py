@@ -12,9 +12,10 @@ import pytest
 
 from spscanner_rag import Scanner
 from spscanner_rag.apps.cli.compare import TOP_K
+from spscanner_rag.apps.compare.comparison import compare_together, described
 from spscanner_rag.baselines.bm25 import BM25
-from spscanner_rag.text.token_counts import resolve_counter
-from tests.apps.pages.checked_page import INVISIBLE, check_page, text_of
+from spscanner_rag.files.documents import TextFile
+from spscanner_rag.files.output import json_text
 
 TEXT = (Path(__file__).parent / "treaty.txt").read_text(encoding="utf-8")
 QUESTION = "Who signed the treaty?"
@@ -37,41 +38,37 @@ def compare(run: Run, tiny_checkpoint: Path) -> Run:
     return compare
 
 
-def test_json_holds_the_picks_of_every_retriever(
+def test_json_is_what_the_library_finds(
     compare: Run, document: Path, tiny_checkpoint: Path, tiny_scanner: Scanner
 ) -> None:
-    code, out, err = compare(document, "--top-k", 3, "--evidence", f"{SIGNED},{DRY}", "--format", "json")
+    code, out, err = compare(
+        document,
+        "--top-k",
+        3,
+        "--evidence",
+        f"{SIGNED},{DRY}",
+        "--format",
+        "json",
+        "--count-tokens",
+        "o200k_base",
+    )
     assert (code, err) == (0, "")
     assert out.isascii()
-    answer = json.loads(out)
-    assert (answer["query"], answer["counted_by"]) == (QUESTION, f"scanner:{tiny_checkpoint}")
-    (entry,) = answer["documents"]
-    assert (entry["path"], entry["characters"]) == (str(document), len(TEXT))
-    assert [TEXT[start:end] for start, end in entry["evidence"]] == ["Anne", "dry"]
-    assert [(each["line"], each["text"]) for each in entry["evidence_sentences"]] == [
-        (1, "Anne signed the treaty, and the captain left."),
-        (4, "Because the well was dry."),
-    ]
-    scanner, bm25 = entry["retrievers"]
-    assert (scanner["name"], bm25["name"]) == (f"scanner:{tiny_checkpoint}", "bm25")
-    for retrieval, scorer in ((scanner, tiny_scanner), (bm25, BM25())):
-        units = scorer.segment(TEXT)
-        logits = scorer.score_units(QUESTION, TEXT, units)
-        best = sorted(range(len(units)), key=lambda i: -logits[i])[:3]
-        assert [(pick["start"], pick["end"]) for pick in retrieval["picks"]] == [
-            (units[i].start, units[i].end) for i in best
-        ]
-        assert [pick["rank"] for pick in retrieval["picks"]] == [1, 2, 3]
+    found = compare_together(
+        QUESTION,
+        [TextFile(str(document), TEXT)],
+        {f"scanner:{tiny_checkpoint}": tiny_scanner, "bm25": BM25()},
+        top_k=3,
+        evidence=[tuple(map(int, span.split("-"))) for span in (SIGNED, DRY)],  # type: ignore[misc]
+        count_tokens="o200k_base",
+    )
+    answer, expected = json.loads(out), json.loads(json_text(described(found)))
+    for retrieval in answer["documents"][0]["retrievers"] + expected["documents"][0]["retrievers"]:
+        assert retrieval.pop("seconds") > 0 < retrieval.pop("seconds_again")
         for pick in retrieval["picks"]:
             assert pick["text"] == TEXT[pick["start"] : pick["end"]]
-            assert pick["tokens"] == tiny_scanner.count_tokens(pick["text"])
-        assert retrieval["tokens"] == sum(pick["tokens"] for pick in retrieval["picks"])
-        picked = {pick["text"] for pick in retrieval["picks"]}
-        assert retrieval["found"] == [each["text"] in picked for each in entry["evidence_sentences"]]
-        assert retrieval["units"] == 9
-        assert retrieval["seconds"] > 0
-    spans = [{(pick["start"], pick["end"]) for pick in each["picks"]} for each in (scanner, bm25)]
-    assert scanner["only"] == bm25["only"] == 3 - len(spans[0] & spans[1])
+            pick["score"] = pytest.approx(pick["score"], abs=1e-5)
+    assert answer == expected
 
 
 def test_sentences_beside_chunks(compare: Run, document: Path, tiny_checkpoint: Path) -> None:
@@ -88,14 +85,9 @@ def test_sentences_beside_chunks(compare: Run, document: Path, tiny_checkpoint: 
 
 
 def test_the_ending_of_the_output_says_its_format(compare: Run, document: Path, tmp_path: Path) -> None:
-    for name, start in (
-        ("page.HTM", "<!doctype html>"),
-        ("a.json", '{\n  "query"'),
-        ("a.txt", str(document)),
-    ):
-        out = tmp_path / name
-        assert compare(document, "--out", out) == (0, "", "")
-        assert out.read_text(encoding="utf-8").startswith(start)
+    for name, start in (("page.HTM", "<!doctype"), ("a.json", '{\n  "query"'), ("a.txt", str(document))):
+        assert compare(document, "--out", tmp_path / name) == (0, "", "")
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
     assert compare(document, "--out", tmp_path / "b.txt", "--format", "html") == (0, "", "")
     assert (tmp_path / "b.txt").read_text(encoding="utf-8").count('<mark class="pick') == 18
     assert compare(document, "--format", "html").out.startswith("<!doctype html>")
@@ -147,17 +139,6 @@ def test_each_retriever_has_one_ranking_over_all_documents(
     assert not re.search(r'height="-', page)
 
 
-def test_tokens_are_counted_as_asked_for(compare: Run, document: Path) -> None:
-    pytest.importorskip("llama_index.core", reason="tiktoken's table comes with llama-index-core")
-    out = compare(document, "--format", "json", "--count-tokens", "o200k_base").out
-    answer = json.loads(out)
-    assert answer["counted_by"] == "o200k_base"
-    counts = {pick["text"]: pick["tokens"] for pick in answer["documents"][0]["retrievers"][1]["picks"]}
-    count = resolve_counter("o200k_base")
-    assert counts == {text: count(text) for text in counts}
-    assert len(set(counts.values())) > 1
-
-
 def test_bad_files_are_found_before_a_model_is_loaded(
     compare: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,18 +152,6 @@ def test_bad_files_are_found_before_a_model_is_loaded(
     assert "does not exist" in compare(document, "--retrievers", "scanner:other,nope").err
     with pytest.raises(AttributeError, match="from_pretrained"):
         compare(document, *named)
-
-
-@pytest.mark.parametrize(("name", "module"), [("bm25", "bm25s"), ("dense", "sentence_transformers")])
-def test_a_missing_extra_names_the_line_that_installs_it(
-    compare: Run, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    code, out, err = compare(document, "--retrievers", name, "--out", tmp_path / "out.html")
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert 'pip install "spscanner-rag[baselines]"' in err
-    assert not (tmp_path / "out.html").exists()
 
 
 def test_a_retriever_that_fails_leaves_nothing(
@@ -233,30 +202,3 @@ def test_bad_options_are_one_line_and_exit_code_2(
     assert err.count("\n") == 1
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["treaty.txt"]
-
-
-@pytest.mark.parametrize("command", ["scan", "compare"])
-@pytest.mark.parametrize("form", ["text", "json", "html"])
-def test_a_hostile_document_and_question_stay_text(
-    run: Run, checkpoint: Path, hostile_document: Path, command: str, form: str
-) -> None:
-    text = hostile_document.read_bytes().decode()
-    question = f"{text} \udcff"  # as an argument that is no UTF-8
-    own = ["--model", checkpoint] if command == "scan" else ["--retrievers", "bm25", "--evidence", "5-12"]
-    code, out, err = run(command, hostile_document, "-q", question, "--format", form, "--progress", *own)
-    assert code == 0
-    for shown in (out, re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", err)):
-        assert not INVISIBLE.search(shown)
-    assert "/1" in err or "tokens" in err
-    assert "[red]" in out
-    if form == "json":
-        assert json.loads(out)["query"] == question
-        (answer,) = json.loads(out)["documents"]
-        for pick in answer.get("passages") or answer["retrievers"][0]["picks"]:
-            assert pick["text"] == text[pick["start"] : pick["end"]]
-        return
-    joined = re.sub(r"[\s│]+", "", re.sub("</?(code|span)[^>]*>", "", out))
-    assert r"\x1b]8;;http://x.example\x1b" in joined
-    assert "[/INST]signed[bold]the[/bold]treaty:smile:" in joined
-    if form == "html":
-        assert "<script>alert(1)</script>" in text_of(check_page(out).root)

@@ -20,10 +20,14 @@ from spscanner_rag.scan.devices import usable_cores
 Run = Callable[..., Any]  # code, out, err
 
 
-def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
-    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32", "--threads", 1)
+def facts_of(run: Run, checkpoint: Path, *options: object) -> dict[str, str]:
+    code, out, err = run("info", checkpoint, "--device", "cpu", "--dtype", "float32", *options)
     assert (code, err) == (0, "")
-    facts = {line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip() for line in out.splitlines()}
+    return {line[2:].split("  ")[0]: line[2:].split("  ")[-1].strip() for line in out.splitlines()}
+
+
+def test_info_tells_what_the_checkpoint_is(run: Run, checkpoint: Path) -> None:
+    facts = facts_of(run, checkpoint, "--threads", 1)
     assert facts["spscanner-rag"] == __version__
     assert facts["torch"] == torch.__version__
     assert facts["device"] == "cpu (as asked for)"
@@ -53,10 +57,9 @@ def test_info_tells_what_the_word_vectors_were_made_with(
     table = WordVectors.of_vectors(["ship", "boat"], np.eye(2, 3, dtype=np.float32), "a\x1b[31m model (MIT)")
     settings = ScannerSettings(match=True, prior=True, surroundings=True, soft=True)
     save_checkpoint(tmp_path / "soft", model, settings, tiny_tokenizer, word_vectors=table)
-    code, out, _ = run("info", tmp_path / "soft", "--device", "cpu", "--dtype", "float32")
-    assert code == 0
-    assert "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)\n" in out
-    assert "BM25 of the surroundings, meaning of words\n" in out
+    facts = facts_of(run, tmp_path / "soft")
+    assert facts["word vectors"] == "2 words of 3 dimensions, made with a\\x1b[31m model (MIT)"
+    assert facts["lexical channel"].endswith("BM25 of the surroundings, meaning of words")
 
 
 def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoint: Path) -> None:
@@ -64,9 +67,7 @@ def test_info_tells_that_there_are_no_digests(run: Run, tmp_path: Path, checkpoi
     config = json.loads((old / "config.json").read_text())
     del config["spscanner"]["sha256"]
     (old / "config.json").write_text(json.dumps(config))
-    code, out, _ = run("info", old, "--device", "cpu", "--dtype", "float32")
-    assert code == 0
-    assert [line.split()[1:] for line in out.splitlines() if "SHA-256" in line] == [["none", "to", "check"]]
+    assert facts_of(run, old)["SHA-256"] == "none to check"
 
 
 def test_info_of_nothing_shows_nothing(run: Run, tmp_path: Path) -> None:
